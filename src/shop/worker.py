@@ -30,7 +30,7 @@ class Mailbox:
     """The mailer of a shop without a mail server: e-mail is stored locally and read at /mailbox."""
 
     async def send(self, mail: Mail) -> None:
-        _log.info("a mail arrived; read it at /mailbox", to=mail.recipient)
+        _log.info("e-mail received; read it at /mailbox", to=mail.recipient)
 
 
 def build_mailer(settings: Settings) -> MailSender:
@@ -78,20 +78,20 @@ async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:
 
 async def _run_due_tasks(shared: Shared) -> None:
     if payment_count := await settle_stale_attempts(shared):
-        _log.info("payments were settled", count=payment_count)
+        _log.info("payments settled", count=payment_count)
     if cart_count := await release_due(shared):
-        _log.info("goods that nobody paid for were put back", carts=cart_count)
+        _log.info("expired stock reservations released", carts=cart_count)
     if product_count := await update_due_products(shared):
-        _log.info("products' times have come", count=product_count)
+        _log.info("scheduled product changes applied", count=product_count)
 
 
 async def _log_errors(work: Coroutine[Any, Any, T]) -> T | None:
     try:
         return await work
     except ShopError as error:
-        _log.warning("the worker waits", reason=error.code)
+        _log.warning("worker task postponed", reason=error.code)
     except Exception:
-        _log.exception("the worker stumbled")
+        _log.exception("worker task failed")
     return None
 
 

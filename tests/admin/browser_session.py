@@ -41,7 +41,7 @@ async def ask_for_application(page: Page, name: str, level: str) -> None:
 async def make_application(page: Page, name: str = "Warehouse", level: str = "Write") -> tuple[str, str]:
     """Client id and secret as they are shown, once."""
     await ask_for_application(page, name, level)
-    await page.get_by_role("button", name="Confirm and make it").click()
+    await page.get_by_role("button", name="Confirm and create").click()
     return await shown(page)
 
 

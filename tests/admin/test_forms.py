@@ -181,7 +181,7 @@ async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> Non
     missing, wrong = await desk.get("/admin/nowhere"), await desk.http.put("/admin/orders")
 
     assert (missing.status_code, wrong.status_code) == (404, 405)
-    assert "Nothing here" in missing.text
+    assert "Not found" in missing.text
     assert missing.headers["x-request-id"] in missing.text
 
 

@@ -171,19 +171,19 @@ def test_variables_of_other_programs_are_not_looked_at() -> None:
     ],
 )
 def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name: str, near: str) -> None:
-    assert refusal(**{name: "anything"}) == f"{name} is not a setting of the shop; did you mean {near}?"
+    assert refusal(**{name: "anything"}) == f"{name} is not a known setting; did you mean {near}?"
 
 
 @pytest.mark.parametrize("name", ["SHOP_", "SHOP_ZZZZZZZZ", "SHOP_é"])
 def test_an_unknown_variable_that_is_near_nothing_is_refused_too(name: str) -> None:
     message = refusal(**{name: "hunter2"})
 
-    assert re.fullmatch(rf"{name} is not a setting of the shop; did you mean (SHOP_[A-Z_]+)\?", message)
+    assert re.fullmatch(rf"{name} is not a known setting; did you mean (SHOP_[A-Z_]+)\?", message)
     assert "hunter2" not in message
 
 
 def test_an_unknown_variable_is_refused_even_when_empty() -> None:
-    assert refusal(SHOP_DATABASE="").startswith("SHOP_DATABASE is not a setting of the shop")
+    assert refusal(SHOP_DATABASE="").startswith("SHOP_DATABASE is not a known setting")
 
 
 def test_every_variable_but_the_directory_has_wrong_values() -> None:

@@ -71,7 +71,7 @@ def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Comman
     refusal = sentence(shop("admin", "create", "ada@example.com", **external(url)))
     result = shop("admin", "create", "ada@example.com", "--enable", **external(url))
 
-    assert refusal == "ada@example.com is shut out; add --enable to let them in again."
+    assert refusal == "ada@example.com is disabled; add --enable to enable them again."
     assert LINK.fullmatch(result.stdout)
     assert ask(url, "select disabled_at is null from operators")
 

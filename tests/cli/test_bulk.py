@@ -23,9 +23,9 @@ def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, database_
     file.write_text(products.stdout)
     again = shop("import", "products", str(file), **settings)
 
-    assert dry.stdout.endswith("1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing is kept)\n")
+    assert dry.stdout.endswith("1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing was saved)\n")
     assert (wet.returncode, wet.stdout) == (1, "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed\n")
-    assert wet.stderr.startswith(f"line 2 ({slug}): colour is not a field here")
+    assert wet.stderr.startswith(f"line 2 ({slug}): colour is not a known field")
     assert slug in {json.loads(line)["slug"] for line in products.stdout.splitlines()}
     assert {"sku": slug, "currency": "USD", "amount": "5.0", "compare_at": None} in [
         json.loads(line) for line in prices.stdout.splitlines()

@@ -67,15 +67,15 @@ def test_the_doctor_says_of_everything_that_it_is_well(
 
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        "  ok    configuration: every SHOP_ variable is known and readable",
+        "  ok    configuration: every SHOP_ variable is known and valid",
         f"  ok    data directory: {tmp_path} can be written",
-        f"  ok    database: the configured PostgreSQL answers and stands at revision {newest_revision()}",
+        f"  ok    database: the configured PostgreSQL responds and is at revision {newest_revision()}",
         "  ok    secret keys: Keys(t1), the first signs",
-        "  ok    mail: stays in the mailbox at /mailbox, where everybody's codes can be read",
-        f"  ok    pictures: in {tmp_path / 'media'}",
-        "  ok    payments: no keys of Stripe, and nothing that needs them",
-        "  ok    test card: off, because this is not a try-out",
-        "  ok    proxy: none configured; callers from this machine are not counted by source",
+        "  ok    mail: stored locally; anyone can read the login codes of all users at /mailbox",
+        f"  ok    images: in {tmp_path / 'media'}",
+        "  ok    payments: Stripe is not configured, and no payment method needs it",
+        "  ok    test card: disabled, because this is not a try-out",
+        "  ok    proxy: none configured; limits by source do not apply to callers from this machine",
     ]
 
 
@@ -95,12 +95,17 @@ def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_p
         ("FAIL", "database"),
         ("FAIL", "secret keys"),
         ("FAIL", "mail"),
-        ("ok", "pictures"),
+        ("ok", "images"),
         ("ok", "payments"),
         ("ok", "test card"),
         ("FAIL", "proxy"),
     ]
-    for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):
+    for advice in (
+        "check SHOP_DATABASE_URL",
+        "set SHOP_SECRET_KEYS",
+        "set SHOP_SMTP_URL",
+        "set it to the proxy's address",
+    ):
         assert advice in result.stdout
     assert "hunter2" not in result.stdout
 
@@ -125,10 +130,10 @@ def test_the_doctor_reports_a_test_card_outside_a_try_out(
     execute(url, "update payment_methods set active = false where type = 'test_card'")
     switched_off = report("--host", "0.0.0.0", SHOP_MAILBOX="on")
 
-    assert inside == (0, "  ok    test card: works, because this is a try-out; it takes no money")
+    assert inside == (0, "  ok    test card: enabled, because this is a try-out; it takes no money")
     assert {code for code, _ in elsewhere} == {1}
     assert all(line.startswith("  FAIL  test card: ") and "Settings, Payments" in line for _, line in elsewhere)
-    assert switched_off == (0, "  ok    test card: off, because this is not a try-out")
+    assert switched_off == (0, "  ok    test card: disabled, because this is not a try-out")
 
 
 def test_the_doctor_says_of_a_setting_it_cannot_read_what_a_start_would_say(shop: Command) -> None:

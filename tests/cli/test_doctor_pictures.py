@@ -19,8 +19,8 @@ def test_the_doctor_says_whether_the_store_answers(shop: Command, own_database: 
         wrong = shop("doctor", **environ, SHOP_MAILBOX="on", SHOP_MEDIA_URL=bucket.url.replace("secret", "wrong"))
         unread = shop("doctor", **environ, SHOP_MAILBOX="on", SHOP_MEDIA_URL=bucket.url.replace("tls=0", "tls=x"))
 
-    assert (right.returncode, "ok    pictures: in pictures at http://127.0.0.1:" in right.stdout) == (0, True)
-    assert (wrong.returncode, "FAIL  pictures: pictures at http://127.0.0.1:" in wrong.stdout) == (1, True)
+    assert (right.returncode, "ok    images: in pictures at http://127.0.0.1:" in right.stdout) == (0, True)
+    assert (wrong.returncode, "FAIL  images: pictures at http://127.0.0.1:" in wrong.stdout) == (1, True)
     assert (unread.returncode, "SHOP_MEDIA_URL cannot be read" in unread.stderr) == (1, True)
     for result in (right, wrong, unread):
         assert not any(word in result.stdout + result.stderr for word in (SECRET, "+secret", "+wrong", KEY_ID))

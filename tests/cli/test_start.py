@@ -38,7 +38,7 @@ def test_a_port_that_another_program_holds_is_refused(shop: Command, database_ur
 
         message = sentence(shop.serve("--port", port, **external(database_url)))
 
-    assert message == f"Port {port} is taken on 127.0.0.1; stop what listens there, or give another --port."
+    assert message == f"Port {port} is in use on 127.0.0.1; stop the other process, or choose another --port."
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -49,7 +49,7 @@ def test_a_port_that_another_shop_serves_is_refused(
 
     message = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
 
-    assert message == f"Port {port} is taken on {host}; stop what listens there, or give another --port."
+    assert message == f"Port {port} is in use on {host}; stop the other process, or choose another --port."
 
 
 def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tuple[Service, Path]) -> None:
@@ -70,7 +70,7 @@ def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tup
             messages.append(process.stderr.read())
 
     assert first_index is not None
-    assert messages[first_index].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")
+    assert messages[first_index].startswith(f"shop: Port {port} is in use on 127.0.0.1; ")
 
 
 def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str) -> None:
@@ -96,7 +96,7 @@ def test_localhost_is_an_address_to_listen_at(ahead_at_localhost: Service) -> No
 def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
     message = sentence(shop.serve(SHOP_DATABSE_URL="postgresql://shop@db/shop"))
 
-    assert message == "SHOP_DATABSE_URL is not a setting of the shop; did you mean SHOP_DATABASE_URL?"
+    assert message == "SHOP_DATABSE_URL is not a known setting; did you mean SHOP_DATABASE_URL?"
 
 
 @pytest.mark.parametrize("url", ["mysql://shop:hunter2@db/shop", "/run/postgresql"])
@@ -227,7 +227,7 @@ def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_
     message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
     assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
-    command = re.fullmatch(r".*; make one with: (.+)", message)
+    command = re.fullmatch(r".*; generate one with: (.+)", message)
     assert command
     generated_key = subprocess.run(command[1], shell=True, capture_output=True, text=True, check=True).stdout.strip()
     assert re.fullmatch(r"k1:[0-9a-f]{64}", generated_key)
@@ -240,7 +240,7 @@ def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailb
 
     message = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
 
-    assert message == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
+    assert message == "E-mail is not configured: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read e-mails at /mailbox."
 
 
 @pytest.mark.parametrize("keys", ["k1:" + "ab" * 31, "k1:" + "ab" * 32 + ",abababab", "ab" * 32])
@@ -309,7 +309,7 @@ def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Servic
         "",
     )
     assert doctor_result.returncode == 0
-    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in doctor_result.stdout
+    assert f"the embedded PostgreSQL responds and is at revision {newest_revision()}" in doctor_result.stdout
     assert service.get("/readyz").status_code == 200
 
 
@@ -340,7 +340,7 @@ def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_dat
     url = own_database()
     ask(url, f"insert into {row}")
 
-    with pytest.raises(CannotStart, match="put the file back; or set SHOP_SECRET_KEYS") as exc_info:
+    with pytest.raises(CannotStart, match="restore the file, or set SHOP_SECRET_KEYS") as exc_info:
         ensure_keys(read_settings({"SHOP_DATA_DIR": str(tmp_path)}), url)
 
     assert str(tmp_path / "secret_keys") in str(exc_info.value)

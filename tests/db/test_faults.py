@@ -12,7 +12,7 @@ import pytest
 
 from shop.base.errors import Unavailable
 from shop.db.hosts import split_hosts
-from shop.db.pool import Database, Session, open_database
+from shop.db.pool import Database, DatabaseSession, open_database
 from tests.cluster import Cluster
 from tests.db.pools import ONE, PID, OpenDatabase, all_taken, assert_whole, run_timed, sql
 from tests.db.processes import until
@@ -31,7 +31,7 @@ def server(cluster: Cluster, worker_name: str) -> Iterator[str]:
         yield url
 
 
-def bounded(database: Database, seconds: float = HUNG) -> Session:
+def bounded(database: Database, seconds: float = HUNG) -> DatabaseSession:
     """A request's session with little time left."""
     session = database.session()
     session.is_bounded, session.seconds = True, seconds

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from shop.base.errors import TransactionConflict, Unavailable
-from shop.db.pool import Database, LockTimeout, Session
+from shop.db.pool import Database, DatabaseSession, LockTimeout
 from tests.db.pools import ONE, PID, OpenDatabase, assert_whole, run_timed, sql
 from tests.db.processes import until
 
@@ -73,7 +73,7 @@ async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: Ope
     assert await database.session().all(sql("select n from marks")) == [2, 2]
 
 
-async def overtaken(session: Session, rival: Any) -> None:
+async def overtaken(session: DatabaseSession, rival: Any) -> None:
     """A transaction that loses against the rival's for certain: the rival changes its row after its snapshot."""
     async with session.transaction():
         await session.one(sql("set transaction isolation level repeatable read"))

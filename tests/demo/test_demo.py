@@ -35,7 +35,7 @@ from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shopper import Answer
 from tests.test_docs import paste
 
-DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
+DONE = re.compile(rf"Created the demo shop {NAME} in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
 IMAGES = sum(1 + len(combinations(good)) for good in GOODS) + sum(map(len, DEPARTMENTS.values()))
 """One of each product, one of each variant, and one of each shelf."""
@@ -275,7 +275,7 @@ async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: 
     assert Decimal(with_credit["total"]) - Decimal(with_credit["total_minus_store_credits"]) == 25
     output = "".join(demo.lines)
     assert f"{COUPON}, 5 dollars off an order of 20 or more." in output
-    assert "Tess, pays what everybody pays, and has 25 dollars of store credit" in output
+    assert "Tess, pays regular prices, and has 25 dollars of store credit" in output
 
 
 async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
@@ -316,7 +316,7 @@ async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
     again.stop()
 
     assert await everything(rows) == before
-    assert [sum("was put up" in line for line in service.lines) for service in (demo, again)] == [1, 0]
+    assert [sum("Created the demo shop" in line for line in service.lines) for service in (demo, again)] == [1, 0]
     assert WHOLESALE.email in "".join(again.lines)
 
 
@@ -366,7 +366,7 @@ async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database
     took = DONE.search(output)
     assert took, output
     assert float(took[1]) < 15
-    shares = [int(share) for share in re.findall(rf"Putting up {NAME}[^%]*?([0-9]+)%", output)]
+    shares = [int(share) for share in re.findall(rf"Creating {NAME}[^%]*?([0-9]+)%", output)]
     assert len(set(shares)) > 2
     assert shares == sorted(shares)
     assert 0 <= shares[0] < shares[-1] <= 100
@@ -388,7 +388,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
         process.wait(10)
     output = await asyncio.to_thread(_read_all, terminal)
 
-    assert f"Putting up {NAME}" in output
+    assert f"Creating {NAME}" in output
     assert [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")] == [0, 0]
     assert await connection.fetchval("select name from shops") == "Shop"
     assert await connection.fetchval("select count(*) from loose_files") == IMAGES
@@ -425,7 +425,7 @@ async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
     assert not psutil.pid_exists(filling.pid)
     assert status != 0
     assert "Traceback" not in output
-    assert (sign == signal.SIGKILL) == ("could not be put up" in output)
+    assert (sign == signal.SIGKILL) == ("could not be created" in output)
     assert await connection.fetchval("select count(*) from products") == 0
     await connection.close()
     await holder.close()
@@ -514,4 +514,4 @@ def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:
         assert person.email not in without_demo
     assert (COUPON in with_demo, COUPON in without_demo) == (True, False)
     assert "http://127.0.0.1:8000/mailbox:" in with_demo.replace("\n", " ")
-    assert "their mail" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)
+    assert "their e-mail address" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)

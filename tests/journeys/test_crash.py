@@ -18,7 +18,7 @@ from tests.service import Service
 from tests.shopper import PREFIX
 
 READY = is_event("worker ready")
-REVIVED = is_event("the embedded database had died and was started again")
+REVIVED = is_event("the embedded database crashed and was restarted")
 
 
 @pytest.fixture(scope="module")

@@ -383,7 +383,7 @@ async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: M
     shop.ask(other)
 
     server.received.wait(other)
-    shop.service.wait_for(lambda line: '"mail given up"' in line, 10, since=before)
+    shop.service.wait_for(lambda line: '"mail delivery abandoned"' in line, 10, since=before)
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
     assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
     assert server.received.to(email) == []
@@ -397,7 +397,7 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
     bad_recipient, good_recipient, before = someone(), someone(), len(shop.service.lines)
     server.received.answer = "554 no such mailbox"
     shop.ask(bad_recipient)
-    shop.service.wait_for(lambda line: '"mail given up"' in line, since=before)
+    shop.service.wait_for(lambda line: '"mail delivery abandoned"' in line, since=before)
     server.received.answer = "250 OK"
 
     shop.ask(good_recipient)

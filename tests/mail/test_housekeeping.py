@@ -18,7 +18,7 @@ from shop.actions.payments.settlement import settle_stale_attempts
 from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
-from shop.db.pool import Database, Session, open_database
+from shop.db.pool import Database, DatabaseSession, open_database
 from shop.db.statements import Statement
 from shop.gateways.mail import Mail
 from shop.models.setup.shop import Shop
@@ -341,11 +341,11 @@ class Watched(Database):
 
     looks = 0
 
-    def session(self) -> Session:
+    def session(self) -> DatabaseSession:
         return _WatchedSession(self)
 
 
-class _WatchedSession(Session):
+class _WatchedSession(DatabaseSession):
     async def one(self, statement: Statement[R], **values: Any) -> R | None:
         if isinstance(self._database, Watched) and statement.sql.startswith("UPDATE outbox_mails SET attempts"):
             self._database.looks += 1

@@ -150,8 +150,8 @@ async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
         "SHIPPING ADDRESS\nAda Lovelace\nHauptstr. 1\n10115 Berlin\nGermany\n",
         "BILLING ADDRESS\nAda Lovelace\n1 Main Street\nSpringfield, IL 62701\nUnited States\n",
         "SHIPPING METHOD\nPost\n",
-        f"Transfer: $15.00\nPlease pay $15.00 by Transfer, and give the order number {order['number']} with it.\n",
-        f"with it.\n{instructions}\n",
+        f"Transfer: $15.00\nPlease pay $15.00 by Transfer, and include the order number {order['number']}.\n",
+        f"{order['number']}.\n{instructions}\n",
     ):
         assert words in mail["text"]
     html = mail["html"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, Good, fill_basket
+from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, BasketItem, fill_basket
 from shop.rules.cart.promotions import (
     Deal,
     Part,
@@ -26,9 +26,9 @@ KITCHEN, CLOTHES = UUID(int=11), UUID(int=12)
 STAFF = UUID(int=21)
 
 
-def good(price: int, quantity: int = 1, *, product: UUID = MUG, taxon: UUID = KITCHEN, number: int = 100) -> Good:
+def good(price: int, quantity: int = 1, *, product: UUID = MUG, taxon: UUID = KITCHEN, number: int = 100) -> BasketItem:
     amount = price * quantity
-    return Good(UUID(int=number), number - 100, product.int, frozenset({taxon.int}), price, quantity, amount)
+    return BasketItem(UUID(int=number), number - 100, product.int, frozenset({taxon.int}), price, quantity, amount)
 
 
 def part(what: str, kind: str, **values: Any) -> Part:
@@ -55,7 +55,7 @@ def list_discounts(basket: Basket, *deals: Deal) -> list[tuple[str, int, int]]:
     return [(each.on, each.id.int if each.id else 0, each.amount) for each in calculate_discounts(basket, deals)]
 
 
-def dollars(*goods: Good, **more: Any) -> Basket:
+def dollars(*goods: BasketItem, **more: Any) -> Basket:
     return fill_basket("USD", goods, **more)
 
 
@@ -144,7 +144,7 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
 
     assert reasons == {
         "product": "none of its products is in the cart",
-        "taxon": "nothing of its categories is in the cart",
+        "taxon": "no product of its categories is in the cart",
         "customer_group": "it is for a group of customers",
         "item_total": "it needs goods for at least 10.01 USD",
     }
@@ -154,7 +154,7 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
     assert find_eligible_goods(first_order, guest)[0] == "it is for a first order; sign in to use it"
     assert (
         find_eligible_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0]
-        == "it does not count in USD"
+        == "it does not apply in USD"
     )
 
 
@@ -266,7 +266,7 @@ def model(basket: Basket, deals: list[Offer]) -> tuple[dict[UUID, int], dict[UUI
     return of_lines, of_shipments, before - left
 
 
-def _line_off(one: Offer, each: Good, basket: Basket) -> Fraction:
+def _line_off(one: Offer, each: BasketItem, basket: Basket) -> Fraction:
     discount = Fraction(0)
     for benefit in one:
         settings = benefit.settings

@@ -73,7 +73,7 @@ async def test_the_doctor_says_whether_stripe_answers_and_never_the_keys(
     half = run_doctor(SHOP_STRIPE_SECRET_KEY=SECRET_KEY)
     none = run_doctor()
 
-    assert right == (0, f"ok    payments: Stripe at {stripe.url}, for trying out, which answers")
-    assert (unknown[0], "look at SHOP_STRIPE_SECRET_KEY" in unknown[1]) == (1, True)
+    assert right == (0, f"ok    payments: Stripe at {stripe.url}, in test mode, which responds")
+    assert (unknown[0], "check SHOP_STRIPE_SECRET_KEY" in unknown[1]) == (1, True)
     assert (half[0], "one is not set" in half[1]) == (1, True)
-    assert (none[0], "is offered to nobody" in none[1]) == (1, True)
+    assert (none[0], "cannot be offered" in none[1]) == (1, True)

@@ -117,7 +117,7 @@ async def test_a_refusal_before_the_answer_changes_nothing_about_it(
     response = await buyer.complete()
 
     assert (response.status, response.code, await on_hand(db, mug.sold)) == (422, "payment_refused", 3)
-    assert "not enough money" in response.json["errors"]["payments"][0]
+    assert "insufficient funds" in response.json["errors"]["payments"][0]
     assert (await payment_of(db, cart))["state"] == "failed"
 
 
@@ -218,7 +218,7 @@ async def test_a_refund_that_failed_later_is_told_to_the_operator(
 
     assert status == 204
     assert (await payment_of(db, order))["number"] in service.wait_for(
-        lambda line: "money that was given back came back" in line, since=line_count
+        lambda line: "refund failed at the provider" in line, since=line_count
     )
 
 

@@ -167,7 +167,7 @@ async def test_a_canceled_order_is_given_back_in_full_after_a_part_was(
     first(
         2,
         [
-            ("pm_card_chargeDeclinedInsufficientFunds", "not enough money"),
+            ("pm_card_chargeDeclinedInsufficientFunds", "insufficient funds"),
             # That it is suspected is not for whoever typed it.
             ("pm_card_chargeDeclinedFraudulent", "was declined"),
             ("pm_card_chargeDeclined", "was declined"),
@@ -209,7 +209,7 @@ async def test_an_amount_is_taken_exactly_or_not_at_all(
     assert [each["amount_received"] for each in stripe.intents(cart["number"])] == ([units] if units else [])
     assert response.status == (200 if units else 422)
     if not units:
-        assert "so small a part of KWD" in response.json["errors"]["payments"][0]
+        assert "this precision in KWD" in response.json["errors"]["payments"][0]
 
 
 async def test_an_answer_that_was_lost_is_asked_for_again_and_charged_once(
@@ -324,7 +324,7 @@ async def test_a_key_that_stripe_does_not_know_is_the_operators_to_read_of(
     log_line = service.wait_for(lambda line: "Stripe refused a request" in line, since=line_count)
 
     assert (response.status, response.code) == (422, "payment_refused")
-    assert "choose another way" in response.json["errors"]["payments"][0]
+    assert "choose another payment method" in response.json["errors"]["payments"][0]
     assert '"status":401' in log_line
     assert SECRET_KEY[:12] not in log_line + response.response.text
 

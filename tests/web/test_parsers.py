@@ -14,7 +14,8 @@ from starlette.types import Message, Scope
 from shop.actions.context import Context, Shared
 from shop.base.errors import Malformed
 from shop.base.keys import parse_keys
-from shop.base.settings import Network, read_settings
+from shop.base.setting_parsers import Network
+from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.models.setup.shop import Shop
 from shop.web.endpoint import EndpointContext, Route

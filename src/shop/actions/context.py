@@ -15,7 +15,7 @@ from shop.base.errors import IdempotencyKeyConflict, InFlight, InsufficientScope
 from shop.base.keys import Keys
 from shop.base.response_cache import ResponseCache
 from shop.base.settings import Settings
-from shop.db.pool import Database, LockTimeout, Session
+from shop.db.pool import Database, DatabaseSession, LockTimeout
 from shop.gateways.media import MediaStore, open_media
 from shop.gateways.payments import Provider
 from shop.gateways.providers import open_providers
@@ -137,7 +137,7 @@ class Context:
         self.shared = shared
         self.claim = claim
         self.actor = NOBODY
-        self.db: Session = shared.database.session()
+        self.db: DatabaseSession = shared.database.session()
         self.once_key: OnceKey | None = None
         self.origin = NOWHERE
         self._bearer: Bearer | None = None

@@ -13,7 +13,7 @@ from shop.actions.context import Context
 from shop.base.client_networks import networks_of
 from shop.base.email import Email
 from shop.base.errors import RateLimitError
-from shop.base.settings import Limits
+from shop.base.setting_parsers import Limits
 from shop.models.access.sessions import LoginRequest
 from shop.queries import journal
 from shop.queries.access import login as requests

@@ -147,7 +147,7 @@ async def remove(ctx: Context, noun: ResourceActions, record_id: UUID) -> None:
     try:
         await noun.delete(ctx, record_id)
     except ConstraintViolation:
-        raise Invalid({"base": ["is still in use; take it away from the records that name it first"]}) from None
+        raise Invalid({"base": ["is still in use; remove it from the records that use it first"]}) from None
     await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
 
 
@@ -171,7 +171,7 @@ async def _await_write(noun: ResourceActions, write: Awaitable[Any]) -> Any:
         raise Invalid({name: [_REFUSALS[error.why]]}) from None
 
 
-_REFUSALS = {"unique": "is taken", "reference": "names a record that is not there", "check": "is not acceptable"}
+_REFUSALS = {"unique": "is taken", "reference": "names a record that does not exist", "check": "is not acceptable"}
 
 
 async def _current_values(ctx: Context, noun: ResourceActions, record: Any, values: Values) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Fields:
     def choice(self, name: str, choices: Mapping[str, Any]) -> str:
         text = self.typed.get(name, "")
         if text not in choices:
-            self.refuse(name, "must be one of those offered")
+            self.refuse(name, "is not a valid choice")
         return text
 
     def moment(self, name: str) -> datetime | None:
@@ -102,7 +102,7 @@ def read_moment(text: str) -> datetime:
             continue
         if value.year >= 1900:
             return value
-    raise ValueError("must be a day and a time, like 2026-11-15T09:30")
+    raise ValueError("must be a date and time, like 2026-11-15T09:30")
 
 
 def moment_text(value: datetime | None) -> str:

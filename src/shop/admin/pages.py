@@ -23,15 +23,15 @@ from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_repl
 from shop.web.request import Request
 
 _TITLES = {
-    400: "That could not be read",
+    400: "Bad request",
     401: "Sign in",
     403: "Not allowed",
-    404: "Nothing here",
-    409: "Something changed meanwhile",
-    410: "This link has had its use",
-    422: "That will not do",
-    429: "Too many tries",
-    503: "Back in a moment",
+    404: "Not found",
+    409: "Conflict",
+    410: "This link is no longer valid",
+    422: "Invalid input",
+    429: "Too many attempts",
+    503: "Temporarily unavailable",
 }
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
@@ -137,5 +137,5 @@ def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
     headers: tuple[Header, ...] = ()
     if isinstance(error, RateLimitError | Unavailable):
         headers = ((b"retry-after", str(error.retry_after).encode()),)
-    title = _TITLES.get(error.status, "Something broke")
+    title = _TITLES.get(error.status, "Something went wrong")
     return bare_page("error.html", error.status, headers, title=title, error=error, request_id=request_id)

@@ -17,7 +17,7 @@ from shop.web.request import Request
 COOKIE = "__Host-shop_operator"
 _ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
-_NOT_THIS_SESSION = "This form is not of your present session; open its page again. Nothing was changed."
+_NOT_THIS_SESSION = "This form belongs to another session. Reload the page and try again. Nothing was changed."
 _SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
 
 Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
@@ -57,7 +57,7 @@ def check_same_origin(request: Request, ctx: Context) -> None:
         own = request.origin(ctx.shared.settings.public_url).encode("latin-1")
         is_ours = request.headers.get(b"origin") == own
     if not is_ours:
-        raise Forbidden("This form was sent from another site, or does not say from where; nothing was changed.")
+        raise Forbidden("This form was not sent from this site; nothing was changed.")
 
 
 def require_same_origin(handler: Handler) -> Handler:

@@ -59,17 +59,17 @@ class Malformed(ShopError):
 
 class BadSignature(Malformed):
     code = "bad_signature"
-    sentence = "This was not signed by the provider."
+    sentence = "The webhook signature is invalid."
 
 
 class InvalidGrant(Malformed):
     code = "invalid_grant"
-    sentence = "The refresh token is unknown, expired, used or not this client's; ask for a new token."
+    sentence = "The refresh token is unknown, expired, already used or another client's; request a new token."
 
 
 class InvalidScope(Malformed):
     code = "invalid_scope"
-    sentence = "Ask for a scope that the application's access level allows."
+    sentence = "Request a scope that the application's access level allows."
 
 
 class UnsupportedGrant(Malformed):
@@ -90,33 +90,33 @@ class InvalidToken(Unauthenticated):
 
 class NotCartOwner(Unauthenticated):
     code = "owner_required"
-    sentence = "The cart belongs to a user, and this uses their account: send the owner's bearer token."
+    sentence = "The cart belongs to a user; send the owner's bearer token."
 
 
 class InvalidSignIn(Unauthenticated):
     code = "invalid_sign_in"
-    sentence = "The e-mail address and the password do not belong together."
+    sentence = "Wrong e-mail or password."
 
 
 class InvalidCode(Unauthenticated):
     code = "invalid_code"
-    sentence = "The code is wrong, used or expired; ask for a new one."
+    sentence = "The code is wrong, used or expired; request a new one."
 
 
 class InvalidRefreshToken(Unauthenticated):
     code = "invalid_refresh_token"
-    sentence = "The refresh token is not valid; sign in again."
+    sentence = "The refresh token is invalid; sign in again."
 
 
 class InvalidClient(Unauthenticated):
     code = "invalid_client"
-    sentence = "The client id is unknown, or the secret is not its own."
+    sentence = "Unknown client id or wrong client secret."
 
 
 class Forbidden(ShopError):
     status = 403
     code = "forbidden"
-    sentence = "This credential may not do that."
+    sentence = "This credential does not have permission to do that."
 
 
 class InsufficientScope(Forbidden):
@@ -126,13 +126,13 @@ class InsufficientScope(Forbidden):
 
     def __init__(self, scope: str) -> None:
         self.needed = scope
-        super().__init__(f"This token may not do that; it takes the scope {scope}, granted to an application that may.")
+        super().__init__(f"This token lacks the required scope: {scope}.")
 
 
 class NotFound(ShopError):
     status = 404
     code = "not_found"
-    sentence = "There is nothing here that this request may see."
+    sentence = "Not found."
 
 
 class InvalidMethod(ShopError):
@@ -141,26 +141,26 @@ class InvalidMethod(ShopError):
 
     def __init__(self, methods: Sequence[str]) -> None:
         self.allowed = ", ".join(sorted(methods))
-        super().__init__(f"This address answers {self.allowed} only.")
+        super().__init__(f"Method not allowed; use {self.allowed}.")
 
 
 class ExpiredLink(ShopError):
     status = 410
     code = "gone"
-    sentence = "This was for one use, and has been used or is too old."
+    sentence = "This link has expired or was already used."
 
 
 class Conflict(ShopError):
     status = 409
     code = "conflict"
-    sentence = "Something changed meanwhile; read again and repeat."
+    sentence = "The record has changed; reload it and try again."
 
 
 class TotalMismatch(Conflict):
     """Carries the differences from the quote, and the token that accepts them."""
 
     code = "total_changed"
-    sentence = "Something changed since it was quoted; look at the differences, and repeat with the consent token."
+    sentence = "The order changed since it was quoted; review the differences and retry with the consent token."
 
     def __init__(self, differences: Sequence[Mapping[str, object]], consent_token: str) -> None:
         self.differences = differences
@@ -170,14 +170,14 @@ class TotalMismatch(Conflict):
 
 class PaymentInProgress(Conflict):
     code = "payment_in_progress"
-    sentence = "The provider has not answered yet; repeat in a moment to learn what came of it."
+    sentence = "Payment is still processing; retry shortly."
 
 
 class PaymentNeedsAction(Conflict):
     """Carries the client secret, which is never stored and goes to the shopper's client only."""
 
     code = "payment_needs_action"
-    sentence = "The shopper must confirm this payment: do what next_action says, then complete again."
+    sentence = "The shopper must confirm this payment; follow next_action, then complete again."
 
     def __init__(self, client_secret: str, next_action: Mapping[str, str | None]) -> None:
         self.client_secret = client_secret
@@ -187,7 +187,7 @@ class PaymentNeedsAction(Conflict):
 
 class InFlight(Conflict):
     code = "request_in_progress"
-    sentence = "A request with this Idempotency-Key is still at work; repeat in a moment."
+    sentence = "A request with this Idempotency-Key is still in progress; retry shortly."
 
 
 class TooLarge(ShopError):
@@ -195,7 +195,7 @@ class TooLarge(ShopError):
     code = "too_large"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The body is larger than the {limit:,} bytes this address reads.")
+        super().__init__(f"The body exceeds the limit of {limit:,} bytes.")
 
 
 class UriTooLong(ShopError):
@@ -221,7 +221,7 @@ class Invalid(ShopError):
 
     status = 422
     code = "validation_failed"
-    sentence = "Some fields are not acceptable; see errors."
+    sentence = "Some fields are invalid; see errors."
 
     def __init__(
         self,
@@ -236,18 +236,18 @@ class Invalid(ShopError):
 
 class NotPayable(Invalid):
     code = "not_payable"
-    sentence = "The order cannot be paid as it is; meta.messages has the reasons."
+    sentence = "The order cannot be paid in its current state; see meta.messages."
 
 
 class IdempotencyKeyConflict(Invalid):
     code = "idempotency_key_reused"
-    sentence = "This Idempotency-Key came before with a different request; use a new key."
+    sentence = "This Idempotency-Key was already used with a different request; use a new key."
 
 
 class RateLimitError(ShopError):
     status = 429
     code = "too_many_requests"
-    sentence = "Too many requests; wait and repeat."
+    sentence = "Too many requests; wait and try again."
 
     def __init__(
         self, retry_after: int, sentence: str | None = None, passed: Sequence[tuple[str, int, int]] = ()
@@ -261,13 +261,13 @@ class RateLimitError(ShopError):
 class InternalError(ShopError):
     status = 500
     code = "internal_error"
-    sentence = "Something broke on our side; the request id names it in the log."
+    sentence = "Internal server error; the log has details under this request id."
 
 
 class Unavailable(ShopError):
     status = 503
     code = "temporarily_unavailable"
-    sentence = "The shop cannot answer right now; repeat in a few seconds."
+    sentence = "The shop is temporarily unavailable; retry in a few seconds."
     retry_after = 5
 
 

@@ -5,19 +5,33 @@ VARIABLES is the table of them; a test compares `docs/settings.md` with it.
 
 import difflib
 import ipaddress
-import re
 from collections.abc import Callable, Mapping
-from email.utils import formataddr, parseaddr
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from shop.base.buckets import Bucket, parse_bucket
 from shop.base.errors import CannotStart
 from shop.base.keys import Keys, parse_keys
+from shop.base.setting_parsers import (
+    Limits,
+    Network,
+    parse_at_least_one,
+    parse_choice,
+    parse_database,
+    parse_drain,
+    parse_grace,
+    parse_limits,
+    parse_networks,
+    parse_origins,
+    parse_public_url,
+    parse_sender,
+    parse_smtp,
+    parse_whole,
+    parse_windows,
+)
 from shop.base.stripe_account import (
     STRIPE,
     StripeAccount,
@@ -26,10 +40,6 @@ from shop.base.stripe_account import (
     read_secret_key,
     read_webhook_secret,
 )
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Limits = tuple[tuple[int, int], ...]
-"""Pairs of count and seconds; empty if the limit is disabled. A count without a window has 0 seconds."""
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -42,234 +52,204 @@ class Variable(msgspec.Struct, frozen=True):
     meaning: str
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise ValueError("give a whole number")
-    return int(text)
-
-
-def _at_least_one(text: str) -> int:
-    if _whole(text) < 1:
-        raise ValueError("give a whole number of 1 or more")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text, re.ASCII):
-        raise ValueError("give a number of seconds")
-    return float(text)
-
-
-def _drain(text: str) -> float:
-    seconds = _seconds(text)
-    if seconds > 25:
-        raise ValueError("give at most 25 seconds; whoever stops a process mostly kills it after 30")
-    return seconds
-
-
-def _grace(text: str) -> int:
-    seconds = _whole(text)
-    if seconds > 60:
-        raise ValueError("give at most 60 seconds; a copy of a token is told from a lost answer by it")
-    return seconds
-
-
-def _limits(text: str) -> Limits:
-    if text.strip() == "0":
-        return ()
-    pairs = [re.fullmatch(r"([0-9]{1,9})(?:/([0-9]{1,9}))?", part.strip(), re.ASCII) for part in text.split(",")]
-    if not all(pairs):
-        raise ValueError("give N/seconds, several separated by commas, or 0 for none")
-    return tuple((int(pair[1]), int(pair[2] or 0)) for pair in pairs if pair)
-
-
-def _windows(text: str) -> Limits:
-    limits = _limits(text)
-    if not all(seconds for _, seconds in limits):
-        raise ValueError("give N/seconds, several separated by commas, or 0 for none")
-    return limits
-
-
-def _word(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError("give " + " or ".join(words))
-        return text
-
-    return read
-
-
-def _database(text: str) -> str:
-    if not text.startswith(("postgresql://", "postgres://")):
-        raise ValueError("give a URL that begins with postgresql://")
-    sentence = "give postgresql://user:password@host:port/database, odd characters of the password percent-encoded"
-    try:
-        parts = urlsplit(text)
-        # With several hosts there are several ports, which `urlsplit` cannot parse.
-        fits = not parts.fragment and ("," in parts.netloc or parts.port != 0)
-    except ValueError:
-        raise ValueError(sentence) from None
-    if not fits:
-        raise ValueError(sentence)
-    return text
-
-
-def _smtp(text: str) -> str:
-    sentence = "give smtp://user:password@host:587 or smtps://host"
-    try:
-        parts = urlsplit(text)
-        fits = parts.scheme in {"smtp", "smtps"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        # The library's own message would repeat the password.
-        raise ValueError(sentence) from None
-    if not fits or not text.isprintable():
-        raise ValueError(sentence)
-    return text
-
-
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.ASCII)
-
-
-def _origin(text: str) -> str:
-    """An origin in lowercase, as a browser sends it, because it is compared as text."""
-    match = _ORIGIN.fullmatch(text)
-    if match is None or int(match[1] or 1) > 65535:
-        raise ValueError("give scheme://host or scheme://host:port in small letters, and nothing behind it")
-    return text
-
-
-def _origins(text: str) -> tuple[str, ...]:
-    return tuple(_origin(part.strip()) for part in text.split(",") if part.strip())
-
-
-def _public_url(text: str) -> str:
-    return _origin(text.rstrip("/"))
-
-
-def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
-
-
-def _keys(text: str) -> Keys:
-    return parse_keys(text)
-
-
-def _text(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise ValueError("give one line of text")
-    return text.strip()
-
-
-def _sender(text: str) -> str:
-    """`shop@example.org` or `Shop <shop@example.org>`."""
-    name, address = parseaddr(_text(text))
-    if formataddr((name, address)).count("@") != 1 or not all(address.partition("@")[::2]) or " " in address:
-        raise ValueError("give an address, like shop@example.org or Shop <shop@example.org>")
-    return text.strip()
-
-
 VARIABLES = (
-    Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "everything the service keeps on disk"),
-    Variable("SHOP_DATABASE_URL", "database_url", _database, None, "unset: embedded PostgreSQL in the data directory"),
-    Variable("SHOP_DATABASE_POOL", "database_pool", _at_least_one, "8", "connections per worker"),
-    Variable("SHOP_SECRET_KEYS", "secret_keys", _keys, None, "`id:hex,id:hex`; the first signs, all verify"),
-    Variable("SHOP_SMTP_URL", "smtp_url", _smtp, None, "the mail server"),
-    Variable("SHOP_MAIL_FROM", "mail_from", _sender, "shop@localhost", "the sender of mails"),
-    Variable("SHOP_ORDER_MAIL", "order_mail", _word("on", "off"), "on", "a completed order is confirmed by mail"),
-    Variable("SHOP_HOLD_SECONDS", "hold_seconds", _whole, "0", "goods are held from choosing how to pay; 0: not"),
-    Variable("SHOP_STRIPE_SECRET_KEY", "stripe_secret_key", read_secret_key, None, "takes cards through Stripe"),
+    Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "directory for everything stored on disk"),
     Variable(
-        "SHOP_STRIPE_WEBHOOK_SECRET", "stripe_webhook_secret", read_webhook_secret, None, "signs Stripe's notices"
+        "SHOP_DATABASE_URL", "database_url", parse_database, None, "unset: embedded PostgreSQL in the data directory"
+    ),
+    Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
+    Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
+    Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
+    Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),
+    Variable("SHOP_ORDER_MAIL", "order_mail", parse_choice("on", "off"), "on", "confirm completed orders by e-mail"),
+    Variable(
+        "SHOP_HOLD_SECONDS",
+        "hold_seconds",
+        parse_whole,
+        "0",
+        "how long stock is held once a payment method is chosen; 0: never",
     ),
     Variable(
-        "SHOP_STRIPE_PUBLISHABLE_KEY", "stripe_publishable_key", read_publishable_key, None, "for Stripe's form; public"
+        "SHOP_STRIPE_SECRET_KEY", "stripe_secret_key", read_secret_key, None, "enables card payments through Stripe"
     ),
-    Variable("SHOP_STRIPE_API_BASE", "stripe_api_base", read_api_base, STRIPE, "where Stripe is called"),
-    Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: open in a try-out only"),
-    Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
-    Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
-    Variable("SHOP_CORS_ORIGINS", "cors_origins", _origins, "", "exact origins for the storefront API"),
+    Variable(
+        "SHOP_STRIPE_WEBHOOK_SECRET", "stripe_webhook_secret", read_webhook_secret, None, "verifies Stripe's webhooks"
+    ),
+    Variable(
+        "SHOP_STRIPE_PUBLISHABLE_KEY",
+        "stripe_publishable_key",
+        read_publishable_key,
+        None,
+        "public key for Stripe's payment form",
+    ),
+    Variable("SHOP_STRIPE_API_BASE", "stripe_api_base", read_api_base, STRIPE, "base URL of the Stripe API"),
+    Variable(
+        "SHOP_MAILBOX",
+        "mailbox",
+        parse_choice("on", "off"),
+        None,
+        "show e-mails at `/mailbox`; unset: only in a try-out",
+    ),
+    Variable("SHOP_PUBLIC_URL", "public_url", parse_public_url, None, "origin of links; unset: taken from the request"),
+    Variable(
+        "SHOP_TRUSTED_PROXIES", "trusted_proxies", parse_networks, "", "networks whose `X-Forwarded-For` is trusted"
+    ),
+    Variable("SHOP_CORS_ORIGINS", "cors_origins", parse_origins, "", "exact origins that may call the Storefront API"),
     Variable(
         "SHOP_MEDIA_URL",
         "media_url",
         parse_bucket,
         None,
-        "an S3-compatible store; unset: `media/` in the data directory",
+        "S3-compatible storage for images; unset: `media/` in the data directory",
     ),
-    Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: open in a try-out only"),
+    Variable(
+        "SHOP_METRICS", "metrics", parse_choice("public"), None, "`public`: open to everyone; unset: only in a try-out"
+    ),
     Variable(
         "SHOP_CATALOG_STALE_SECONDS",
         "catalog_stale_seconds",
-        _whole,
+        parse_whole,
         "3600",
-        "the catalog is shown from memory so long while the database is away; 0: not",
+        "how long the catalog is served from memory while the database is not available; 0: never",
     ),
-    Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _drain, "5", "unready but serving, before a stop"),
-    Variable("SHOP_LOG_LEVEL", "log_level", _word("debug", "info", "warning", "error"), "info", "how much is logged"),
+    Variable("SHOP_DRAIN_SECONDS", "drain_seconds", parse_drain, "5", "how long to serve as not ready before stopping"),
     Variable(
-        "SHOP_LOG_FORMAT", "log_format", _word("console", "json"), None, "unset: console on a terminal, else json"
-    ),
-    Variable("SHOP_LOGIN_CODE_TTL", "login_code_ttl", _at_least_one, "600", "life of a login code"),
-    Variable("SHOP_USER_TOKEN_TTL", "user_token_ttl", _at_least_one, "86400", "life of a user access token"),
-    Variable("SHOP_PLATFORM_TOKEN_TTL", "platform_token_ttl", _at_least_one, "7200", "life of a platform access token"),
-    Variable(
-        "SHOP_REFRESH_IDLE_TTL", "refresh_idle_ttl", _at_least_one, "2592000", "a refresh token unused this long ends"
+        "SHOP_LOG_LEVEL",
+        "log_level",
+        parse_choice("debug", "info", "warning", "error"),
+        "info",
+        "lowest level that is logged",
     ),
     Variable(
-        "SHOP_REFRESH_MAX_TTL", "refresh_max_ttl", _at_least_one, "7776000", "a session ends after this, used or not"
+        "SHOP_LOG_FORMAT",
+        "log_format",
+        parse_choice("console", "json"),
+        None,
+        "unset: console on a terminal, else json",
+    ),
+    Variable("SHOP_LOGIN_CODE_TTL", "login_code_ttl", parse_at_least_one, "600", "lifetime of a login code"),
+    Variable("SHOP_USER_TOKEN_TTL", "user_token_ttl", parse_at_least_one, "86400", "lifetime of a user access token"),
+    Variable(
+        "SHOP_PLATFORM_TOKEN_TTL",
+        "platform_token_ttl",
+        parse_at_least_one,
+        "7200",
+        "lifetime of a platform access token",
     ),
     Variable(
-        "SHOP_REFRESH_GRACE", "refresh_grace", _grace, "30", "a rotated refresh token gives the same pair this long"
+        "SHOP_REFRESH_IDLE_TTL",
+        "refresh_idle_ttl",
+        parse_at_least_one,
+        "2592000",
+        "a refresh token expires if unused for this long",
+    ),
+    Variable("SHOP_REFRESH_MAX_TTL", "refresh_max_ttl", parse_at_least_one, "7776000", "longest lifetime of a session"),
+    Variable(
+        "SHOP_REFRESH_GRACE",
+        "refresh_grace",
+        parse_grace,
+        "30",
+        "how long a rotated refresh token returns the same pair",
     ),
     Variable(
-        "SHOP_CART_IDLE_TTL", "cart_idle_ttl", _at_least_one, "2592000", "an untouched guest cart is purged after this"
+        "SHOP_CART_IDLE_TTL", "cart_idle_ttl", parse_at_least_one, "2592000", "an idle guest cart is deleted after this"
     ),
     Variable(
         "SHOP_ORDER_STATUS_TTL",
         "order_status_ttl",
-        _at_least_one,
+        parse_at_least_one,
         "2592000",
-        "an order token opens its status this long",
-    ),
-    Variable("SHOP_LIMIT_MAILS_PER_ADDRESS", "limit_mails_per_address", _windows, "5/900, 10/3600", "the mail budget"),
-    Variable("SHOP_LIMIT_MAILS_PER_SOURCE", "limit_mails_per_source", _windows, "20/3600, 100/86400", "mail budget"),
-    Variable("SHOP_LIMIT_MAILS", "limit_mails", _windows, "1000/3600", "mail budget; half is for verified customers"),
-    Variable("SHOP_LIMIT_TRIES_PER_CODE", "limit_tries_per_code", _whole, "5", "guesses at one code"),
-    Variable(
-        "SHOP_LIMIT_FAILURES_PER_ADDRESS", "limit_failures_per_address", _limits, "20/86400, 100", "then long codes"
+        "how long an order token can read its completed order",
     ),
     Variable(
-        "SHOP_LIMIT_FAILURES", "limit_failures", _limits, "300/300, 1000/86400", "in all; then long codes for an hour"
+        "SHOP_LIMIT_MAILS_PER_ADDRESS",
+        "limit_mails_per_address",
+        parse_windows,
+        "5/900, 10/3600",
+        "mail budget per recipient",
     ),
     Variable(
-        "SHOP_LIMIT_FAILURES_PER_SOURCE", "limit_failures_per_source", _limits, "30/300, 100/3600", "codes, refreshes"
+        "SHOP_LIMIT_MAILS_PER_SOURCE",
+        "limit_mails_per_source",
+        parse_windows,
+        "20/3600, 100/86400",
+        "mail budget per source",
     ),
-    Variable("SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE", "limit_client_failures", _limits, "30/300", "token endpoint"),
-    Variable("SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", _limits, "0", "token endpoint"),
-    Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", _limits, "600/60", "new carts"),
-    Variable("SHOP_LIMIT_COUPONS_PER_SOURCE", "limit_coupons_per_source", _limits, "30/300", "unknown coupon codes"),
+    Variable(
+        "SHOP_LIMIT_MAILS",
+        "limit_mails",
+        parse_windows,
+        "1000/3600",
+        "mail budget in total; half is reserved for verified customers",
+    ),
+    Variable("SHOP_LIMIT_TRIES_PER_CODE", "limit_tries_per_code", parse_whole, "5", "attempts per login code"),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_ADDRESS",
+        "limit_failures_per_address",
+        parse_limits,
+        "20/86400, 100",
+        "wrong login codes per address; then codes are long",
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES",
+        "limit_failures",
+        parse_limits,
+        "300/300, 1000/86400",
+        "wrong login codes in total; then codes are long for an hour",
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_SOURCE",
+        "limit_failures_per_source",
+        parse_limits,
+        "30/300, 100/3600",
+        "wrong login codes and refresh tokens per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE",
+        "limit_client_failures",
+        parse_limits,
+        "30/300",
+        "failed client authentications per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", parse_limits, "0", "access tokens per application"
+    ),
+    Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", parse_limits, "600/60", "new carts per source"),
+    Variable(
+        "SHOP_LIMIT_COUPONS_PER_SOURCE",
+        "limit_coupons_per_source",
+        parse_limits,
+        "30/300",
+        "unknown coupon codes per source",
+    ),
     Variable(
         "SHOP_LIMIT_REQUESTS_PER_SOURCE",
         "limit_requests_per_source",
-        _windows,
+        parse_windows,
         "0",
-        "all but health and metrics; counted in each worker's memory",
+        "all requests except health and metrics; counted in each worker's memory",
     ),
     Variable(
         "SHOP_LIMIT_SIGN_INS",
         "limit_sign_ins",
-        _limits,
+        parse_limits,
         "10/300, 50/86400",
-        "failed dashboard sign-ins, per source and per operator and source together",
+        "failed dashboard sign-ins per source, and per operator and source",
     ),
     Variable(
         "SHOP_LIMIT_AUTHENTICATOR_CODES",
         "limit_authenticator_codes",
-        _limits,
+        parse_limits,
         "30/86400",
-        "wrong codes after an operator's right password; then only recovery codes",
+        "wrong codes after an operator's correct password; then only recovery codes work",
     ),
-    Variable("SHOP_LIMIT_LOOPBACK", "limit_loopback", _word("0", "1"), "0", "1: count loopback peers by source too"),
+    Variable(
+        "SHOP_LIMIT_LOOPBACK",
+        "limit_loopback",
+        parse_choice("0", "1"),
+        "0",
+        "1: limits by source also apply to loopback peers",
+    ),
 )
 
 
@@ -361,7 +341,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     for name in sorted(environ):
         if name.startswith("SHOP_") and name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
-            raise CannotStart(f"{name} is not a setting of the shop; did you mean {near}?")
+            raise CannotStart(f"{name} is not a known setting; did you mean {near}?")
     return Settings(**{variable.field: _value(variable, environ) for variable in VARIABLES})
 
 

@@ -20,7 +20,7 @@ class StripeAccount(msgspec.Struct, frozen=True, kw_only=True):
     api_base: str
 
     def __repr__(self) -> str:
-        return f"Stripe at {self.api_base}, for {'trying out' if self.is_test else 'real money'}"
+        return f"Stripe at {self.api_base}, in {'test' if self.is_test else 'live'} mode"
 
     __str__ = __repr__
 
@@ -51,7 +51,7 @@ read_publishable_key = _key(r"pk_[0-9A-Za-z_]{8,255}", "give a publishable key o
 
 def read_api_base(text: str) -> str:
     """Parses the base URL. Allows http for this machine only, because every request carries the secret key."""
-    sentence = "give https://host or https://host:port in small letters, and nothing behind it"
+    sentence = "give https://host or https://host:port in lowercase, without a path"
     base = text.rstrip("/")
     try:
         parts = urlsplit(base)

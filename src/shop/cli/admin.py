@@ -13,18 +13,18 @@ from shop.cli.tables import listing
 
 @click.group(epilog="Example: shop admin create ada@example.com")
 def admin() -> None:
-    """Let people into the dashboard."""
+    """Manage dashboard operators."""
 
 
 @admin.command(epilog="Example: shop admin create ada@example.com")
 @click.argument("email")
-@click.option("--url", help="Where the shop is reached; SHOP_PUBLIC_URL, or the address at which it is served.")
-@click.option("--forget-totp", is_flag=True, help="Remove an authenticator that was lost.")
-@click.option("--enable", is_flag=True, help="Let an operator in again who was shut out.")
+@click.option("--url", help="Base URL of the link; by default SHOP_PUBLIC_URL or the running shop.")
+@click.option("--forget-totp", is_flag=True, help="Remove a lost authenticator.")
+@click.option("--enable", is_flag=True, help="Enable a disabled operator again.")
 def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None:
-    """Print a link, good for one use within 15 minutes, with which EMAIL chooses a password for the dashboard.
+    """Print a one-time link, valid for 15 minutes, with which EMAIL sets a dashboard password.
 
-    An operator who exists gets a link for a new password; using it signs them out everywhere.
+    For an existing operator, using the link sets a new password and ends all their sessions.
     """
     settings = settings_here()
 
@@ -52,16 +52,16 @@ def list_(as_json: bool) -> None:
         }
         for operator in run_action(settings_here(), list_operators)
     ]
-    click.echo(listing(rows, as_json=as_json, none="There are no operators; `shop admin create EMAIL` lets one in."))
+    click.echo(listing(rows, as_json=as_json, none="No operators yet; create one with `shop admin create EMAIL`."))
 
 
 @admin.command(epilog="Example: shop admin disable ada@example.com")
 @click.argument("email")
-@click.option("--force", is_flag=True, help="Even if nobody else can sign in to the dashboard.")
+@click.option("--force", is_flag=True, help="Disable even the last operator who can sign in.")
 def disable(email: str, force: bool) -> None:
-    """Disable an operator: every session ends at once, links stop working, and no password lets them in.
+    """Disable an operator: end their sessions at once, invalidate their links and block sign-in.
 
-    `shop admin create EMAIL --enable` undoes it.
+    Undo with `shop admin create EMAIL --enable`.
     """
 
     async def work(ctx: Context) -> int:

@@ -16,7 +16,7 @@ from shop.rules.access.permissions import LEVELS
 
 @click.group(epilog='Example: shop app create "Warehouse" --access write')
 def app() -> None:
-    """Platform applications: machines that may call the Platform API."""
+    """Manage applications that call the Platform API."""
 
 
 @app.command(epilog='Example: shop app create "Warehouse" --access write')
@@ -24,7 +24,7 @@ def app() -> None:
 @click.option("--access", type=click.Choice(LEVELS), required=True, help="read: fetch records; write: change them too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for scripts.")
 def create(name: str, access: str, as_json: bool) -> None:
-    """Make an application, and print its client id and secret, once."""
+    """Create an application and print its client ID and secret. The secret is shown only once."""
 
     async def work(ctx: Context) -> NewApplication | None:
         return await create_application(
@@ -33,7 +33,7 @@ def create(name: str, access: str, as_json: bool) -> None:
 
     credentials = run_action(settings_here(), work)
     if credentials is None:
-        raise CannotStart("The application could not be made; try again.")
+        raise CannotStart("The application could not be created; try again.")
     scope = f"admin {access}"
     payload = {
         "client_id": credentials.application.client_id,
@@ -66,19 +66,19 @@ def list_(as_json: bool) -> None:
         }
         for application in run_action(settings_here(), list_applications)
     ]
-    click.echo(listing(rows, as_json=as_json, none="There are no applications; `shop app create` makes one."))
+    click.echo(listing(rows, as_json=as_json, none="No applications yet; create one with `shop app create`."))
 
 
 @app.command(epilog="Example: shop app revoke shpci_3vQBNpAhcy0pWbYKrF5Fbe")
 @click.argument("client_id")
 def revoke(client_id: str) -> None:
-    """Revoke an application: its secrets and all its tokens stop working at once, for good."""
+    """Permanently revoke an application: its secrets and tokens stop working at once."""
 
     async def work(ctx: Context) -> Application:
         return await revoke_by_client_id(ctx, client_id)
 
     application = run_action(settings_here(), work)
     if application.revoked_at:
-        click.echo(f"{application.name} ({client_id}) was revoked before.")
+        click.echo(f"{application.name} ({client_id}) was already revoked.")
     else:
         click.echo(f"{application.name} ({client_id}) is revoked; its secrets and tokens no longer work.")

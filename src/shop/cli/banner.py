@@ -16,9 +16,9 @@ def banner(
     base = base_url(host, port)
     mailbox = f"\n    Mailbox          {base}/mailbox" if has_mailbox else ""
     first = f"\n    First operator   {first_operator}" if first_operator else ""
-    shoppers = _shoppers(f"{base}/mailbox" if has_mailbox else "their mail") if has_demo else ""
+    shoppers = _shoppers(f"{base}/mailbox" if has_mailbox else "their e-mail address") if has_demo else ""
     return f"""
-  The shop is served.
+  The shop is running.
 
     Storefront API   {base}/api/v2/storefront
     Platform API     {base}/api/v2/platform
@@ -37,9 +37,9 @@ def _shoppers(mailbox: str) -> str:
     """Lists the demo customers. They have no password: a login code is e-mailed and read in `mailbox`."""
     rows = "\n".join(f"    {person.email:<16} {person.first_name}, {person.note}" for person in SHOPPERS)
     return f"""
-  Sign in to the storefront as one of these; the code that is asked for comes to {mailbox}:
+  Sign in to the storefront as one of these customers; login codes are sent to {mailbox}:
 
 {rows}
 
-  A coupon to type into a cart: {COUPON}, {COUPON_SAYS}.
+  Coupon code to try: {COUPON}, {COUPON_SAYS}.
 """

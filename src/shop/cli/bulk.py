@@ -27,12 +27,12 @@ _IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
 _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": exports.export_prices}
 
 
-@click.command("import", epilog="Example: shop import products catalogue.jsonl --dry-run")
+@click.command("import", epilog="Example: shop import products catalog.jsonl --dry-run")
 @_NOUNS
 @click.argument("file", type=click.File("rb"))
-@click.option("--dry-run", is_flag=True, help="Say what would come of it, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would happen without saving.")
 def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
-    """Bring in products or prices from FILE, a line of JSON each; `-` reads standard input. Works beside a shop."""
+    """Import products or prices from FILE, one JSON object per line; `-` reads standard input. The shop may run."""
     do, read = _IMPORTS[noun]
 
     async def work(ctx: Context) -> ImportReport:
@@ -44,10 +44,10 @@ def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
     _print_result(run_action(settings_here(), work))
 
 
-@click.command(epilog="Example: shop export products > catalogue.jsonl")
+@click.command(epilog="Example: shop export products > catalog.jsonl")
 @_NOUNS
 def export(noun: str) -> None:
-    """Print all products or prices, a line of JSON each, as `shop import` reads them. Works beside a running shop."""
+    """Print all products or prices, one JSON object per line, as `shop import` reads them. The shop may run."""
 
     async def work(ctx: Context) -> None:
         with _progress(noun) as bar:
@@ -84,9 +84,9 @@ def _print_result(result: ImportReport) -> None:
         for name, sentences in failure.errors.items():
             click.echo(f"line {failure.line} ({failure.key or '?'}): {name} {'; '.join(sentences)}", err=True)
     if result.errors_left_out:
-        click.echo(f"and {result.errors_left_out} lines more", err=True)
+        click.echo(f"and {result.errors_left_out} more lines", err=True)
     names = ("lines", "created", "updated", "unchanged", "failed")
     summary = ", ".join(f"{getattr(result, name)} {name}" for name in names)
-    click.echo(f"{summary}{' (dry run: nothing is kept)' if result.dry_run else ''}")
+    click.echo(f"{summary}{' (dry run: nothing was saved)' if result.dry_run else ''}")
     if result.failed:
         sys.exit(1)

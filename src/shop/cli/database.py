@@ -10,7 +10,7 @@ from shop.migrations.upgrade import current_revision, newest_revision, upgrade
 
 @click.command(epilog="Example: SHOP_DATABASE_URL=postgresql://shop@db/shop shop migrate")
 def migrate() -> None:
-    """Bring the configured database up to date. Safe from several machines at once, and while the shop is served."""
+    """Migrate the configured database. Safe to run on several machines at once, and while the shop is running."""
     with database(settings_here()) as (url, _):
         before = asyncio.run(current_revision(url))
         upgrade(url)

@@ -19,7 +19,7 @@ def load_demo_with_progress(url: str, settings: Settings, *, is_try_out: bool) -
     if not sys.stderr.isatty():
         return _fill(url, settings, lambda _count, _steps: None, is_try_out=is_try_out)
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"Putting up {NAME}", total=None)
+        task = progress.add_task(f"Creating {NAME}", total=None)
 
         def show(count: int, steps: int) -> None:
             progress.update(task, completed=count, total=steps)
@@ -30,7 +30,7 @@ def load_demo_with_progress(url: str, settings: Settings, *, is_try_out: bool) -
 def _fill(url: str, settings: Settings, tell: ProgressCallback, *, is_try_out: bool) -> bool:
     start = monotonic()
     if run_action_on(url, settings, lambda ctx: load_demo(ctx, tell), is_try_out=is_try_out):
-        click.echo(f"  The demo shop {NAME} was put up in {monotonic() - start:.1f} s.", err=True)
+        click.echo(f"  Created the demo shop {NAME} in {monotonic() - start:.1f} s.", err=True)
         return True
     return run_action_on(url, settings, _name) == NAME
 

@@ -34,23 +34,23 @@ def check_database(settings: Settings, _host: str) -> str:
             ensure_migrated(url, may_upgrade=False)
         revision = asyncio.run(current_revision(url))
     kind = "the embedded PostgreSQL" if embedded else "the configured PostgreSQL"
-    return f"{kind} answers" + (f" and stands at revision {revision}" if revision else "; `shop serve` will fill it")
+    return f"{kind} responds" + (f" and is at revision {revision}" if revision else "; `shop serve` will set it up")
 
 
 def check_keys(settings: Settings, _host: str) -> str:
     if not settings.secret_keys and not settings.database_url and not (settings.data_dir / "secret_keys").exists():
-        return "none yet; `shop serve` will make them"
+        return "none yet; `shop serve` will create them"
     return f"{read_keys(settings)!r}, the first signs"
 
 
 def check_proxy(settings: Settings, _host: str) -> str:
     if settings.public_url and not settings.trusted_proxies:
         raise CannotStart(
-            "SHOP_PUBLIC_URL is set but SHOP_TRUSTED_PROXIES is not: behind a proxy all callers would look like one; "
-            "name the proxy's address."
+            "SHOP_PUBLIC_URL is set but SHOP_TRUSTED_PROXIES is not: behind a proxy all callers would share one "
+            "source; set it to the proxy's address."
         )
     if not settings.trusted_proxies:
-        return "none configured; callers from this machine are not counted by source"
+        return "none configured; limits by source do not apply to callers from this machine"
     return "trusted: " + ", ".join(map(str, settings.trusted_proxies))
 
 
@@ -60,9 +60,9 @@ def check_mail(settings: Settings, host: str) -> str:
         try:
             asyncio.run(Smtp(settings.smtp_url, settings.mail_from).check())
         except (TemporaryMailError, PermanentMailError) as reason:
-            raise CannotStart(f"{reason}; look at SHOP_SMTP_URL. Mails wait until it takes them.") from None
-        return "the mail server knows us and takes mails"
-    return "stays in the mailbox at /mailbox, where everybody's codes can be read"
+            raise CannotStart(f"{reason}; check SHOP_SMTP_URL. E-mails stay queued until they are accepted.") from None
+        return "connected to the mail server"
+    return "stored locally; anyone can read the login codes of all users at /mailbox"
 
 
 def check_media(settings: Settings, _host: str) -> str:
@@ -73,8 +73,8 @@ def check_media(settings: Settings, _host: str) -> str:
         # Look up an image that cannot exist: answering that it is missing requires valid credentials.
         asyncio.run(open_media(bucket, settings.data_dir).find(UUID(int=0), "1.webp"))
     except Unavailable:
-        raise CannotStart(f"{bucket} does not answer, or not to this key; look at SHOP_MEDIA_URL.") from None
-    return f"in {bucket}, which answers"
+        raise CannotStart(f"{bucket} does not respond or rejects this key; check SHOP_MEDIA_URL.") from None
+    return f"in {bucket}, which responds"
 
 
 def check_payments(settings: Settings, _host: str) -> str:
@@ -86,26 +86,26 @@ def check_payments(settings: Settings, _host: str) -> str:
             asyncio.run(Stripe(settings.stripe).check())
         except Unavailable:
             raise CannotStart(
-                f"{settings.stripe} does not answer, or not to this key; look at SHOP_STRIPE_SECRET_KEY."
+                f"{settings.stripe} does not respond or rejects this key; check SHOP_STRIPE_SECRET_KEY."
             ) from None
-        return f"{settings.stripe}, which answers"
+        return f"{settings.stripe}, which responds"
     if _is_offered(settings, "stripe"):
         raise CannotStart(
-            "A payment method is of the type stripe and is offered to nobody; set SHOP_STRIPE_SECRET_KEY and "
-            "SHOP_STRIPE_WEBHOOK_SECRET, or switch it off."
+            "A payment method of type stripe is active but cannot be offered; set SHOP_STRIPE_SECRET_KEY and "
+            "SHOP_STRIPE_WEBHOOK_SECRET, or deactivate it."
         )
-    return "no keys of Stripe, and nothing that needs them"
+    return "Stripe is not configured, and no payment method needs it"
 
 
 def check_test_card(settings: Settings, host: str) -> str:
     if settings.is_try_out(host):
-        return "works, because this is a try-out; it takes no money"
+        return "enabled, because this is a try-out; it takes no money"
     if _is_offered(settings, "test_card"):
         raise CannotStart(
-            "A payment method of the type test_card is active, and the test card works only in a try-out; switch the "
-            "method off in the dashboard under Settings, Payments."
+            "A payment method of type test_card is active, but the test card works only in a try-out; deactivate the "
+            "method in the dashboard under Settings, Payments."
         )
-    return "off, because this is not a try-out"
+    return "disabled, because this is not a try-out"
 
 
 def _is_offered(settings: Settings, provider_type: str) -> bool:
@@ -132,7 +132,7 @@ CHECKS: dict[str, Check] = {
     "database": check_database,
     "secret keys": check_keys,
     "mail": check_mail,
-    "pictures": check_media,
+    "images": check_media,
     "payments": check_payments,
     "test card": check_test_card,
     "proxy": check_proxy,
@@ -140,14 +140,14 @@ CHECKS: dict[str, Check] = {
 
 
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor --host 0.0.0.0")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens on.")
 def doctor(host: str) -> None:
-    """Check configuration, database, keys, mail, pictures, payments and proxy, and say what to do.
+    """Check configuration, database, keys, mail, images, payments and proxy, and suggest fixes.
 
-    Exits non-zero when something is wrong.
+    Exits non-zero if a check fails.
     """
     settings = settings_here()
-    click.echo("  ok    configuration: every SHOP_ variable is known and readable")
+    click.echo("  ok    configuration: every SHOP_ variable is known and valid")
     failures = 0
     for name, check in CHECKS.items():
         try:

@@ -30,23 +30,23 @@ ADOPT_SECONDS = 2.0
 
 @click.group(epilog="Example: shop keys rotate")
 def keys() -> None:
-    """Server keys: they sign order tokens and login codes, and encrypt authenticators."""
+    """Manage server keys, which sign order tokens and login codes and encrypt authenticators."""
 
 
 @keys.command("list", epilog="Example: shop keys list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
 def list_(as_json: bool) -> None:
-    """List the keys by their ids, never the keys themselves; the first one signs."""
+    """List the IDs of the keys, never the keys themselves; the first one signs."""
     rows = run_action(settings_here(), server_keys.describe_keys)
     click.echo(listing([msgspec.structs.asdict(row) for row in rows], as_json=as_json, none=""))
 
 
 @keys.command(epilog="Example: shop keys rotate")
 def rotate() -> None:
-    """Make a new key, which signs from now on; the others go on verifying.
+    """Create a new signing key; the existing keys still verify.
 
-    Running processes use it within 5 seconds, and everything sealed is encrypted again under it. With SHOP_SECRET_KEYS
-    set, the new value is printed instead: set it on every machine and restart.
+    Running processes use it within 5 seconds, and stored secrets are re-encrypted with it. If SHOP_SECRET_KEYS is set,
+    the new value is printed instead: set it on every machine and restart.
     """
     with _changing_keys() as change:
         if change.is_by_hand:
@@ -54,17 +54,17 @@ def rotate() -> None:
             return
         new_keys = change.introduce_key()
         count = change.promote_key(new_keys)
-    click.echo(f"{new_keys.current} signs from now on; {count} sealed secrets were encrypted again.")
+    click.echo(f"{new_keys.current} signs from now on; {count} stored secrets were re-encrypted.")
 
 
 @keys.command(epilog="Example: shop keys retire k1")
 @click.argument("key_id", metavar="ID")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def retire(key_id: str, yes: bool) -> None:
-    """Remove an old key, once nothing is sealed with it any more.
+    """Remove an old key once no stored secret uses it.
 
-    Everything sealed is encrypted under the current key first; while something is left, the key is kept. With
-    SHOP_SECRET_KEYS set, the new value is printed instead.
+    Stored secrets are re-encrypted with the current key first; while any is left, the old key is kept. If
+    SHOP_SECRET_KEYS is set, the new value is printed instead.
     """
     with _changing_keys() as change:
         current = change.keys
@@ -79,15 +79,15 @@ def retire(key_id: str, yes: bool) -> None:
 
 @keys.command("void-before", epilog="Example: shop keys void-before 2026-11-15T09:30Z")
 @click.argument("when", metavar="TIME")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for scripts.")
 def void_before(when: str, yes: bool, as_json: bool) -> None:
-    """Void everything that was issued before TIME: user, platform and refresh tokens, operators' sessions, login codes
-    and links, and the order tokens of every key that may have signed before it.
+    """Invalidate everything issued before TIME: user, platform and refresh tokens, operator sessions, login codes and
+    links, and the order tokens of every key that may have signed before it.
 
-    TIME is like 2026-11-15T09:30Z, in UTC without a zone; or `now`. A session that began before TIME ends with all its
-    tokens, also those that were refreshed since. Carts of signed-in customers get new tokens; open guest carts are
-    lost. A new key is made if the current one may have signed before TIME.
+    TIME is like 2026-11-15T09:30Z (UTC if it has no zone), or `now`. A session that began before TIME ends with all its
+    tokens, including those refreshed since. Carts of signed-in customers get new tokens; open guest carts are lost. A
+    new key is created if the current one may have signed before TIME.
     """
     requested_time = _read_time(when)
     with _changing_keys() as change:

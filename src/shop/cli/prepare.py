@@ -34,7 +34,7 @@ def make_data_dir(settings: Settings) -> None:
         settings.data_dir.mkdir(mode=mode, parents=True, exist_ok=True)
     except (PermissionError, FileExistsError, NotADirectoryError, OSError) as error:
         raise CannotStart(
-            f"{settings.data_dir} cannot be made ({error.strerror}); choose another with SHOP_DATA_DIR."
+            f"{settings.data_dir} cannot be created ({error.strerror}); choose another with SHOP_DATA_DIR."
         ) from None
     if not os.access(settings.data_dir, os.W_OK | os.X_OK):
         raise CannotStart(f"{settings.data_dir} cannot be written; choose another with SHOP_DATA_DIR.")
@@ -72,13 +72,13 @@ def ensure_keys(settings: Settings, url: str) -> None:
     if settings.secret_keys is None and settings.database_url:
         raise CannotStart(
             "With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; "
-            "make one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
+            "generate one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
         )
     if settings.secret_keys is None and not file.exists():
         if asyncio.run(_is_in_use(url)):
             raise CannotStart(
-                f"The secret keys {file} are gone, and this shop's carts, sessions and authenticators were made with "
-                "them: put the file back; or set SHOP_SECRET_KEYS to a new key, and all of those are void."
+                f"The secret keys {file} are missing, and this shop's carts, sessions and authenticators depend on "
+                "them: restore the file, or set SHOP_SECRET_KEYS to a new key, which invalidates all of these."
             )
         _make_keys(file)
     read_keys(settings)
@@ -111,5 +111,5 @@ def _make_keys(file: Path) -> None:
 def ensure_mail(settings: Settings, host: str) -> None:
     if not settings.smtp_url and not is_mailbox_on(settings, host):
         raise CannotStart(
-            "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
+            "E-mail is not configured: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read e-mails at /mailbox."
         )

@@ -21,9 +21,11 @@ def every_route() -> tuple[Route, ...]:
 
 
 @click.command(epilog="Example: shop routes | grep cart")
-@click.option("--credentials", is_flag=True, help="Print how each route answers each kind of credential, as Markdown.")
+@click.option(
+    "--credentials", is_flag=True, help="Print the response of each route to each kind of credential, as Markdown."
+)
 def routes(credentials: bool) -> None:
-    """Print the table of contents: method, address, handler, who may call."""
+    """List all routes: method, address, handler and who may call."""
     if credentials:
         click.echo(credential_page(every_route()), nl=False)
         return

@@ -49,11 +49,11 @@ _START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn
 
 
 @click.command(epilog="Example: shop serve --port 8080 --workers 2")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
 )
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that answer.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of worker processes.")
 @click.option("--demo", is_flag=True, help="Fill an empty database with the demo shop.")
 def serve(host: str, port: int, workers: int, demo: bool) -> None:
     """Serve the shop until SIGTERM or Ctrl-C."""
@@ -118,7 +118,7 @@ def _fill_in_subprocess(url: str, settings: Settings, *, is_try_out: bool) -> bo
     try:
         has_demo, reason = receiver.recv()
     except EOFError:
-        has_demo, reason = False, "The demo shop could not be put up: the process that did it has ended."
+        has_demo, reason = False, "The demo shop could not be created: its process ended unexpectedly."
     finally:
         process.kill()
         process.join()
@@ -224,11 +224,11 @@ def _keep_alive(embedded: Embedded | None, stop_event: threading.Event) -> None:
     while embedded and not stop_event.wait(REVIVE_SECONDS):
         try:
             if embedded.revive():
-                log.warning("the embedded database had died and was started again")
+                log.warning("the embedded database crashed and was restarted")
         except CannotStart as reason:
             log.error("the embedded database is down", reason=str(reason))
         except OSError as error:
-            log.error("the embedded database cannot be looked after right now", reason=error.strerror)
+            log.error("the embedded database could not be checked", reason=error.strerror)
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def free_port(host: str, port: int) -> tuple[str, int]:
 def _bind_error(error: OSError, host: str, port: int) -> str:
     match error.errno:
         case errno.EADDRINUSE:
-            return f"Port {port} is taken on {host}; stop what listens there, or give another --port."
+            return f"Port {port} is in use on {host}; stop the other process, or choose another --port."
         case errno.EACCES:
-            return f"Port {port} may only be opened by root; give a --port of 1024 or more."
+            return f"Port {port} requires root; choose a --port of 1024 or more."
     return f"{host} is not an address of this machine; give another --host."

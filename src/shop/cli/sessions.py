@@ -13,18 +13,20 @@ from shop.cli.prepare import settings_here
 
 @click.group(epilog="Example: shop sessions end --user ada@example.com")
 def sessions() -> None:
-    """Where people and applications are signed in."""
+    """Manage sessions of customers, applications and operators."""
 
 
 @sessions.command(epilog="Example: shop sessions end --user ada@example.com")
-@click.option("--all", "everybody", is_flag=True, help="Everybody's: customers, applications and operators.")
-@click.option("--user", "email", metavar="EMAIL", help="Those of the customer and of the operator with this address.")
+@click.option("--all", "everybody", is_flag=True, help="End all sessions: customers, applications and operators.")
+@click.option(
+    "--user", "email", metavar="EMAIL", help="End the sessions of the customer and the operator with this e-mail."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for scripts.")
 def end(everybody: bool, email: str | None, as_json: bool) -> None:
     """End sessions at once: their access and refresh tokens stop working in every process.
 
-    People sign in again as usual, and applications get new tokens with their secret. Order tokens are not touched;
-    `shop keys void-before` ends those too.
+    People sign in again as usual, and applications get new tokens with their secret. Order tokens stay valid;
+    `shop keys void-before` invalidates those too.
     """
     if everybody == bool(email):
         raise click.UsageError("Give either --all or --user EMAIL.")

@@ -52,7 +52,7 @@ class StressClient:
         except urllib.error.HTTPError as http_error:
             return http_error.code, json.loads(http_error.read() or b"null")
         except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-            raise CannotStart(f"{self.url} does not answer; start the shop, or give another --url.") from error
+            raise CannotStart(f"{self.url} does not respond; start the shop, or choose another --url.") from error
 
     def made(self, path: str, body: Mapping[str, Any]) -> Any:
         status, response = self.ask("POST", path, body)
@@ -92,7 +92,7 @@ class TrialSetup(StressClient):
         method = {"name": f"Stress {uuid4().hex[:8]}", "type": "test_card"}
         status, response = self.ask("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
         if status != 201:
-            raise SkipTrial("notices: the test card works only in a try-out")
+            raise SkipTrial("webhooks: the test card works only in a try-out")
         return str(response["data"]["id"])
 
     def buyer(self, variant: str, *, test_card: str | None = None, source: str = "approve") -> StressClient:
@@ -136,8 +136,8 @@ def last_units(till: TrialSetup) -> Mapping[str, bool]:
     statuses = Counter(status for status, _ in answers)
     return {
         f"{BUYERS} buyers of {UNITS} units: {UNITS} orders": statuses[200] == UNITS,
-        "every other buyer was told why (409 or 422)": statuses[200] + statuses[409] + statuses[422] == BUYERS,
-        "nothing is left, and nothing was sold twice": till.on_hand(variant) == 0,
+        "every other buyer got an error (409 or 422)": statuses[200] + statuses[409] + statuses[422] == BUYERS,
+        "no unit is left, and none was sold twice": till.on_hand(variant) == 0,
     }
 
 
@@ -155,7 +155,7 @@ def last_coupon_use(till: TrialSetup) -> Mapping[str, bool]:
     conflicts = [answer for status, answer in answers if status == 409 and answer["code"] == "total_changed"]
     return {
         f"{BUYERS} carts with one use left: one gets it": totals == ["14.0"],
-        "every other was told the changed total before it paid": len(conflicts) == BUYERS - 1,
+        "every other got total_changed before it paid": len(conflicts) == BUYERS - 1,
     }
 
 
@@ -168,7 +168,7 @@ def doubled_completes(till: TrialSetup) -> Mapping[str, bool]:
     orders = {answer["data"]["id"] for status, answer in [*answers, final] if status == 200}
     return {
         f"{REPEATS} completes of one cart: one order": len(orders) == 1 and final[0] == 200,
-        "and one unit was taken": till.on_hand(variant) == REPEATS - 1,
+        "and one unit was sold": till.on_hand(variant) == REPEATS - 1,
     }
 
 
@@ -190,7 +190,7 @@ def doubled_refunds(till: TrialSetup) -> Mapping[str, bool]:
         statuses = Counter(threads.map(refund, range(REPEATS)))
     _, response = till.ask("GET", f"/api/v2/platform/payments/{payment}")
     amount = response["data"]["attributes"]["refunded_amount"]
-    return {f"{REPEATS} refunds of all that was paid: one": statuses[201] == 1 and amount == "15.0"}
+    return {f"{REPEATS} full refunds of one payment: one": statuses[201] == 1 and amount == "15.0"}
 
 
 def doubled_refreshes(till: TrialSetup) -> Mapping[str, bool]:
@@ -200,7 +200,7 @@ def doubled_refreshes(till: TrialSetup) -> Mapping[str, bool]:
     stranger.made(auth, {"user": user})
     status, mails = stranger.ask("GET", f"/mailbox.json?to={user['email']}")
     if status != 200:
-        raise SkipTrial("refreshes: the shop has no mailbox to read a code in")
+        raise SkipTrial("refreshes: the shop has no mailbox to read the code from")
     pair = stranger.made(auth, {"user": {**user, "code": mails[0]["code"]}})
 
     def refresh(_number: int) -> tuple[int, Any]:
@@ -224,7 +224,7 @@ class StressResult:
         threads.submit(_complete, self.buyer)
         key = _key_of(self.directory, self.number)
         if key is None:
-            raise SkipTrial("notices: SHOP_DATA_DIR must be that of the shop")
+            raise SkipTrial("webhooks: SHOP_DATA_DIR must be that of the shop")
         self.key = key
 
     def tell(self, *outcomes: str) -> set[int]:
@@ -274,13 +274,13 @@ def doubled_and_reordered_notices(till: TrialSetup) -> Mapping[str, bool]:
             )
             words = ", then ".join(" and ".join(outcomes) for outcomes in each)
             outcome = (
-                "one order, or none and no unit less"
+                "one order, or none and unchanged stock"
                 if len(each[0]) > 1
                 else "one order"
                 if is_approved
                 else "no order"
             )
-            results[f"{REPEATS} notices each of one payment, {words}: {outcome}"] = statuses == {204} and is_whole
+            results[f"{REPEATS} webhooks each of one payment, {words}: {outcome}"] = statuses == {204} and is_whole
     return results
 
 
@@ -306,13 +306,17 @@ TRIALS: Sequence[Callable[[TrialSetup], Mapping[str, bool]]] = (
 
 
 @click.command(epilog="Example: shop stress --client-id ID")
-@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running shop; on this machine.")
-@click.option("--client-id", required=True, help="Of an application with write access: `shop app create`.")
-@click.option("--client-secret", prompt=True, hide_input=True, help="Its secret; asked for where it is not given.")
+@click.option(
+    "--url", default="http://127.0.0.1:8000", show_default=True, help="URL of the running shop, on this machine."
+)
+@click.option(
+    "--client-id", required=True, help="Client ID of an application with write access; see `shop app create`."
+)
+@click.option("--client-secret", prompt=True, hide_input=True, help="Client secret; prompted for if omitted.")
 def stress(url: str, client_id: str, client_secret: str) -> None:
-    """Let many buyers loose on a running shop at once, and say which promises held. It leaves their orders behind."""
+    """Run concurrency tests against a running shop and report which guarantees held. Test orders are not removed."""
     if not url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
-        raise CannotStart("This is for a shop on this machine; give a --url at 127.0.0.1.")
+        raise CannotStart("Only a shop on this machine can be tested; use a --url at 127.0.0.1.")
     till = TrialSetup(url, client_id, client_secret)
     failures = 0
     for trial in TRIALS:
@@ -326,4 +330,4 @@ def stress(url: str, client_id: str, client_secret: str) -> None:
             failures += not is_met
     if failures:
         sys.exit(1)
-    click.echo("Every promise held. `shop verify` says whether everything adds up.")
+    click.echo("All guarantees held. Run `shop verify` to check the stored totals.")

@@ -12,16 +12,16 @@ from shop.db.pool import open_database
 MOST = 20
 
 
-@click.command(epilog="Example: shop verify || mail -s 'the shop does not add up' ops@example.org")
+@click.command(epilog="Example: shop verify || mail -s 'shop verify failed' ops@example.org")
 def verify() -> None:
-    """Recompute every total, stock count and payment sum. Exits non-zero when something does not add up."""
+    """Recompute every total, stock count and payment sum. Exits non-zero if a check fails."""
     settings = settings_here()
     with database(settings) as (url, _):
         problem_count = asyncio.run(_verify(url))
     if problem_count:
-        click.echo(f"{problem_count} {'thing does' if problem_count == 1 else 'things do'} not add up.")
+        click.echo(f"{problem_count} {'problem' if problem_count == 1 else 'problems'} found.")
         sys.exit(1)
-    click.echo("Everything adds up.")
+    click.echo("No problems found.")
 
 
 async def _verify(url: str) -> int:

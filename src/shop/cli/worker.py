@@ -20,7 +20,10 @@ from shop.worker import build_mailer, work
 
 @click.command(epilog="Example: SHOP_SMTP_URL=smtp://mail.example:587 shop worker")
 def worker() -> None:
-    """Deliver mails and keep house without serving, until SIGTERM or Ctrl-C. Every `shop serve` does this too."""
+    """Run the background tasks without serving, until SIGTERM or Ctrl-C: e-mail delivery, payments and housekeeping.
+
+    Every `shop serve` runs them too.
+    """
     settings = settings_here()
     ensure_mail(settings, "127.0.0.1")
     configure_logging(settings.log_level, settings.log_format)
@@ -44,7 +47,7 @@ async def _work(settings: Settings, url: str) -> None:
         task = asyncio.create_task(work(shared, build_mailer(settings)))
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, task.cancel)
-        click.echo("The worker delivers mails and keeps house.", err=True)
+        click.echo("The worker is running.", err=True)
         with contextlib.suppress(asyncio.CancelledError):
             await task
         if watching:

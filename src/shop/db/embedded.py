@@ -97,7 +97,8 @@ class Embedded:
         """Starts or joins the server; returns the URL of its database."""
         if set(str(self._dir)) & _FORBIDDEN_CHARACTERS:
             raise CannotStart(
-                f"{self._dir} has a character that PostgreSQL cannot take in a path; choose another with SHOP_DATA_DIR."
+                f"{self._dir} contains a character that PostgreSQL does not allow in paths; "
+                "choose another with SHOP_DATA_DIR."
             )
         self._check_reachable()
         with self._control():
@@ -297,7 +298,7 @@ def _account() -> pwd.struct_passwd:
         # With two concurrent first starts, the other one may have created it.
         if SERVER_USER not in {entry.pw_name for entry in pwd.getpwall()}:
             raise CannotStart(
-                f"useradd could not make the user {SERVER_USER}: {error.stderr.decode().strip()}"
+                f"useradd could not create the user {SERVER_USER}: {error.stderr.decode().strip()}"
             ) from None
     return pwd.getpwnam(SERVER_USER)
 

@@ -60,8 +60,8 @@ class Database:
         """Whether connecting is known to fail."""
         return self.connections.is_away
 
-    def session(self) -> "Session":
-        return Session(self)
+    def session(self) -> "DatabaseSession":
+        return DatabaseSession(self)
 
     async def close(self) -> None:
         await self.connections.close()
@@ -72,12 +72,12 @@ def open_database(url: str, *, size: int) -> Database:
     return Database(Connections(url, size, SESSION_SETTINGS))
 
 
-class Session:
+class DatabaseSession:
     """One unit of work: statements run alone on any connection, or together inside `transaction()`."""
 
     __slots__ = ("_connection", "_database", "_parent", "committed", "count", "is_bounded", "patience", "seconds")
 
-    def __init__(self, database: Database, parent: "Session | None" = None) -> None:
+    def __init__(self, database: Database, parent: "DatabaseSession | None" = None) -> None:
         self._database = database
         self._connection: Any = None
         self._parent = parent
@@ -93,9 +93,9 @@ class Session:
     def is_in_transaction(self) -> bool:
         return self._connection is not None
 
-    def apart(self) -> "Session":
+    def apart(self) -> "DatabaseSession":
         """A session whose work commits independently of this one; both share the remaining time."""
-        session = Session(self._database, self._parent or self)
+        session = DatabaseSession(self._database, self._parent or self)
         session.is_bounded = self.is_bounded
         return session
 

@@ -12,7 +12,7 @@ _RATES = {"EUR": (Decimal("0.92"), Decimal("0.10")), "GBP": (Decimal("0.79"), De
 _YEN = (Decimal(150), Decimal(10))
 
 
-class Good(msgspec.Struct, frozen=True, kw_only=True):
+class DemoGood(msgspec.Struct, frozen=True, kw_only=True):
     """One product. Its variants are all combinations of its option values."""
 
     name: str
@@ -40,12 +40,12 @@ STOCK: Mapping[str, tuple[tuple[int, int], bool]] = {
 """Stock at the two locations, and whether the item is backorderable."""
 
 
-def combinations(good: Good) -> list[tuple[str, ...]]:
+def combinations(good: DemoGood) -> list[tuple[str, ...]]:
     """Returns the option values of each variant, in the order of the options; empty without options."""
     return list(product(*good.options.values())) if good.options else []
 
 
-def prices(good: Good, values: Sequence[str] = ()) -> dict[str, tuple[Decimal, Decimal | None]]:
+def prices(good: DemoGood, values: Sequence[str] = ()) -> dict[str, tuple[Decimal, Decimal | None]]:
     """Returns the price and compare-at price of a variant by currency."""
     surcharge = sum((Decimal(good.dearer[value]) for value in values if value in good.dearer), Decimal(0))
     now, was = Decimal(good.price) + surcharge, Decimal(good.was) + surcharge if good.was else None

@@ -1,6 +1,6 @@
 """Demo products: seeds, tools and pots."""
 
-from shop.demo.goods import Good
+from shop.demo.goods import DemoGood
 
 _PACKS = {"pack": ("sachet", "tin")}
 _TIN = {"tin": "7.50"}
@@ -8,7 +8,7 @@ _SIZES = {"size": ("small", "medium", "large")}
 _LARGER = {"medium": "8.00", "large": "19.00"}
 
 SEEDS = (
-    Good(
+    DemoGood(
         name="Moonflower Seeds",
         says="White trumpets as wide as a hand that open while you watch, and are done by breakfast. Soak overnight.",
         price="4.20",
@@ -18,7 +18,7 @@ SEEDS = (
         facts={"Sow in": "April", "Blooms": "At dusk"},
         tags=("bestseller",),
     ),
-    Good(
+    DemoGood(
         name="Night-Scented Stock",
         says="Nothing to look at by day. After nine it smells of cloves and almond, and people stop talking.",
         price="3.60",
@@ -27,7 +27,7 @@ SEEDS = (
         dearer=_TIN,
         facts={"Sow in": "March", "Blooms": "At dusk"},
     ),
-    Good(
+    DemoGood(
         name="Evening Primrose",
         says="Opens in a minute flat, with a sound if you are quiet enough. Seeds itself wherever you did not want it.",
         price="3.40",
@@ -36,7 +36,7 @@ SEEDS = (
         dearer=_TIN,
         facts={"Sow in": "September", "Blooms": "At dusk"},
     ),
-    Good(
+    DemoGood(
         name="White Tobacco Flower",
         says="Tall, sticky and glad of company. Hawk moths come from two gardens away.",
         price="4.00",
@@ -46,7 +46,7 @@ SEEDS = (
         facts={"Sow in": "March", "Blooms": "After dark"},
         stock="few",
     ),
-    Good(
+    DemoGood(
         name="Black Hollyhock",
         says="Not quite black, if you hold a lamp behind it. Two metres, given a wall to gossip with.",
         price="3.80",
@@ -55,7 +55,7 @@ SEEDS = (
         dearer=_TIN,
         facts={"Sow in": "June", "Blooms": "All day"},
     ),
-    Good(
+    DemoGood(
         name="Poacher's Salad Mix",
         says="Nine leaves that can be picked by feel. Sow a pinch every fortnight and never buy lettuce again.",
         price="2.90",
@@ -65,7 +65,7 @@ SEEDS = (
         facts={"Sow in": "April", "Blooms": "Never, with luck"},
         tags=("bestseller", "edible"),
     ),
-    Good(
+    DemoGood(
         name="Midnight Blue Potatoes",
         says="Dark as ink from skin to heart, and they stay so in the pan. For planting when the moon is going down.",
         price="6.50",
@@ -76,7 +76,7 @@ SEEDS = (
         tags=("edible",),
         stock="one place",
     ),
-    Good(
+    DemoGood(
         name="Snowdrops in the Green",
         says="Lifted with their leaves on and posted the same day. Get them in before supper.",
         price="11.00",
@@ -87,7 +87,7 @@ SEEDS = (
         facts={"Sow in": "February", "Blooms": "All day"},
         stock="to order",
     ),
-    Good(
+    DemoGood(
         name="Ghost Pumpkin",
         says="Pale grey, ribbed, and large by October. It seems to be nearer the house each morning.",
         price="4.40",
@@ -100,7 +100,7 @@ SEEDS = (
 )
 
 TOOLS = (
-    Good(
+    DemoGood(
         name="Widow's Trowel",
         says="One piece of steel from tip to pommel, so there is nothing to come loose. Marked in centimetres.",
         price="24.00",
@@ -108,7 +108,7 @@ TOOLS = (
         facts={"Material": "Stainless steel", "Weight": "290 g"},
         tags=("bestseller",),
     ),
-    Good(
+    DemoGood(
         name="Quiet Shears",
         says="A leather stop between the handles, for hedges that grow beside sleeping children.",
         price="52.00",
@@ -117,7 +117,7 @@ TOOLS = (
         dearer={"large": "14.00"},
         facts={"Material": "Carbon steel", "Weight": "640 g"},
     ),
-    Good(
+    DemoGood(
         name="Dibber with a Memory",
         says="A beech dibber with seven rings burnt in: one for each depth that you always have to look up.",
         price="16.50",
@@ -125,7 +125,7 @@ TOOLS = (
         facts={"Material": "Beech", "Weight": "180 g"},
         tags=("gift",),
     ),
-    Good(
+    DemoGood(
         name="Long-Necked Watering Can",
         says="Reaches the back of the bench without moving the front of it. The rose points up, as it should.",
         price="46.00",
@@ -135,7 +135,7 @@ TOOLS = (
         dearer={"large": "12.00"},
         facts={"Material": "Galvanised steel", "Weight": "1100 g"},
     ),
-    Good(
+    DemoGood(
         name="Slug Tweezers",
         says="Long, firm and merciful. Comes with a lidded pail and the address of a distant hedge.",
         price="13.00",
@@ -143,7 +143,7 @@ TOOLS = (
         facts={"Material": "Stainless steel", "Weight": "90 g"},
         tags=("outdoors",),
     ),
-    Good(
+    DemoGood(
         name="Border Spade, Half Size",
         says="Small enough to use between two things you love. Tread on both shoulders, ash handle.",
         price="68.00",
@@ -151,7 +151,7 @@ TOOLS = (
         facts={"Material": "Carbon steel", "Weight": "1500 g"},
         stock="few",
     ),
-    Good(
+    DemoGood(
         name="Twine in a Tin",
         says="Sixty metres of tarred jute that pulls from the lid, with a blade where you need it.",
         price="10.50",
@@ -163,7 +163,7 @@ TOOLS = (
 )
 
 POTS = (
-    Good(
+    DemoGood(
         name="Long Tom Pot",
         says="Tall and narrow, for roots that go straight down. Frost-proof, slightly different every time.",
         price="14.00",
@@ -173,7 +173,7 @@ POTS = (
         facts={"Material": "Terracotta"},
         tags=("bestseller", "outdoors"),
     ),
-    Good(
+    DemoGood(
         name="Moon Saucer",
         says="A wide white dish that catches rain and the sky in it. Hedgehogs approve.",
         price="26.00",
@@ -182,7 +182,7 @@ POTS = (
         dearer={"large": "14.00"},
         facts={"Material": "Stoneware"},
     ),
-    Good(
+    DemoGood(
         name="Ink Glazed Planter",
         says="Nine coats of glaze that pool at the foot like the end of a night. Drainage hole, felt feet.",
         price="34.00",
@@ -192,7 +192,7 @@ POTS = (
         dearer=_LARGER,
         facts={"Material": "Stoneware"},
     ),
-    Good(
+    DemoGood(
         name="Seedling Trays of Pressed Peat-Free Fibre",
         says="Plant the whole thing. The roots find their own way out, as everybody must.",
         price="6.00",
@@ -201,7 +201,7 @@ POTS = (
         dearer={"dozen": "4.50"},
         facts={"Material": "Coir"},
     ),
-    Good(
+    DemoGood(
         name="Hanging Kokedama Moss Ball",
         says="A fern with its luggage. Dunk it in the sink once a week and hang it where you pass.",
         price="29.00",
@@ -210,7 +210,7 @@ POTS = (
         tags=("gift",),
         stock="few",
     ),
-    Good(
+    DemoGood(
         name="Balcony Trough",
         says="Zinc, light enough for the third floor, with hooks that fit rails you did not choose.",
         price="49.00",

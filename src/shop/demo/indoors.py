@@ -1,12 +1,12 @@
 """Demo products: boots, clothing, food and drink, books and prints."""
 
-from shop.demo.goods import Good
+from shop.demo.goods import DemoGood
 
 _FEET = {"size": ("38", "40", "42", "44")}
 _BODIES = {"size": ("S", "M", "L", "XL")}
 
 BOOTS = (
-    Good(
+    DemoGood(
         name="Dew Boots",
         says="Knee-high rubber that pulls on in the dark and tells left from right by the loop. Lined with felt.",
         price="78.00",
@@ -15,7 +15,7 @@ BOOTS = (
         facts={"Material": "Natural rubber"},
         tags=("bestseller", "outdoors"),
     ),
-    Good(
+    DemoGood(
         name="Back Door Clogs",
         says="For the walk to the compost. Cork sole, no laces, no questions.",
         price="44.00",
@@ -24,7 +24,7 @@ BOOTS = (
         options=_FEET,
         facts={"Material": "Cork"},
     ),
-    Good(
+    DemoGood(
         name="Frost Walkers",
         says="Waxed leather with a sole that grips a wet plank. They creak for a month and then never again.",
         price="129.00",
@@ -33,7 +33,7 @@ BOOTS = (
         facts={"Material": "Leather"},
         stock="few",
     ),
-    Good(
+    DemoGood(
         name="Greenhouse Slippers",
         says="Washable wool with a rubber foot, for floors that are warm and slightly doubtful.",
         price="36.00",
@@ -45,7 +45,7 @@ BOOTS = (
 )
 
 LAYERS = (
-    Good(
+    DemoGood(
         name="Heron Coat",
         says="Waxed cotton, a hood with a brim, and an inner pocket the exact size of a seed tin.",
         price="185.00",
@@ -54,7 +54,7 @@ LAYERS = (
         facts={"Material": "Waxed cotton"},
         tags=("outdoors",),
     ),
-    Good(
+    DemoGood(
         name="Lamplighter's Vest",
         says="Quilted, with a reflecting braid that can be turned in when you would rather not be seen.",
         price="92.00",
@@ -63,7 +63,7 @@ LAYERS = (
         options={"size": ("S", "M", "L"), "colour": ("ink", "moss")},
         facts={"Material": "Recycled nylon"},
     ),
-    Good(
+    DemoGood(
         name="Rose Pruning Gauntlets",
         says="Goatskin to the elbow. The rose has had it all its own way until now.",
         price="42.00",
@@ -72,7 +72,7 @@ LAYERS = (
         facts={"Material": "Goatskin"},
         tags=("bestseller",),
     ),
-    Good(
+    DemoGood(
         name="Fingerless Sowing Mitts",
         says="Warm palms, bare fingertips. Knitted double, because one always gets left on the wall.",
         price="21.00",
@@ -81,7 +81,7 @@ LAYERS = (
         facts={"Material": "Wool"},
         tags=("gift",),
     ),
-    Good(
+    DemoGood(
         name="Apron of Many Pockets",
         says="Eleven of them, one buttoned. Canvas that stands up by itself for the first year.",
         price="54.00",
@@ -89,7 +89,7 @@ LAYERS = (
         options={"colour": ("ink", "ivory")},
         facts={"Material": "Canvas"},
     ),
-    Good(
+    DemoGood(
         name="Watchkeeper's Jumper",
         says="Oiled wool, no seams, and a collar that reads the wind. Smells of sheep when wet; so would you.",
         price="118.00",
@@ -101,7 +101,7 @@ LAYERS = (
 )
 
 LARDER = (
-    Good(
+    DemoGood(
         name="Tea for the Second Watch",
         says="Black, malty and long past polite. Keeps you up until the fox has been.",
         price="8.50",
@@ -111,7 +111,7 @@ LARDER = (
         facts={"Contains": "Black tea", "Keeps": "Two years"},
         tags=("bestseller", "edible"),
     ),
-    Good(
+    DemoGood(
         name="Lime Blossom and Nettle",
         says="Picked along the lane in June and dried in the loft. Tastes of a long evening.",
         price="7.90",
@@ -121,7 +121,7 @@ LARDER = (
         facts={"Contains": "Lime blossom, nettle", "Keeps": "One year"},
         tags=("edible",),
     ),
-    Good(
+    DemoGood(
         name="Smoked Damson Jam",
         says="Cooked over apple wood by somebody who got distracted, and then on purpose.",
         price="6.80",
@@ -129,7 +129,7 @@ LARDER = (
         facts={"Contains": "Damsons, sugar", "Keeps": "Two years"},
         tags=("edible", "new"),
     ),
-    Good(
+    DemoGood(
         name="Heather Honey",
         says="So thick that the spoon stands. From nine hives that spend August on the moor.",
         price="12.00",
@@ -140,7 +140,7 @@ LARDER = (
         tags=("edible", "gift"),
         stock="one place",
     ),
-    Good(
+    DemoGood(
         name="Pickled Walnuts",
         says="Black, soft and oddly noble. Three to a plate with hard cheese, and nothing else is needed.",
         price="9.20",
@@ -149,7 +149,7 @@ LARDER = (
         tags=("edible",),
         stock="gone",
     ),
-    Good(
+    DemoGood(
         name="Oat Biscuits for Standing Outside",
         says="Made thick, so that they can be eaten with one hand while the other holds the lamp.",
         price="5.40",
@@ -159,7 +159,7 @@ LARDER = (
         facts={"Contains": "Oats, butter", "Keeps": "Two months"},
         tags=("edible",),
     ),
-    Good(
+    DemoGood(
         name="Rowan and Apple Jelly",
         says="Bitter enough to be interesting. It sets by itself, out of pride.",
         price="6.40",
@@ -168,7 +168,7 @@ LARDER = (
         facts={"Contains": "Rowan, apples, sugar", "Keeps": "Two years"},
         tags=("edible",),
     ),
-    Good(
+    DemoGood(
         name="Drinking Chocolate, Very Dark",
         says="Shaved and not powdered. A spoon for people, two for people who have been thinning carrots.",
         price="10.80",
@@ -181,7 +181,7 @@ LARDER = (
 )
 
 PAPER = (
-    Good(
+    DemoGood(
         name="The Night Gardener's Almanac",
         says="Moonrise for every evening of the year, what to sow by it, and room to write that it did not work.",
         price="19.50",
@@ -189,14 +189,14 @@ PAPER = (
         facts={"Pages": "240", "Cover": "Cloth"},
         tags=("bestseller", "gift"),
     ),
-    Good(
+    DemoGood(
         name="Moth Field Guide",
         says="Four hundred wings at their natural size. Water-resistant, because you will be holding it under a lamp.",
         price="28.00",
         moon="New Moon",
         facts={"Pages": "312", "Cover": "Oilcloth"},
     ),
-    Good(
+    DemoGood(
         name="Phases of the Moon, Screen Print",
         says="Twenty-nine moons in three greys, printed by hand on heavy paper. Signed on the dark side.",
         price="65.00",
@@ -206,7 +206,7 @@ PAPER = (
         facts={"Pages": "1", "Cover": "None"},
         stock="few",
     ),
-    Good(
+    DemoGood(
         name="Seed Envelopes",
         says="Fold, lick, label, forget. With lines for the name, the year and who gave it to you.",
         price="7.00",
@@ -215,7 +215,7 @@ PAPER = (
         dearer={"sack": "11.00"},
         facts={"Pages": "12", "Cover": "Kraft"},
     ),
-    Good(
+    DemoGood(
         name="Notebook for Wet Hands",
         says="Stone paper that can be written on in the rain with any pencil. Ruled on one side, blank on the other.",
         price="13.50",
@@ -224,7 +224,7 @@ PAPER = (
         facts={"Pages": "96", "Cover": "Stone paper"},
         tags=("outdoors",),
     ),
-    Good(
+    DemoGood(
         name="Map of the Sky from a City Roof",
         says="The two hundred things that can be seen in spite of it all. Glows for an hour after lights out.",
         price="24.00",

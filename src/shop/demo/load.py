@@ -21,7 +21,7 @@ from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.deals import create_demo_promotions, grant_demo_credit
-from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
+from shop.demo.goods import CURRENCIES, STOCK, DemoGood, combinations, prices
 from shop.demo.pages import make_pages
 from shop.demo.till import create_checkout_setup
 from shop.models.access.users import customer_group_members, customer_groups
@@ -49,7 +49,7 @@ class DemoProduct(msgspec.Struct, frozen=True):
     """A product with its category and SKU."""
 
     shelf: str
-    good: Good
+    good: DemoGood
     sku: str
 
 
@@ -61,7 +61,7 @@ class DemoVariant(msgspec.Struct, frozen=True):
     """A purchasable variant and its option values."""
 
     variant_id: UUID
-    good: Good
+    good: DemoGood
     values: tuple[str, ...]
 
 
@@ -196,7 +196,7 @@ async def _create_demo_variant(
     return DemoVariant(variant_id, good, values)
 
 
-async def _price(ctx: Context, variant_id: UUID, good: Good, values: tuple[str, ...]) -> None:
+async def _price(ctx: Context, variant_id: UUID, good: DemoGood, values: tuple[str, ...]) -> None:
     for currency, (amount, was) in prices(good, values).items():
         price = {"currency": currency, "amount": amount, "compare_at_amount": was}
         await pricing.create_price(ctx, {"variant_id": variant_id, **price})

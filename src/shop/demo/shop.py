@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from shop.demo.goods import Good
+from shop.demo.goods import DemoGood
 from shop.demo.growing import POTS, SEEDS, TOOLS
 from shop.demo.indoors import BOOTS, LARDER, LAYERS, PAPER
 from shop.demo.light import CANDLES, LANTERNS
 
 NAME = "Lantern & Loam"
 
-DEPARTMENTS: Mapping[str, Mapping[str, Sequence[Good]]] = {
+DEPARTMENTS: Mapping[str, Mapping[str, Sequence[DemoGood]]] = {
     "Light": {"Lanterns": LANTERNS, "Candles": CANDLES},
     "Growing": {"Seeds": SEEDS, "Tools": TOOLS, "Pots": POTS},
     "Wear": {"Boots": BOOTS, "Layers": LAYERS},
@@ -75,7 +75,7 @@ WHOLESALE, CONTRACT, PLAIN = (
     DemoShopper(
         "bruno@example.com", "Bruno", "Vale", "with a list of his own: seeds, tools and pots, less from 10 and 50 on"
     ),
-    DemoShopper("tess@example.com", "Tess", "Quill", "pays what everybody pays, and has 25 dollars of store credit"),
+    DemoShopper("tess@example.com", "Tess", "Quill", "pays regular prices, and has 25 dollars of store credit"),
 )
 SHOPPERS = (WHOLESALE, CONTRACT, PLAIN)
 
@@ -131,6 +131,6 @@ DEALS = (
 COUPON_SAYS = DEALS[-1].says
 
 
-def all_goods() -> list[tuple[str, Good]]:
+def all_goods() -> list[tuple[str, DemoGood]]:
     """Returns every product with its category."""
     return [(shelf, good) for shelves in DEPARTMENTS.values() for shelf, goods in shelves.items() for good in goods]

@@ -25,7 +25,7 @@ from shop.base.errors import Unavailable
 
 T = TypeVar("T")
 Files = Mapping[str, bytes]
-_AWAY = "The pictures cannot be reached right now; repeat in a few seconds."
+_AWAY = "Image storage is temporarily unavailable; retry in a few seconds."
 _TEMPORARY_SUFFIX = ".new"
 _ATTRIBUTES = {"Content-Type": "image/webp"}
 # A separate pool, so that a hanging store does not block other work in threads.
@@ -154,7 +154,7 @@ async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(_threads, work, *arguments)
     except (BaseError, OSError) as error:
         # The response may repeat the request, so only the type of the error is logged.
-        _log.warning("the pictures cannot be reached", reason=type(error).__name__)
+        _log.warning("image storage is not available", reason=type(error).__name__)
         raise Unavailable(_AWAY) from None
 
 

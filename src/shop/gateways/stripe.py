@@ -25,9 +25,9 @@ from shop.gateways.stripe_amounts import UnsupportedAmount, stripe_units
 from shop.gateways.stripe_mapping import ATTEMPT, CAPTURE, Intent, RefundData, decline, is_source, read_event, to_result
 
 T = TypeVar("T")
-_NOT_CONFIGURED = "Cards cannot be charged here right now; choose another way to pay."
-_CHARGE_ERROR = "This card could not be charged; choose another way to pay."
-_OPERATOR_ERROR = "Stripe refused this; the log says which field, and Stripe's own dashboard why."
+_NOT_CONFIGURED = "Card payments are currently unavailable; choose another payment method."
+_CHARGE_ERROR = "This card could not be charged; choose another payment method."
+_OPERATOR_ERROR = "Stripe rejected the request; see the log and the Stripe dashboard."
 _RETRIES = 1
 """By Stripe's library, with the same idempotency key: a retry usually recovers a lost response immediately."""
 _SECONDS = 10
@@ -87,7 +87,7 @@ class Stripe(Provider):
         except (stripe.InvalidRequestError, stripe.AuthenticationError, stripe.PermissionError) as error:
             return await self._handle_request_error(call, error)
         except UnsupportedAmount as why:
-            return Result("declined", None, f"{why} Choose another way to pay.")
+            return Result("declined", None, f"{why} Choose another payment method.")
 
     async def find(self, call: Call) -> Result:
         """Looks up the result by the intent's id if it was stored. After a crash before any response there is only the
@@ -111,7 +111,7 @@ class Stripe(Provider):
         return read_event(headers.get(b"stripe-signature", b""), body, self._account.webhook_secret)
 
     def source_error(self, reference: str | None) -> str | None:
-        return None if is_source(reference) else "must be what Stripe's form gave, like pm_1AbC"
+        return None if is_source(reference) else "must be a Stripe payment method id, like pm_1AbC"
 
     async def forget(self, reference: str) -> None:
         service = await self._service()
@@ -127,7 +127,7 @@ class Stripe(Provider):
 
     async def _service(self) -> Any:
         if self._account is None:
-            raise Unavailable("Stripe has no keys.")
+            raise Unavailable("Stripe is not configured.")
         # In a thread: loading the library takes half a second and must not block other requests.
         return await asyncio.to_thread(_open, self._account)
 
@@ -170,7 +170,7 @@ class Stripe(Provider):
                     {"metadata": {"user": str(call.keep_for)}}, {"idempotency_key": key}
                 )
         except (_library().StripeError, TimeoutError) as error:
-            _log.warning("a card is not kept: Stripe made no customer", reason=type(error).__name__)
+            _log.warning("card not saved: Stripe created no customer", reason=type(error).__name__)
             return None
         return str(customer.id)
 
@@ -268,5 +268,5 @@ def _error_fields(error: Any) -> Mapping[str, Any]:
 def _refund_result(refund: RefundData, call: Call) -> Result:
     """Approves a pending refund too: it rarely fails, and a webhook reports it if it does."""
     if refund.status in {"failed", "canceled"}:
-        return Result("declined", None, "Stripe could not give the money back.")
+        return Result("declined", None, "Stripe could not refund the payment.")
     return Result("approved", call.reference)

@@ -23,12 +23,12 @@ def stripe_units(minor: int, currency: str) -> int:
     """Converts minor units exactly; raises instead of rounding. Stripe itself enforces its minimum and maximum."""
     iso_digits = currency_digits(currency)
     if iso_digits > 2 and currency not in THREE_DIGITS:
-        raise UnsupportedAmount(f"Stripe does not take {currency}.")
+        raise UnsupportedAmount(f"Stripe does not support {currency}.")
     stripe_digits = 0 if currency in NO_DIGITS else 3 if currency in THREE_DIGITS else 2
     step = 10 if currency in THREE_DIGITS else 100 if currency in WHOLE else 1
     units, rest = divmod(minor * _POWERS[stripe_digits], _POWERS[iso_digits])
     if rest or units % step:
-        raise UnsupportedAmount(f"Stripe does not take so small a part of {currency}.")
+        raise UnsupportedAmount(f"Stripe does not support this precision in {currency}.")
     if units <= 0:
-        raise UnsupportedAmount(f"Stripe takes no such amount of {currency}.")
+        raise UnsupportedAmount(f"Stripe requires a positive amount of {currency}.")
     return units

@@ -25,23 +25,23 @@ _EVENTS = {
     "payment_intent.canceled": "declined",
     "refund.failed": "declined",
 }
-_DEFAULT_REASON = "The card was declined; choose another way to pay."
+_DEFAULT_REASON = "The card was declined; choose another payment method."
 # Only reasons the shopper can act on. A lost, stolen or suspected card is a matter of its owner and the bank.
 _REASONS = {
-    "insufficient_funds": "There is not enough money on the card; choose another way to pay.",
-    "card_velocity_exceeded": "The card was used too often or for too much today; choose another way to pay.",
+    "insufficient_funds": "The card has insufficient funds; choose another payment method.",
+    "card_velocity_exceeded": "The card has exceeded its limit; choose another payment method.",
     "expired_card": "The card has expired; choose another one.",
-    "incorrect_cvc": "The security code of the card is wrong; type it again.",
-    "invalid_cvc": "The security code of the card is wrong; type it again.",
-    "incorrect_number": "The number of the card is wrong; type it again.",
-    "invalid_number": "The number of the card is wrong; type it again.",
-    "incorrect_zip": "The postal code is not the one that the bank knows; look at the billing address.",
-    "currency_not_supported": "The card cannot pay in this currency; choose another way to pay.",
-    "authentication_required": "The bank wants this payment confirmed, and it was not; try again and confirm it.",
-    "payment_intent_authentication_failure": "The payment was not confirmed at the bank; try again, or another way.",
-    "processing_error": "The card could not be charged this time; try again in a moment.",
-    "try_again_later": "The card could not be charged this time; try again in a moment.",
-    "issuer_not_available": "The card's bank does not answer; try again in a moment.",
+    "incorrect_cvc": "The card's security code is incorrect; enter it again.",
+    "invalid_cvc": "The card's security code is incorrect; enter it again.",
+    "incorrect_number": "The card number is incorrect; enter it again.",
+    "invalid_number": "The card number is incorrect; enter it again.",
+    "incorrect_zip": "The postal code does not match the card; check the billing address.",
+    "currency_not_supported": "The card does not support this currency; choose another payment method.",
+    "authentication_required": "The bank requires confirmation of this payment; try again and confirm it.",
+    "payment_intent_authentication_failure": "The payment was not confirmed; try again or use another payment method.",
+    "processing_error": "The card could not be charged; try again shortly.",
+    "try_again_later": "The card could not be charged; try again shortly.",
+    "issuer_not_available": "The card's bank is not responding; try again shortly.",
 }
 
 
@@ -168,7 +168,7 @@ def read_event(header: bytes, body: bytes, secret: str) -> PaymentWebhook | None
 
 def _result(event: StripeEvent, resource: Intent | RefundData) -> Result:
     if isinstance(resource, RefundData):
-        return Result("declined", None, "Stripe could not give the money back.")
+        return Result("declined", None, "Stripe could not refund the payment.")
     if _EVENTS[event.type] == "approved":
         return Result("approved", resource.id)
     return decline(msgspec.structs.asdict(resource.last_payment_error) if resource.last_payment_error else {})

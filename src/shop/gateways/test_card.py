@@ -34,7 +34,7 @@ SOURCES: Mapping[str, str] = {
 }
 CONFIRM_PATH = "/test_card"
 _PAYS = frozenset({"authorise", "purchase"})
-_UNAVAILABLE = Result("declined", None, "The test card works only in a try-out; choose another way to pay.")
+_UNAVAILABLE = Result("declined", None, "The test card works only in a try-out; choose another payment method.")
 _DECLINE_MESSAGE = "The card was declined."
 _CLIENT_SECRET = re.compile(r"test_([0-9a-f]{32})_secret_([0-9a-f]{64})", re.ASCII)
 

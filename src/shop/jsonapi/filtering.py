@@ -67,7 +67,7 @@ def read_conditions(
     if filters is None or filters == "":
         return (), False
     if not isinstance(filters, dict):
-        raise Malformed("Filters are sent as filter[name_predicate]=value.", code="unknown_filter")
+        raise Malformed("Send filters as filter[name_predicate]=value.", code="unknown_filter")
     if len(filters) > MOST_CONDITIONS:
         raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
     read = [_condition(name, value, filterables) for name, value in filters.items() if name not in _NOT_CONDITIONS]
@@ -126,11 +126,11 @@ def _split(name: str, filterables: Mapping[str, Filterable]) -> tuple[list[Filte
 def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
     """Reject what the database would reject: a text search in a number, one value for two types."""
     if predicate in TEXT_PREDICATES and kinds != {str}:
-        raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
+        raise Malformed(f"The filter {name!r} requires a text field.", code="unknown_filter")
     if predicate in YES_OR_NO and kinds != {bool}:
-        raise Malformed(f"The filter {name!r} asks yes or no, and this field says neither.", code="unknown_filter")
+        raise Malformed(f"The filter {name!r} requires a boolean field.", code="unknown_filter")
     if predicate not in UNARY and len(kinds) > 1:
-        raise Malformed(f"The filter {name!r} has fields of different kinds.", code="unknown_filter")
+        raise Malformed(f"The filter {name!r} combines fields of different types.", code="unknown_filter")
 
 
 def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:

@@ -34,16 +34,16 @@ _LINES = "application/x-ndjson"
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A credential is missing, or the one sent is not valid.",
-    403: "The credential may not do this.",
+    403: "The credential lacks permission.",
     404: "Missing, or not the caller's.",
-    409: "Someone was faster, or the same Idempotency-Key is at work.",
-    410: "It was here, and has been used.",
+    409: "The record changed, or a request with the same Idempotency-Key is in progress.",
+    410: "Expired or already used.",
     413: "The body is too large.",
     414: "The address is too long.",
-    415: "The body's media type or encoding is not read here.",
-    422: "Readable but not acceptable.",
-    429: "Too many requests; `Retry-After` says when to come again.",
-    503: "The service cannot answer right now; `Retry-After` says when to come again.",
+    415: "The body's media type or encoding is not supported.",
+    422: "Validation failed.",
+    429: "Too many requests; `Retry-After` says when to retry.",
+    503: "The service is unavailable; `Retry-After` says when to retry.",
 }
 
 

@@ -47,7 +47,7 @@ _PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
 def read_page(params: Mapping[str, Any]) -> Page:
     """Read `page` and `per_page`. As in Spree, a size out of range falls back to the default instead of the maximum."""
     if isinstance(params.get("page"), dict):
-        raise Malformed("Pages of this list are asked for by page=1.", code="bad_page")
+        raise Malformed("Request pages of this list with page=1.", code="bad_page")
     number = _whole(params.get("page"))
     return Page(number if number and number <= LAST_PAGE else 1, _size(params))
 
@@ -59,7 +59,7 @@ def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
         return None
     after = page.get("after")
     if set(page) != {"after"} or not isinstance(after, str):
-        raise Malformed("Pages are asked for by page=1 or page[after]=….", code="bad_page")
+        raise Malformed("Request pages with page=1 or page[after]=….", code="bad_page")
     return Keyset(_size(params), _read_cursor(after, _PLACES.get(kind, kind)) if after else None)
 
 
@@ -76,7 +76,7 @@ def _read_cursor(text: str, kind: Any) -> tuple[Any, Any]:
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         place = (_INVALID, UUID(int=0))
     if not _is_storable(place[0]):
-        raise Malformed("This page[after] is not one of ours; begin with an empty one.", code="bad_page")
+        raise Malformed("This page[after] is invalid; start with an empty one.", code="bad_page")
     return place
 
 
@@ -106,7 +106,7 @@ def read_window(params: Mapping[str, Any]) -> Page | Keyset:
     return read_keyset(params, _Index) or read_page(params)
 
 
-class Window(msgspec.Struct, Generic[T], frozen=True):
+class PageWindow(msgspec.Struct, Generic[T], frozen=True):
     """One page of a list, the total count, and the position of the next page for keyset pagination."""
 
     records: Sequence[T]
@@ -115,10 +115,12 @@ class Window(msgspec.Struct, Generic[T], frozen=True):
     next_place: tuple[Any, Any] | None = None
 
 
-def paginate_rows(rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")) -> Window[T]:
+def paginate_rows(
+    rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")
+) -> PageWindow[T]:
     """Return one page of a list that is loaded in full."""
     if isinstance(page, Page):
-        return Window(rows[page.offset : page.offset + page.size], len(rows), page)
+        return PageWindow(rows[page.offset : page.offset + page.size], len(rows), page)
     start = 0
     if page.after:
         # Located by id; if the record no longer exists, by its former index.
@@ -127,10 +129,10 @@ def paginate_rows(rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], A
         start = (places[0] if places else index) + 1
     records = rows[start : start + page.size]
     end = start + len(records)
-    return Window(records, len(rows), page, (end - 1, id_of(records[-1])) if records and end < len(rows) else None)
+    return PageWindow(records, len(rows), page, (end - 1, id_of(records[-1])) if records and end < len(rows) else None)
 
 
-def window_extras(window: Window[Any], request_url: str, params: Mapping[str, Any]) -> Extras:
+def window_extras(window: PageWindow[Any], request_url: str, params: Mapping[str, Any]) -> Extras:
     if isinstance(window.page, Page):
         return page_extras(window.page, Total(window.total), len(window.records), request_url, params)
     after = cursor(*window.next_place) if window.next_place else None
@@ -152,7 +154,7 @@ def read_sorts(params: Mapping[str, Any], sort_names: Sequence[str]) -> tuple[So
             raise Malformed(f"There is no sort {part[:100]!r}; allowed: {choices}.", code="unknown_sort")
     names = [part.removeprefix("-") for part in parts]
     if len(names) > MOST_SORTS or len(set(names)) < len(names):
-        raise Malformed(f"A list is sorted by at most {MOST_SORTS} different fields.", code="unknown_sort")
+        raise Malformed(f"Sort by at most {MOST_SORTS} different fields.", code="unknown_sort")
     return tuple(Sort(part.removeprefix("-"), part.startswith("-")) for part in parts)
 
 

@@ -51,7 +51,9 @@ async def current_revision(url: str) -> str | None:
         # A subclass of ValueError whose message names the bad parameter.
         raise CannotStart(f"SHOP_DATABASE_URL cannot be used: {_reason(error)}; {_mend(error)}.") from None
     except ValueError:
-        raise CannotStart("SHOP_DATABASE_URL cannot be read; percent-encode odd characters of the password.") from None
+        raise CannotStart(
+            "SHOP_DATABASE_URL cannot be read; percent-encode special characters of the password."
+        ) from None
     except asyncpg.TargetServerAttributeNotMatched:
         raise CannotStart("The database is read-only; name the primary in SHOP_DATABASE_URL.") from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:

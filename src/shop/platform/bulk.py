@@ -65,7 +65,7 @@ async def _start_stream(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 def _is_dry(request: Request) -> bool:
     value = request.query.get("dry_run", "false")
     if value not in _FLAGS:
-        raise Malformed("Say dry_run as true or false.")
+        raise Malformed("dry_run must be true or false.")
     return _FLAGS[value]
 
 

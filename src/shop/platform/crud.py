@@ -77,7 +77,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
         sort, *then = _resolve_sorts(collection, read_sorts(params, sorts)) or (order,)
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
         if then and isinstance(page, Keyset):
-            raise Malformed("With page[after] a list is sorted by one field.", code="bad_page")
+            raise Malformed("page[after] allows one sort field.", code="bad_page")
         conditions, fits_any = read_conditions(params, filters)
         wishes = ListQuery(sort, page, conditions, fits_any, tuple(then))
         include = drawing.query.include or {}

@@ -23,7 +23,7 @@ LONGEST_TEXT = 5_000
 LONGEST_NAME = 255
 MOST_ITEMS = 200
 LONGEST_ITEM = 100
-UNKNOWN = "is not a known member"
+UNKNOWN = "is not a known field"
 READ_ONLY = "is read-only"
 # The numbers that can be processed without rounding.
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")

@@ -33,7 +33,7 @@ async def create(request: Request, ctx: Context) -> Reply:
     try:
         return await build_document_reply(ctx, IMAGES, drawing, "id", image_id, status=201)
     except NotFound:
-        raise Conflict("The image was uploaded, and has been replaced or deleted since.") from None
+        raise Conflict("The uploaded image has since been replaced or deleted.") from None
 
 
 def _read_owner(values: Mapping[str, Any]) -> dict[str, UUID]:
@@ -46,7 +46,7 @@ def _read_owner(values: Mapping[str, Any]) -> dict[str, UUID]:
         ids[_VIEWABLES[kind]] = viewable_id
     owner = {name: owner_id for name, owner_id in ids.items() if owner_id}
     if "taxon_id" in owner and len(owner) > 1:
-        raise Invalid({"taxon_id": ["cannot be given with a product or variant"]})
+        raise Invalid({"taxon_id": ["cannot be combined with a product or variant"]})
     return owner
 
 

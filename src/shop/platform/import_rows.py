@@ -55,7 +55,7 @@ class _Form:
 
     def only(self, *names: str) -> None:
         for name in self.values.keys() - set(names):
-            self.wrong(name, f"is not a field here; there are {', '.join(names)}")
+            self.wrong(name, f"is not a known field; allowed: {', '.join(names)}")
 
     def wrong(self, name: str, sentence: str) -> None:
         self.errors.setdefault(self.at + name[:_LONGEST_KEY], []).append(sentence)
@@ -122,7 +122,7 @@ def _product(form: _Form) -> ProductLine | None:
     form.only(*_PRODUCT_OTHERS, *_PRODUCT)
     slug = form.take("slug", str, "")
     if not slug:
-        form.errors.setdefault("slug", ["must be given: it is what a product is known by"])
+        form.errors.setdefault("slug", ["must be given: it identifies the product"])
     master = form.group("master")
     facts = form.group("properties")
     return ProductLine(
@@ -149,14 +149,14 @@ def _variants(form: _Form) -> list[VariantLine]:
     ]
     for variant in read:
         if not (variant.sku or variant.id):
-            form.errors.setdefault(f"{variant.at}.sku", ["must be given: it is what a variant is known by"])
+            form.errors.setdefault(f"{variant.at}.sku", ["must be given: it identifies the variant"])
     return read
 
 
 def _variant(form: _Form, at: str) -> VariantLine:
     form.only(*_VARIANT_OTHERS, *_VARIANT)
     if at == "master" and "id" in form.values:
-        form.wrong("id", "is not for the master, of which there is one")
+        form.wrong("id", "cannot be set for the master")
     options, prices, stock = form.group("options"), form.group("prices"), form.group("stock")
     return VariantLine(
         at=at,
@@ -178,7 +178,7 @@ def _cost(form: _Form) -> dict[str, Any]:
         form.wrong("cost_currency", "must be the code of a currency, like USD or EUR")
         return {}
     if names == {"cost_currency"} or (currency is None and form.values.get("cost_price") is not None):
-        form.errors.setdefault(f"{form.at}cost_currency", ["must be given with cost_price, and cost_price with it"])
+        form.errors.setdefault(f"{form.at}cost_currency", ["must be given together with cost_price"])
         return {}
     values = {"cost_price": _units(form, "cost_price", currency or ""), "cost_currency": currency}
     return {name: values[name] for name in names}
@@ -230,11 +230,11 @@ def _price(form: _Form) -> PriceLine | None:
     form.only(*_PRICE)
     line = PriceLine(**form.fields(_PRICE))
     if bool(line.sku) == bool(line.variant_id):
-        form.errors.setdefault("sku", ["must be given, or variant_id for a variant that has none; and not both"])
+        form.errors.setdefault("sku", ["or variant_id must be given, but not both"])
     if line.amount is UNSET and line.compare_at is UNSET:
         form.errors.setdefault("amount", ["must be given; null removes the price"])
     if line.min_quantity < 1:
         form.wrong("min_quantity", "must be 1 or more")
     if "min_quantity" in form.values and line.price_list is None:
-        form.wrong("min_quantity", "is for the entries of a list; name its price_list")
+        form.wrong("min_quantity", "is only for price list entries; set price_list")
     return line

@@ -16,16 +16,18 @@ from shop.rules.imports.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 Amount = Decimal | float
 """A decimal number as text, or a number."""
 _ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
-_Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
+_Secret = Annotated[
+    str, Meta(description="The client secret; HTTP Basic also works for both.", examples=["shpcs_TheClientSecret"])
+]
 
 
 class TokenRevocation(msgspec.Struct):
-    """The token to end (RFC 7009). An application must authenticate to end a token of its own; a shopper need not."""
+    """The token to revoke (RFC 7009). Applications must authenticate to revoke their tokens; shoppers need not."""
 
     token: Annotated[
         str,
         Meta(
-            description="An access or a refresh token; its whole session ends. Read from the body only.",
+            description="An access or refresh token; its whole session ends. Read only from the body.",
             examples=["shpat_TheAccessToken"],
         ),
     ]
@@ -34,16 +36,16 @@ class TokenRevocation(msgspec.Struct):
 
 
 class ClientCredentialsGrant(msgspec.Struct):
-    """By the application's own secret."""
+    """Grants a token for the application's secret."""
 
     grant_type: Literal["client_credentials"]
-    scope: Annotated[str, Meta(description="Some of admin, read, write.", examples=["admin read"])]
+    scope: Annotated[str, Meta(description="One or more of admin, read, write.", examples=["admin read"])]
     client_id: _ClientId | UnsetType = UNSET
     client_secret: _Secret | UnsetType = UNSET
 
 
 class RefreshTokenGrant(msgspec.Struct):
-    """By the newest refresh token, for the same scope or less."""
+    """Grants a token for the newest refresh token, with the same scope or less."""
 
     grant_type: Literal["refresh_token"]
     refresh_token: Annotated[str, Meta(examples=["shppr_TheRefreshToken"])]
@@ -53,7 +55,7 @@ class RefreshTokenGrant(msgspec.Struct):
 
 
 class ShopperRefresh(msgspec.Struct):
-    """A shopper's newest refresh token, without a client: as clients of Spree refresh a session."""
+    """Refreshes a shopper's session without a client, as Spree clients do."""
 
     grant_type: Literal["refresh_token"]
     refresh_token: Annotated[str, Meta(examples=["shprt_TheRefreshToken"])]
@@ -63,7 +65,7 @@ TokenRequest = ClientCredentialsGrant | RefreshTokenGrant | ShopperRefresh
 
 
 class TokenIntrospection(msgspec.Struct):
-    """The token in question; only the application's own are told about."""
+    """The token to inspect; only the application's own tokens are described."""
 
     token: Annotated[str, Meta(examples=["shppt_TheAccessToken"])]
     client_id: _ClientId | UnsetType = UNSET
@@ -71,7 +73,7 @@ class TokenIntrospection(msgspec.Struct):
 
 
 class TokenState(msgspec.Struct):
-    """What a token still allows; nothing but `active` for any that is not live or another's."""
+    """The state of a token; only `active` if it is not valid or belongs to another application."""
 
     active: bool
     scope: str | UnsetType = UNSET
@@ -82,7 +84,7 @@ class TokenState(msgspec.Struct):
 
 
 class AuthorizationServer(msgspec.Struct):
-    """What works here, and nothing else."""
+    """The capabilities of the authorization server (RFC 8414)."""
 
     issuer: str
     token_endpoint: str
@@ -101,22 +103,24 @@ class ImportedAmount(msgspec.Struct):
     """A price in one currency."""
 
     amount: Annotated[Amount, Meta(description="A decimal number.", examples=["19.99"])]
-    compare_at: Annotated[Amount | None, Meta(description="What it cost before.")] | UnsetType = UNSET
+    compare_at: Annotated[Amount | None, Meta(description="The previous price.")] | UnsetType = UNSET
 
 
 class ImportedStock(msgspec.Struct):
-    """How many there are at one location."""
+    """Stock at one stock location."""
 
     count_on_hand: Annotated[int, Meta(examples=[5])] | UnsetType = UNSET
     backorderable: bool | UnsetType = UNSET
 
 
-_Options = Annotated[dict[str, str], Meta(description="The value of each option type, by names; all of them.")]
+_Options = Annotated[dict[str, str], Meta(description="The value of every option type, by name.")]
 _Prices = Annotated[
-    dict[str, ImportedAmount | Amount | None], Meta(description="By currency; those that are not named are removed.")
+    dict[str, ImportedAmount | Amount | None], Meta(description="By currency; prices in other currencies are removed.")
 ]
-_Stock = Annotated[dict[str, ImportedStock | int], Meta(description="By the location's name; others stay.")]
-_Names = Annotated[list[str], Meta(description="By name, in this order; new ones are made.")]
+_Stock = Annotated[
+    dict[str, ImportedStock | int], Meta(description="By stock location name; other locations stay unchanged.")
+]
+_Names = Annotated[list[str], Meta(description="By name, in this order; new ones are created.")]
 _TaxCategory = Annotated[str | None, Meta(description="By name.")]
 _OTHERS: list[Any] = [
     ("tax_category", _TaxCategory | UnsetType, UNSET),
@@ -136,12 +140,12 @@ _Master = msgspec.defstruct(
 _OneOf: Any = msgspec.defstruct(
     "ImportedVariant",
     [
-        ("sku", Annotated[str, Meta(description="What it is known by within the product.", examples=["MUG-RED"])]),
+        ("sku", Annotated[str, Meta(description="Identifies the variant within the product.", examples=["MUG-RED"])]),
         *_optional(Variant, VARIANT_FIELDS),
         *_OTHERS,
         (
             "id",
-            Annotated[UUID, Meta(description="Of a variant that has no sku; given out, and read back.")] | UnsetType,
+            Annotated[UUID, Meta(description="Identifies a variant without SKU, as exported.")] | UnsetType,
             UNSET,
         ),
     ],
@@ -149,26 +153,30 @@ _OneOf: Any = msgspec.defstruct(
 ImportedProduct = msgspec.defstruct(
     "ImportedProduct",
     [
-        ("slug", Annotated[str, Meta(description="What a product is known by.", examples=["mug"])]),
-        ("name", Annotated[str, Meta(description="Must be given for a new one.", examples=["Mug"])] | UnsetType, UNSET),
+        ("slug", Annotated[str, Meta(description="Identifies the product.", examples=["mug"])]),
+        ("name", Annotated[str, Meta(description="Required for a new product.", examples=["Mug"])] | UnsetType, UNSET),
         *_optional(Product, PRODUCT_FIELDS[1:]),
         ("tax_category", _TaxCategory | UnsetType, UNSET),
         (
             "taxons",
-            Annotated[list[str], Meta(description="By permalink; they must be there.")] | UnsetType,
+            Annotated[list[str], Meta(description="By permalink; they must exist.")] | UnsetType,
             UNSET,
         ),
         ("option_types", _Names | UnsetType, UNSET),
         (
             "properties",
-            Annotated[dict[str, str], Meta(description="Values by name, all of them; new ones are made.")] | UnsetType,
+            Annotated[dict[str, str], Meta(description="All values by name; new properties are created.")] | UnsetType,
             UNSET,
         ),
         ("master", _Master | UnsetType, UNSET),
-        ("variants", Annotated[list[_OneOf], Meta(description="Others stay.")] | UnsetType, UNSET),
+        (
+            "variants",
+            Annotated[list[_OneOf], Meta(description="Other variants stay; see `variants_complete`.")] | UnsetType,
+            UNSET,
+        ),
         (
             "variants_complete",
-            Annotated[bool, Meta(description="Whether variants that are not named are removed.")] | UnsetType,
+            Annotated[bool, Meta(description="Whether variants that are not listed are removed.")] | UnsetType,
             UNSET,
         ),
     ],
@@ -177,17 +185,17 @@ ImportedProduct = msgspec.defstruct(
 
 
 class ImportedPrice(msgspec.Struct):
-    """A line of an import of prices: what anybody pays, or an entry of a price list. An export has the same."""
+    """A line of a price import or export: a base price, or an entry of a price list."""
 
-    sku: Annotated[str, Meta(description="Of the variant.", examples=["MUG-RED"])] | UnsetType = UNSET
-    variant_id: Annotated[UUID, Meta(description="Of a variant that has no sku.")] | UnsetType = UNSET
-    currency: Annotated[str, Meta(description="May be left out with a list.", examples=["USD"])] | UnsetType = UNSET
+    sku: Annotated[str, Meta(description="The SKU of the variant.", examples=["MUG-RED"])] | UnsetType = UNSET
+    variant_id: Annotated[UUID, Meta(description="For a variant without SKU.")] | UnsetType = UNSET
+    currency: Annotated[str, Meta(description="Optional with a price list.", examples=["USD"])] | UnsetType = UNSET
     amount: Annotated[Amount | None, Meta(description="Null removes the price.", examples=["19.99"])] | UnsetType = (
         UNSET
     )
-    compare_at: Annotated[Amount | None, Meta(description="What it cost before.")] | UnsetType = UNSET
-    price_list: Annotated[str, Meta(description="The name of a list, for an entry of it.")] | UnsetType = UNSET
-    min_quantity: Annotated[int, Meta(ge=1, description="With a list: from which quantity on.")] | UnsetType = UNSET
+    compare_at: Annotated[Amount | None, Meta(description="The previous price.")] | UnsetType = UNSET
+    price_list: Annotated[str, Meta(description="The name of a price list, for an entry.")] | UnsetType = UNSET
+    min_quantity: Annotated[int, Meta(ge=1, description="With a price list: the lowest quantity.")] | UnsetType = UNSET
 
 
 def build_body_struct(collection: Collection, *, is_new: bool) -> Any:

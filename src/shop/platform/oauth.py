@@ -94,11 +94,11 @@ def _fields(request: Request) -> Mapping[str, str]:
     """Return the body parameters, all text. URLs are logged by proxies, so query parameters are rejected."""
     check_repeated(request.scope["headers"])
     if request.query_string:
-        raise Malformed("Send the parameters in the body, not in the address.")
+        raise Malformed("Send the parameters in the body, not in the URL.")
     if request.is_form:
         names = [name for name, _ in parse_qsl(request.body.decode("latin-1"), keep_blank_values=True)]
         if len(names) != len(set(names)):
-            raise Malformed("A parameter is sent twice.")
+            raise Malformed("A parameter was sent twice.")
     fields: Mapping[str, Any] = request.body_params()
     for name, value in fields.items():
         if not isinstance(value, str):
@@ -131,8 +131,8 @@ def _basic(authorization: bytes | None) -> Client | None:
     try:
         client_id, colon, secret = base64.b64decode(credentials.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
-        raise Malformed("The Authorization header cannot be read as Basic.") from None
+        raise Malformed("The Authorization header is not valid HTTP Basic.") from None
     client = Client(unquote_plus(client_id), unquote_plus(secret))
     if not colon or "\x00" in client.id + client.secret:
-        raise Malformed("The Authorization header cannot be read as Basic.")
+        raise Malformed("The Authorization header is not valid HTTP Basic.")
     return client

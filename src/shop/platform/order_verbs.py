@@ -60,39 +60,39 @@ class EmptyBody(msgspec.Struct):
 class Completion(msgspec.Struct):
     """Consent to a total that changed since it was quoted."""
 
-    consent_token: Annotated[str, Meta(description="As the answer `total_changed` has it.")] | UnsetType = UNSET
+    consent_token: Annotated[str, Meta(description="The token from the error `total_changed`.")] | UnsetType = UNSET
 
 
 class ShipmentTracking(msgspec.Struct):
-    """The number of the parcel, if there is one."""
+    """The tracking number, if there is one."""
 
     tracking: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
 
 
 class ShipmentItemInput(msgspec.Struct):
-    """So many of a variant."""
+    """A variant and its quantity."""
 
     variant_id: UUID
     quantity: Annotated[int, Meta(ge=1, le=MOST_PIECES)] | UnsetType = UNSET
 
 
 class LocationTransferInput(ShipmentItemInput, kw_only=True):
-    """And the place from which they are to be sent."""
+    """The items to transfer, and the stock location to ship them from."""
 
     stock_location_id: UUID
 
 
 class ShipmentTransferInput(ShipmentItemInput, kw_only=True):
-    """And the shipment of the same order with which they are to be sent."""
+    """The items to transfer, and the target shipment of the same order."""
 
     target_shipment_number: str
 
 
 class RefundInput(msgspec.Struct):
-    """Money to be given back of a payment, and why."""
+    """The amount to refund of a payment, and the reason."""
 
     payment_id: UUID
-    amount: Annotated[Amount, Meta(description="At most what was taken and not given back.")]
+    amount: Annotated[Amount, Meta(description="At most the captured amount that is not refunded yet.")]
     reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
 
 

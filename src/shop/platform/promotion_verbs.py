@@ -25,19 +25,19 @@ _CODES = {
 
 
 class OrderCouponInput(msgspec.Struct):
-    """A code, put on an open order for its customer."""
+    """A coupon code to apply to an open order."""
 
     coupon_code: str
 
 
 class OrderCreditInput(msgspec.Struct):
-    """How much of an open order is paid with its customer's credit; without it as much as there is."""
+    """The amount to pay with the customer's store credit; by default as much as possible."""
 
     amount: Amount | UnsetType = UNSET
 
 
 class WithdrawalInput(msgspec.Struct):
-    """Why it is done; the ledger keeps it."""
+    """The reason, which the ledger records."""
 
     reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
 

@@ -20,14 +20,14 @@ from shop.web.request import Request
 
 
 class TaxonPosition(msgspec.Struct):
-    """Where a taxon is to stand: under which other, and at which place there, from 0 on."""
+    """The new parent of a taxon, and its index among the parent's children."""
 
     new_parent_id: UUID
-    new_position_idx: Annotated[int, Meta(description="Counted from 0; beyond the last it is the last.")]
+    new_position_idx: Annotated[int, Meta(description="Counted from 0; a larger index means last.")]
 
 
 class TaxonPositionInput(msgspec.Struct):
-    """The place, wrapped in the record's name."""
+    """The new position of a taxon."""
 
     taxon: TaxonPosition
 
@@ -36,11 +36,11 @@ class NewItemPlace(msgspec.Struct):
     """The parent of a menu item, and its index among the parent's children."""
 
     new_parent_id: Annotated[UUID, Meta(description="An item of the same menu, such as its root.")]
-    new_position_idx: Annotated[int, Meta(description="Counted from 0; beyond the last it is the last.")]
+    new_position_idx: Annotated[int, Meta(description="Counted from 0; a larger index means last.")]
 
 
 class MenuItemReposition(msgspec.Struct):
-    """The place of a menu item, wrapped in the record's name."""
+    """The new position of a menu item."""
 
     menu_item: NewItemPlace
 

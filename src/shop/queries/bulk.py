@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.errors import TransactionConflict
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.rows import metadata
 from shop.db.statements import Statement, any_of, dynamic_statement, statement
 from shop.models.catalog.products import variants
@@ -25,36 +25,36 @@ def _first(record: Any) -> UUID:
     return cast(UUID, record[0])
 
 
-async def insert_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
+async def insert_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows in the given order."""
     for names, alike in _by_names(rows).items():
         await db.all(_insert(metadata.tables[table], names), rows=alike)
 
 
-async def insert_missing(db: Session, table: str, rows: Sequence[Row]) -> None:
+async def insert_missing(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows and skips those that conflict with existing ones."""
     for names, alike in _by_names(rows).items():
         await db.all(_insert(metadata.tables[table], names, passes_over=True), rows=alike)
 
 
-async def update_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
+async def update_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Updates each row by its id, in the columns it contains."""
     for names, alike in _by_names(rows).items():
         await db.all(_update(metadata.tables[table], names), rows=alike)
 
 
-async def delete_rows(db: Session, table: str, ids: Sequence[UUID]) -> None:
+async def delete_rows(db: DatabaseSession, table: str, ids: Sequence[UUID]) -> None:
     if ids:
         await db.all(_delete(metadata.tables[table]), ids=list(ids))
 
 
-async def remove_variants(db: Session, ids: Sequence[UUID]) -> None:
+async def remove_variants(db: DatabaseSession, ids: Sequence[UUID]) -> None:
     """Soft-deletes variants, as removing their product does."""
     if ids:
         await db.all(_REMOVE_VARIANTS, ids=list(ids))
 
 
-async def recount(db: Session, counts: Sequence[Recount]) -> None:
+async def recount(db: DatabaseSession, counts: Sequence[Recount]) -> None:
     """Sets stock counts; raises `Lost` when a count changed since it was read, so that the caller retries."""
     if not counts:
         return

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Date, DateTime, bindparam, func, literal_colu
 from sqlalchemy import cast as sql_cast
 
 from shop.base.listing import CursorPosition
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, into, statement
 from shop.models.access.operators import operators
 from shop.models.cart.orders import Order, order_lookups, orders
@@ -209,39 +209,41 @@ def paginate(clause: Any, at: Any, key: Any, place: str | None) -> Any:
     return clause.order_by(*ways).limit(bindparam("most", type_=BigInteger))
 
 
-async def list_days(db: Session) -> list[Day]:
+async def list_days(db: DatabaseSession) -> list[Day]:
     return await db.all(_DAYS)
 
 
-async def find_tally(db: Session) -> Tally:
+async def find_tally(db: DatabaseSession) -> Tally:
     return cast(Tally, await db.one(_TALLY))
 
 
-async def list_mail_warnings(db: Session) -> list[MailWarning]:
+async def list_mail_warnings(db: DatabaseSession) -> list[MailWarning]:
     return await db.all(_LIST_MAIL_WARNINGS)
 
 
-async def list_dead_mails(db: Session, *, most: int) -> list[OutboxMail]:
+async def list_dead_mails(db: DatabaseSession, *, most: int) -> list[OutboxMail]:
     return await db.all(_LIST_DEAD, most=most)
 
 
-async def list_orders(db: Session, filter: OrderFilter, place: CursorPosition | None, *, most: int) -> list[Order]:  # noqa: A002
+async def list_orders(
+    db: DatabaseSession, criteria: OrderFilter, place: CursorPosition | None, *, most: int
+) -> list[Order]:
     shape = msgspec.structs.replace(
-        filter,
-        number="-" if filter.number else None,
-        email="-" if filter.email else None,
-        state=filter.state if filter.state in _BY_STATE else "-" if filter.state else None,
-        since=datetime.min if filter.since else None,
-        until=datetime.min if filter.until else None,
+        criteria,
+        number="-" if criteria.number else None,
+        email="-" if criteria.email else None,
+        state=criteria.state if criteria.state in _BY_STATE else "-" if criteria.state else None,
+        since=datetime.min if criteria.since else None,
+        until=datetime.min if criteria.until else None,
     )
     rows = await db.all(
         _list_orders_statement(shape, place.side if place else None),
-        number_=_prefix(filter.number),
-        email_=filter.email,
-        email_lower=filter.email and filter.email.lower(),
-        state_=filter.state,
-        since_=filter.since,
-        until_=filter.until,
+        number_=_prefix(criteria.number),
+        email_=criteria.email,
+        email_lower=criteria.email and criteria.email.lower(),
+        state_=criteria.state,
+        since_=criteria.since,
+        until_=criteria.until,
         at_=place and place.at,
         id_=place and place.id,
         most=most,
@@ -249,16 +251,16 @@ async def list_orders(db: Session, filter: OrderFilter, place: CursorPosition | 
     return rows[::-1] if place and place.side == "after" else rows
 
 
-async def find_order(db: Session, number: str) -> Order | None:
+async def find_order(db: DatabaseSession, number: str) -> Order | None:
     return await db.one(_FIND_ORDER, number=number)
 
 
-async def list_events(db: Session, subject_id: UUID, *, most: int) -> list[AuditRow]:
+async def list_events(db: DatabaseSession, subject_id: UUID, *, most: int) -> list[AuditRow]:
     """Returns the audit events of a record, newest first."""
     return await db.all(_TIMELINE, subject_id=subject_id, most=most)
 
 
-async def list_users_orders(db: Session, user_id: UUID, *, most: int) -> list[Order]:
+async def list_users_orders(db: DatabaseSession, user_id: UUID, *, most: int) -> list[Order]:
     return await db.all(_USERS_ORDERS, user_id=user_id, most=most)
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, opaque_param, statement
 from shop.models.journal import AuditEvent, IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
@@ -193,20 +193,20 @@ _AUDIT = statement(
 _FIND_AUDIT = statement(select(audit_events).where(audit_events.c.id == bindparam("id")), into(AuditEvent))
 
 
-async def take_idempotency_key(db: Session, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
+async def take_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
     """Returns whether the caller has claimed the key and must do the work."""
     return await db.one(_TAKE, scope_=scope, key_=key, fingerprint=fingerprint) is not None
 
 
-async def find_idempotency_key(db: Session, *, scope: bytes, key: bytes) -> IdempotencyKey | None:
+async def find_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes) -> IdempotencyKey | None:
     return await db.one(_FIND, scope_=scope, key_=key)
 
 
-async def finish_idempotency_key(db: Session, *, scope: bytes, key: bytes, record_id: UUID) -> None:
+async def finish_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes, record_id: UUID) -> None:
     await db.one(_FINISH, scope_=scope, key_=key, record_id_=record_id)
 
 
-async def count(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
+async def count(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
     """Adds one to each window, in sorted order to avoid deadlocks."""
     sorted_windows = sorted(set(windows))
     return await db.all(
@@ -215,7 +215,7 @@ async def count(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count
 
 
 async def count_in_turn(
-    db: Session, first: Sequence[Limit], then: Sequence[Limit], otherwise: Sequence[Limit]
+    db: DatabaseSession, first: Sequence[Limit], then: Sequence[Limit], otherwise: Sequence[Limit]
 ) -> list[Count]:
     """Adds one to the `first` windows; then to `then` if those are within their limits, else to `otherwise`. Writes the
     same number of rows either way.
@@ -231,31 +231,31 @@ async def count_in_turn(
     )
 
 
-async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
+async def read_counts(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
     return await db.all(_READ_COUNTS, keys=[key for key, _ in windows], windows=[seconds for _, seconds in windows])
 
 
-async def uncount(db: Session, windows: Sequence[tuple[bytes, int]]) -> None:
+async def uncount(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> None:
     """Subtracts one from each current window."""
     sorted_windows = sorted(set(windows))
     await db.all(_UNCOUNT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows])
 
 
-async def forget_count(db: Session, key: bytes) -> None:
+async def forget_count(db: DatabaseSession, key: bytes) -> None:
     await db.one(_FORGET_COUNT, key=key)
 
 
-async def open_breaker(db: Session, key: bytes) -> None:
+async def open_breaker(db: DatabaseSession, key: bytes) -> None:
     await db.one(_OPEN_BREAKER, key=key)
 
 
-async def is_breaker_open(db: Session, key: bytes) -> bool:
+async def is_breaker_open(db: DatabaseSession, key: bytes) -> bool:
     return await db.one(_BREAKER_IS_OPEN, key=key) is not None
 
 
-async def insert_audit(db: Session, **values: Any) -> None:
+async def insert_audit(db: DatabaseSession, **values: Any) -> None:
     await db.one(_AUDIT, **values)
 
 
-async def find_audit(db: Session, event_id: UUID) -> AuditEvent | None:
+async def find_audit(db: DatabaseSession, event_id: UUID) -> AuditEvent | None:
     return await db.one(_FIND_AUDIT, id=event_id)

@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Condition, ListQuery, Page, Path, Sort
 from shop.base.record import Link
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, explain, into, opaque_param
 from shop.queries.lookups import INDEXED_PREDICATES, Lookup, within_hours
 from shop.queries.predicates import PATTERNS, PREDICATES, compare_amount
@@ -90,7 +90,7 @@ _Parameter = tuple[tuple[Path, ...], str, str]
 """A condition and the name of its parameter."""
 
 
-async def list_records(db: Session, records: Records, wishes: ListQuery) -> list[Any]:
+async def list_records(db: DatabaseSession, records: Records, wishes: ListQuery) -> list[Any]:
     """Returns one page. With a cursor, reads one record more than the page size to detect a next page."""
     page, values = wishes.page, _values(wishes.conditions)
     shape = _shape(wishes)
@@ -106,7 +106,7 @@ async def list_records(db: Session, records: Records, wishes: ListQuery) -> list
     return await db.all(_list_statement(records, shape, wishes.sort, "after"), **values, place=place, last_id=last_id)
 
 
-async def count_records(db: Session, records: Records, wishes: ListQuery) -> tuple[int, bool]:
+async def count_records(db: DatabaseSession, records: Records, wishes: ListQuery) -> tuple[int, bool]:
     """Returns the total number of records and whether it is an estimate."""
     shape, values = _shape(wishes), _values(wishes.conditions)
     count = await db.one(_count_statement(records, shape), **values) or 0
@@ -115,22 +115,22 @@ async def count_records(db: Session, records: Records, wishes: ListQuery) -> tup
     return max(await db.one(_estimate_statement(records, shape), **values) or 0, EXACT + 1), True
 
 
-async def find_record(db: Session, records: Records, by: str, value: Any) -> Any | None:
+async def find_record(db: DatabaseSession, records: Records, by: str, value: Any) -> Any | None:
     return await db.one(_find_statement(records, by, False), value=value)
 
 
-async def lock_record(db: Session, records: Records, record_id: UUID) -> Any | None:
+async def lock_record(db: DatabaseSession, records: Records, record_id: UUID) -> Any | None:
     return await db.one(_find_statement(records, "id", True), value=record_id)
 
 
-async def list_related_records(db: Session, kin: RelationLink, ids: Iterable[UUID]) -> list[Any]:
+async def list_related_records(db: DatabaseSession, kin: RelationLink, ids: Iterable[UUID]) -> list[Any]:
     """Returns the related rows of all these records in one statement."""
     unique_ids = list(set(ids))
     return await db.all(_kin_of(kin), ids=unique_ids) if unique_ids else []
 
 
 async def list_related_ids(
-    db: Session, kin: Sequence[RelationLink], ids: Sequence[UUID]
+    db: DatabaseSession, kin: Sequence[RelationLink], ids: Sequence[UUID]
 ) -> list[dict[UUID, list[UUID]]]:
     """Returns the related ids by record id for each to-many relation, in one statement; enough to render links."""
     rows = await db.all(_kin_ids_of(tuple(kin)), ids=ids) if ids and kin else []

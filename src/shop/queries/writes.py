@@ -11,24 +11,24 @@ from sqlalchemy import column as sql_column
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shop.base.ids import new_id
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement
 
 
-async def insert_record(db: Session, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:
+async def insert_record(db: DatabaseSession, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:
     fields = {"id": record_id, **values}
     await db.one(_insert(table, tuple(sorted(fields))), **_parameters(fields))
 
 
-async def update_record(db: Session, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:
+async def update_record(db: DatabaseSession, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:
     await db.one(_update(table, tuple(sorted(values))), **_parameters(values), record_id=record_id)
 
 
-async def delete_record(db: Session, table: Table, record_id: UUID) -> bool:
+async def delete_record(db: DatabaseSession, table: Table, record_id: UUID) -> bool:
     return await db.one(_delete(table), record_id=record_id) is not None
 
 
-async def find_value(db: Session, table: Table, record_id: UUID, name: str) -> Any:
+async def find_value(db: DatabaseSession, table: Table, record_id: UUID, name: str) -> Any:
     """Returns one column of a record."""
     return await db.one(_value(table, name), record_id=record_id)
 
@@ -40,7 +40,13 @@ def _value(table: Table, name: str) -> Statement[Any]:
 
 
 async def replace_links(
-    db: Session, table: Table, owner: tuple[str, UUID], other: str, ids: Sequence[UUID], *, is_ordered: bool = False
+    db: DatabaseSession,
+    table: Table,
+    owner: tuple[str, UUID],
+    other: str,
+    ids: Sequence[UUID],
+    *,
+    is_ordered: bool = False,
 ) -> None:
     """Replaces the links of one record in a join table, in this order if `is_ordered`."""
     column, owner_id = owner

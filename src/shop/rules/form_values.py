@@ -123,5 +123,5 @@ def _duplicate_errors(lines: Sequence[PriceListLine]) -> list[str]:
     for line in lines:
         first = first_numbers.setdefault((line.sku, line.min_quantity), line.number)
         if first != line.number:
-            errors.append(f"Line {line.number} ({line.sku}) says the same variant and quantity as line {first}.")
+            errors.append(f"Line {line.number} ({line.sku}) repeats the variant and quantity of line {first}.")
     return errors

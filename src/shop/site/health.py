@@ -74,7 +74,7 @@ def make_metrics_handler(others: Callable[[], Iterable[Path]]) -> Handler:
         nonlocal text, rendered_at
         is_public = ctx.shared.settings.metrics == "public"
         if not is_public and not ctx.is_try_out:
-            raise NotFound("There is no such address.")
+            raise NotFound("Not found.")
         read = await gauges.read(ctx)
         # Rendering is slower than most requests, so public callers get a cached text.
         if not is_public or monotonic() - rendered_at >= TEXT_SECONDS:

@@ -50,7 +50,7 @@ def _is_open(ctx: Context) -> bool:
 
 async def _list_messages(ctx: Context, to: str | None) -> list[MailboxMessage]:
     if not _is_open(ctx):
-        raise NotFound("There is no such address.")
+        raise NotFound("Not found.")
     messages = []
     for row in await outbox.list_newest(ctx.db, to=to, most=MAX_MESSAGES):
         letter = await render_mail(ctx.shared, ctx.db, row)

@@ -19,7 +19,7 @@ async def show(request: Request, ctx: Context) -> Reply:
     key = _KEY.fullmatch(request.path_params["key"])
     data = await ctx.shared.media.find(UUID(key[1]), key[2]) if key else None
     if key is None or data is None:
-        raise NotFound("There is no such address.")
+        raise NotFound("Not found.")
     # The content of a key never changes, so the key is the ETag.
     tag = f'"{key[0]}"'.encode()
     headers = ((b"etag", tag), (b"cache-control", b"public, max-age=31536000, immutable"))

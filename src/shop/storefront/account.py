@@ -11,7 +11,7 @@ from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.record import Record, Reference
 from shop.jsonapi.document import RenderOptions, document
-from shop.jsonapi.paging import Window, paginate_rows, read_keyset, read_page, read_sort, read_window
+from shop.jsonapi.paging import PageWindow, paginate_rows, read_keyset, read_page, read_sort, read_window
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import CreditCard
 from shop.models.customers.addresses import PlacedAddress
@@ -76,7 +76,7 @@ async def list_cards(request: Request, ctx: Context) -> Reply:
     cards = await saved_cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
     window = paginate_rows(cards, page)
     records = await _cards(ctx, drawing, list(window.records))
-    return page_reply(request, ctx, CREDIT_CARD, drawing, Window(records, window.total, page, window.next_place))
+    return page_reply(request, ctx, CREDIT_CARD, drawing, PageWindow(records, window.total, page, window.next_place))
 
 
 async def show_card(request: Request, ctx: Context) -> Reply:
@@ -97,7 +97,7 @@ async def list_orders(request: Request, ctx: Context) -> Reply:
     page = read_keyset(request.params, get_type_hints(Order)[sort.name]) or read_page(request.params)
     listing = await orders.list_completed(ctx, page, sort)
     records = await load_order_records(await orders.list_parts(ctx, listing.orders), ctx, drawing.query.include or {})
-    return page_reply(request, ctx, ORDER, drawing, Window(records, listing.total, page, listing.next_place))
+    return page_reply(request, ctx, ORDER, drawing, PageWindow(records, listing.total, page, listing.next_place))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:

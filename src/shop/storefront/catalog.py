@@ -15,8 +15,8 @@ from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.base.record import Record
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
 from shop.jsonapi.paging import (
+    PageWindow,
     Total,
-    Window,
     cursor,
     keyset_extras,
     page_extras,
@@ -89,7 +89,7 @@ async def list_taxons(request: Request, ctx: Context) -> bytes:
     page = read_keyset(request.params, TreePlace) or read_page(request.params)
     filters = _taxon_filters(request.params)
     listing = await storefront.list_taxons(ctx, filters, page, drawing.query.include or {})
-    window = Window(listing.records, listing.total, page, listing.next_place)
+    window = PageWindow(listing.records, listing.total, page, listing.next_place)
     return list_document(TAXON, listing.records, drawing, window_extras(window, _url(request, ctx), request.params))
 
 

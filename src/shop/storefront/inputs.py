@@ -18,7 +18,7 @@ from shop.rules.checkout.steps import CheckoutRequirement
 _Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
 _Line = Annotated[str, Meta(max_length=255)]
 _Metadata = Annotated[
-    dict[str, Any], Meta(description="An object of the client's own, replaced as a whole; at most 16 KiB as JSON.")
+    dict[str, Any], Meta(description="Any object for use by clients, replaced as a whole; at most 16 KiB as JSON.")
 ]
 
 
@@ -30,7 +30,7 @@ def read_wrapped_object(params: Mapping[str, Any], name: str) -> Mapping[str, An
 
 
 class LoginCodeUser(msgspec.Struct):
-    """Neither `code` nor `refresh_token`: a mail with a code is sent."""
+    """Without `code` and `refresh_token`, a login code is sent by e-mail."""
 
     email: _Email
     first_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Grace"])] | UnsetType = UNSET
@@ -38,45 +38,45 @@ class LoginCodeUser(msgspec.Struct):
 
 
 class LoginUser(msgspec.Struct):
-    """The code of the mail, for a pair of tokens."""
+    """The login code from the e-mail, exchanged for tokens."""
 
     email: _Email
     code: Annotated[
         str,
         Meta(
-            description="The six digits of the mail; or its 26 characters, in any case and grouping.",
+            description="The six digits from the e-mail, or its 26 characters in any case and grouping.",
             examples=["123456"],
         ),
     ]
 
 
 class TokenRefreshUser(msgspec.Struct):
-    """A refresh token, for a new pair."""
+    """A refresh token, exchanged for a new token pair."""
 
     email: _Email
     refresh_token: Annotated[
         str,
         Meta(
-            description="The newest of the session; it is used up, and the answer has the next.",
+            description="The newest refresh token of the session; the response replaces it.",
             examples=["shprt_TheRefreshToken"],
         ),
     ]
 
 
 class LoginCodeInput(msgspec.Struct):
-    """Ask for a code: it is sent by mail, and the answer is the same whether or not the address is known."""
+    """Requests a login code by e-mail; the response is the same whether or not the address is known."""
 
     user: LoginCodeUser
 
 
 class LoginInput(msgspec.Struct):
-    """Trade the code of the mail for tokens."""
+    """Exchanges the login code from the e-mail for tokens."""
 
     user: LoginUser
 
 
 class TokenRefreshInput(msgspec.Struct):
-    """Refresh: a new pair of tokens for an old one."""
+    """Exchanges a refresh token for a new token pair."""
 
     user: TokenRefreshUser
 
@@ -85,19 +85,19 @@ SignIn = LoginCodeInput | LoginInput | TokenRefreshInput
 
 
 class LoginNotice(msgspec.Struct, frozen=True):
-    """That a code was sent, if it can be."""
+    """Confirms the request for a login code."""
 
     message: Annotated[str, Meta(examples=["If this address can receive mail, a code is on its way."])]
 
 
 class CartInput(msgspec.Struct):
-    """All of it may be left out, and the body with it."""
+    """All fields, and the body itself, are optional."""
 
     currency: (
         Annotated[
             str,
             Meta(
-                description="A currency of the shop; the first one where it is another. Also read from the query.",
+                description="A currency of the shop; otherwise the shop's first currency. Also read from the query.",
                 examples=["EUR"],
             ),
         ]
@@ -111,7 +111,7 @@ _Quantity = Annotated[int, Meta(ge=1, le=1_000_000, examples=[2])]
 
 
 class CartItemInput(msgspec.Struct):
-    """A variant, and how many of it; the same variant twice is one line."""
+    """A variant and its quantity; the same variant twice is one line item."""
 
     variant_id: UUID
     quantity: _Quantity = 1
@@ -120,32 +120,32 @@ class CartItemInput(msgspec.Struct):
 
 
 class CartItemsInput(msgspec.Struct):
-    """Several at once; when one of them will not do, none is added, and each that will not do is named by its place."""
+    """Several items at once; if one is invalid, none is added, and errors name each invalid item by its index."""
 
     items: Annotated[list[CartItemInput], Meta(min_length=1, max_length=500)]
 
 
 class CartQuantityInput(msgspec.Struct):
-    """How many of a line are wanted from now on."""
+    """The new quantity of a line item."""
 
     line_item_id: UUID
     quantity: _Quantity
 
 
 class CartCurrencyInput(msgspec.Struct):
-    """A currency of the shop. Lines without a price in it stay and are told of in `meta.warnings`."""
+    """A currency of the shop. Line items without a price in it stay and are listed in `meta.warnings`."""
 
     new_currency: Annotated[str, Meta(examples=["EUR"])]
 
 
 class CartCouponInput(msgspec.Struct):
-    """What stands around the code and how it is written does not matter."""
+    """Case and surrounding spaces of the code do not matter."""
 
     coupon_code: Annotated[str, Meta(examples=["MOONRISE"])]
 
 
 class CheckoutCreditInput(msgspec.Struct):
-    """How much of the order is paid with credit; without it as much as there is."""
+    """The amount to pay with store credit; by default as much as possible."""
 
     amount: Annotated[str | float, Meta(examples=["10.00", 10])] | UnsetType = UNSET
 
@@ -155,7 +155,7 @@ class EmptyBody(msgspec.Struct):
 
 
 class CheckoutAddressInput(msgspec.Struct):
-    """An address as it was typed; with `id`, a change of one that is the shopper's own."""
+    """An address; with `id`, a change to one of the user's own addresses."""
 
     firstname: _Line | UnsetType = UNSET
     lastname: _Line | UnsetType = UNSET
@@ -171,7 +171,7 @@ class CheckoutAddressInput(msgspec.Struct):
 
 
 class PaymentSourceInput(msgspec.Struct):
-    """What a provider's own form tells of a card; never its number."""
+    """Card details from the payment provider's form; never the card number."""
 
     gateway_payment_profile_id: _Line | UnsetType = UNSET
     cc_type: _Line | UnsetType = UNSET
@@ -182,7 +182,7 @@ class PaymentSourceInput(msgspec.Struct):
 
 
 class CheckoutPaymentInput(msgspec.Struct):
-    """How the order is paid; the amount is what it comes to."""
+    """The payment method of the order; the amount follows from its total."""
 
     payment_method_id: UUID
     source_id: UUID | UnsetType = UNSET
@@ -190,14 +190,14 @@ class CheckoutPaymentInput(msgspec.Struct):
 
 
 class ShippingRateChoice(msgspec.Struct):
-    """The rate by which a shipment is sent."""
+    """The selected shipping rate of a shipment."""
 
     id: UUID
     selected_shipping_rate_id: UUID
 
 
 class CheckoutFields(msgspec.Struct):
-    """Changes what is given; null says nothing."""
+    """Changes only the given fields; null is ignored."""
 
     email: _Email | UnsetType = UNSET
     special_instructions: Annotated[str, Meta(max_length=2000)] | UnsetType = UNSET
@@ -213,26 +213,26 @@ class CheckoutFields(msgspec.Struct):
 
 
 class CheckoutInput(msgspec.Struct):
-    """What is known of the order so far."""
+    """The checkout details of the order."""
 
     order: CheckoutFields | UnsetType = UNSET
 
 
 class CheckoutConsent(msgspec.Struct):
-    """The token of a 409 `total_changed`, to buy at what it comes to now."""
+    """The token from a 409 `total_changed`, to accept the new total."""
 
     consent_token: str | UnsetType = UNSET
 
 
 class ShippingMethodChoice(msgspec.Struct):
-    """For one shipment, or for all of them."""
+    """The shipping method of one shipment, or of all."""
 
     shipping_method_id: UUID
     shipment_id: UUID | UnsetType = UNSET
 
 
 class CheckoutRequirements(msgspec.Struct):
-    """What stands between a cart and its completion."""
+    """The details that are missing before a cart can be completed."""
 
     state: str
     is_complete: bool
@@ -242,33 +242,33 @@ class CheckoutRequirements(msgspec.Struct):
 
 
 class GuestCartInput(msgspec.Struct):
-    """The guest's cart, and what becomes of the two."""
+    """The guest's cart, and how to combine it with the user's cart."""
 
     guest_order_token: Annotated[
         str,
         Meta(
-            description="The order token of the guest's cart. It is replaced: the answer has the new one in `token`. "
-            "Sent again within ten minutes by the same user, the old one gets the same answer.",
+            description="The order token of the guest's cart. The response has a new one in `token`. "
+            "The same user can repeat the request with the old token for ten minutes.",
             examples=["shpot_TheGuestsOrderToken"],
         ),
     ]
     strategy: Annotated[
         Strategy,
         Meta(
-            description="`merge`: the guest's cart survives, and the lines of the user's move in. "
-            "`keep_guest`, `keep_user`: that cart survives as it is."
+            description="`merge`: the guest's cart is kept and receives the line items of the user's cart. "
+            "`keep_guest`, `keep_user`: that cart is kept unchanged."
         ),
     ] = "merge"
-    dry_run: Annotated[bool, Meta(description="Only say what would happen.")] = False
+    dry_run: Annotated[bool, Meta(description="Report what would happen without saving.")] = False
 
 
 class AccountFields(msgspec.Struct):
-    """Changes what is given and nothing else; null empties a field."""
+    """Changes only the given fields; null clears a field."""
 
     first_name: Annotated[_Line | None, Meta(examples=["Grace"])] | UnsetType = UNSET
     last_name: Annotated[_Line | None, Meta(examples=["Hopper"])] | UnsetType = UNSET
     selected_locale: Annotated[_Line | None, Meta(examples=["en-GB"])] | UnsetType = UNSET
-    email: Annotated[str, Meta(description="The user's own: it cannot be changed here.")] | UnsetType = UNSET
+    email: Annotated[str, Meta(description="The user's e-mail; it cannot be changed here.")] | UnsetType = UNSET
     public_metadata: _Metadata | UnsetType = UNSET
     bill_address_id: (
         Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.")] | UnsetType
@@ -279,13 +279,13 @@ class AccountFields(msgspec.Struct):
 
 
 class AccountInput(msgspec.Struct):
-    """The address of e-mail is who the user is, and cannot be changed here."""
+    """The e-mail address cannot be changed here."""
 
     user: AccountFields
 
 
 class AccountAddressUpdateFields(msgspec.Struct, kw_only=True):
-    """Which fields must be given beside the names depends on the country. What is left out of a change stays."""
+    """Required fields besides the names depend on the country. Omitted fields stay unchanged."""
 
     firstname: Annotated[_Line, Meta(examples=["Grace"])] | UnsetType = UNSET
     lastname: Annotated[_Line, Meta(examples=["Hopper"])] | UnsetType = UNSET
@@ -295,7 +295,9 @@ class AccountAddressUpdateFields(msgspec.Struct, kw_only=True):
     city: Annotated[_Line | None, Meta(examples=["London"])] | UnsetType = UNSET
     zipcode: Annotated[_Line | None, Meta(examples=["SW1Y 4PE"])] | UnsetType = UNSET
     phone: Annotated[_Line | None, Meta(examples=["+44 20 7946 0000"])] | UnsetType = UNSET
-    label: Annotated[_Line | None, Meta(description="What the user calls it.", examples=["Home"])] | UnsetType = UNSET
+    label: (
+        Annotated[_Line | None, Meta(description="The user's label for the address.", examples=["Home"])] | UnsetType
+    ) = UNSET
     country_iso: (
         Annotated[str | None, Meta(description="The country's code of two or three letters.", examples=["GB"])]
         | UnsetType
@@ -309,7 +311,7 @@ class AccountAddressUpdateFields(msgspec.Struct, kw_only=True):
 
 
 class AccountAddressFields(AccountAddressUpdateFields, kw_only=True):
-    """Which fields must be given beside the names depends on the country."""
+    """Required fields besides the names depend on the country."""
 
     firstname: Annotated[_Line, Meta(examples=["Grace"])]
     lastname: Annotated[_Line, Meta(examples=["Hopper"])]
@@ -322,6 +324,6 @@ class AccountAddressInput(msgspec.Struct):
 
 
 class AccountAddressUpdateInput(msgspec.Struct):
-    """Changes what is given. An address that a completed order uses stays there as it was."""
+    """Changes only the given fields. Completed orders keep the address as it was."""
 
     address: AccountAddressUpdateFields

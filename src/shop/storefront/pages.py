@@ -11,7 +11,7 @@ from shop.base.ids import as_uuid
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.record import Record
 from shop.jsonapi.document import RenderOptions, document, list_document
-from shop.jsonapi.paging import Window, read_sort, read_window, window_extras
+from shop.jsonapi.paging import PageWindow, read_sort, read_window, window_extras
 from shop.jsonapi.resource import Resource
 from shop.models.content.pages import ShownPage
 from shop.rules.content.pages import page_type
@@ -74,11 +74,13 @@ async def show_menu(request: Request, ctx: Context) -> bytes:
     return document(MENU, record, drawing)
 
 
-def _window(records: Sequence[Record], listing: ListedRows, page: Page | Keyset) -> Window[Record]:
-    return Window(records, listing.total, page, listing.next_place)
+def _window(records: Sequence[Record], listing: ListedRows, page: Page | Keyset) -> PageWindow[Record]:
+    return PageWindow(records, listing.total, page, listing.next_place)
 
 
-def _list(request: Request, ctx: Context, drawing: RenderOptions, resource: Resource, window: Window[Record]) -> bytes:
+def _list(
+    request: Request, ctx: Context, drawing: RenderOptions, resource: Resource, window: PageWindow[Record]
+) -> bytes:
     extras = window_extras(window, request.url(ctx.shared.settings.public_url), request.params)
     return list_document(resource, window.records, drawing, extras)
 

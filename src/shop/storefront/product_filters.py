@@ -122,7 +122,7 @@ def _page(params: Params, sort: tuple[Sort, ...], *, is_ranked: bool) -> Page | 
     if keyset is None:
         return read_page(params)
     if len(sort) > 1 or is_ranked:
-        raise Malformed("With page[after] products are sorted by one field, and a search needs one.", code="bad_page")
+        raise Malformed("page[after] allows one sort field, and a search requires one.", code="bad_page")
     return keyset
 
 
@@ -132,7 +132,7 @@ def read_filters(params: Params, filter_names: Sequence[str]) -> Mapping[str, An
     if filters is None or filters == "":
         return {}
     if not isinstance(filters, dict):
-        raise Malformed("Filters are sent as filter[name]=value.", code="unknown_filter")
+        raise Malformed("Send filters as filter[name]=value.", code="unknown_filter")
     for name in filters:
         if name not in filter_names:
             allowed_names = ", ".join(filter_names) or "none"

@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.base.listing import Keyset, Page
 from shop.base.record import Link, Record
 from shop.jsonapi.document import RenderOptions, list_document
-from shop.jsonapi.paging import Window, paginate_rows, window_extras
+from shop.jsonapi.paging import PageWindow, paginate_rows, window_extras
 from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import RenderContext, Resource
 from shop.models.access.users import AccountUser
@@ -59,7 +59,7 @@ def user_links(user: AccountUser, addresses: Sequence[PlacedAddress]) -> dict[st
 
 
 def page_reply(
-    request: Request, ctx: Context, resource: Resource, drawing: RenderOptions, window: Window[Record]
+    request: Request, ctx: Context, resource: Resource, drawing: RenderOptions, window: PageWindow[Record]
 ) -> Reply:
     """Reply with one page of a list: records, total count and page links."""
     url = request.url(ctx.shared.settings.public_url)
@@ -67,7 +67,7 @@ def page_reply(
     return document_reply(list_document(resource, window.records, drawing, extras))
 
 
-def build_page(rows: Sequence[Any], page: Page | Keyset) -> Window[Record]:
+def build_page(rows: Sequence[Any], page: Page | Keyset) -> PageWindow[Record]:
     """Cut a page from a fully loaded list; its records have no relations."""
     window = paginate_rows(rows, page)
-    return Window([Record(row) for row in window.records], window.total, page, window.next_place)
+    return PageWindow([Record(row) for row in window.records], window.total, page, window.next_place)

@@ -13,14 +13,14 @@ from shop.rules.cart.line_items import MOST_PIECES, NOT_POSITIVE, LineItemInput,
 from shop.rules.customers.wishlists import LONGEST_NAME, MOST_ITEMS, name_error
 
 _Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, examples=["Birthday"])]
-_Private = Annotated[bool, Meta(description="Whether its owner alone may see it.")]
-_Default = Annotated[bool, Meta(description="Makes it the default in place of the one that was.")]
+_Private = Annotated[bool, Meta(description="Whether only its owner can read it.")]
+_Default = Annotated[bool, Meta(description="Makes it the default wishlist instead of the current one.")]
 _Quantity = Annotated[int, Meta(ge=1, le=MOST_PIECES, examples=[2])]
 _FLAGS = {True: True, False: False, "true": True, "false": False, "1": True, "0": False}
 
 
 class OwnWishlistFields(msgspec.Struct):
-    """A list to be."""
+    """A new wishlist."""
 
     name: _Name
     is_private: _Private = True
@@ -28,13 +28,13 @@ class OwnWishlistFields(msgspec.Struct):
 
 
 class OwnWishlistInput(msgspec.Struct):
-    """The fields may also stand in the body by themselves."""
+    """The fields may also be at the top level of the body."""
 
     wishlist: OwnWishlistFields
 
 
 class OwnWishlistUpdateFields(msgspec.Struct):
-    """Changes what is given and nothing else."""
+    """Changes only the given fields."""
 
     name: _Name | UnsetType = UNSET
     is_private: _Private | UnsetType = UNSET
@@ -42,26 +42,26 @@ class OwnWishlistUpdateFields(msgspec.Struct):
 
 
 class OwnWishlistUpdateInput(msgspec.Struct):
-    """The fields may also stand in the body by themselves."""
+    """The fields may also be at the top level of the body."""
 
     wishlist: OwnWishlistUpdateFields | UnsetType = UNSET
 
 
 class OwnWishedItemInput(msgspec.Struct):
-    """A variant, and how many of it; one that stands on the list already stays as it is."""
+    """A variant and its quantity; a variant that is already on the wishlist stays unchanged."""
 
     variant_id: UUID
     quantity: _Quantity = 1
 
 
 class OwnWishedItemsInput(msgspec.Struct):
-    """Several at once: all of them or none. Those that are there get this quantity."""
+    """Several items at once, all or none. Variants already on the wishlist get this quantity."""
 
     wished_items: Annotated[list[OwnWishedItemInput], Meta(min_length=1, max_length=MOST_ITEMS)]
 
 
 class WishedQuantityInput(msgspec.Struct):
-    """How many are wished for from now on."""
+    """The new quantity of a wished item."""
 
     quantity: _Quantity
 

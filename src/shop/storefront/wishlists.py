@@ -14,7 +14,7 @@ from shop.actions.customers.wishlists import WishlistRef
 from shop.base.ids import as_uuid
 from shop.base.record import Link, Record, Reference
 from shop.jsonapi.document import RenderOptions, document
-from shop.jsonapi.paging import Window, paginate_rows, read_sort, read_window
+from shop.jsonapi.paging import PageWindow, paginate_rows, read_sort, read_window
 from shop.jsonapi.resource import Resource
 from shop.models.customers.wishlists import SeenItem, SeenWishlist, Wishlist
 from shop.queries.catalog.prices import Pricing
@@ -54,7 +54,7 @@ async def list_own(request: Request, ctx: Context) -> Reply:
     read_sort(request.params, ())
     window = paginate_rows(await wishlists.list_lists(ctx, query.pricing), read_window(request.params))
     records = await _build_records(ctx, window.records, query)
-    page = Window(records, window.total, window.page, window.next_place)
+    page = PageWindow(records, window.total, window.page, window.next_place)
     return page_reply(request, ctx, WISHLIST, query.drawing, page)
 
 

@@ -27,7 +27,7 @@ def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
     alias = headers.get(_ORDER_TOKEN_ALIAS)
     if alias is not None:
         if order_token is not None and order_token != alias:
-            raise Malformed("Two different order tokens are sent; send one.")
+            raise Malformed("Two different order tokens were sent; send one.")
         order_token = alias
     if not order_token:
         return Claim(bearer=bearer) if bearer else GUEST
@@ -54,4 +54,4 @@ def check_repeated(headers: Sequence[tuple[bytes, bytes]]) -> None:
     first: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _SINGLE and first.setdefault(name, value) != value:
-            raise Malformed(f"The header {name.decode()} is sent twice with different values; send one.")
+            raise Malformed(f"The header {name.decode()} was sent twice with different values; send one.")

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Actor, Claim
 from shop.base.errors import InternalError, ShopError, TransactionConflict, Unauthenticated
-from shop.base.settings import Network
+from shop.base.setting_parsers import Network
 from shop.db.pool import LIMIT_SECONDS
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim

@@ -37,10 +37,10 @@ def read_size(params: Mapping[str, Any]) -> tuple[int, int] | None:
     if transformation is None:
         return None
     if not isinstance(transformation, dict) or not set(transformation) <= {"size", "quality"}:
-        raise Malformed("Give image_transformation as [size]=WxH and [quality].")
+        raise Malformed("Send image_transformation as [size]=WxH and [quality].")
     size = _SIZE.fullmatch(str(transformation.get("size", "0x0")))
     if size is None or not _QUALITY.fullmatch(str(transformation.get("quality", "0"))):
-        raise Malformed("Give image_transformation[size] like 300x200, and image_transformation[quality] like 80.")
+        raise Malformed("Send image_transformation[size] like 300x200, and image_transformation[quality] like 80.")
     return (int(size[1]), int(size[2])) if "size" in transformation else None
 
 

@@ -9,12 +9,13 @@ from time import monotonic
 
 from shop.base.client_networks import networks_of
 from shop.base.errors import RateLimitError
-from shop.base.settings import Limits, is_loopback
+from shop.base.setting_parsers import Limits
+from shop.base.settings import is_loopback
 
 MAX_SOURCES = 8192
 
 
-class Window:
+class RequestWindow:
     """A fixed-window counter for one limit of one source: the current window and its count."""
 
     __slots__ = ("count", "number")
@@ -36,7 +37,7 @@ class InMemoryRateLimiter:
         self._limits = limits
         self._with_loopback = with_loopback
         self._clock = clock
-        self._windows: dict[str, list[Window]] = {}
+        self._windows: dict[str, list[RequestWindow]] = {}
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -55,9 +56,9 @@ class InMemoryRateLimiter:
         if violations:
             raise RateLimitError(math.ceil(wait), passed=violations)
 
-    def _windows_for(self, key: str) -> list[Window]:
+    def _windows_for(self, key: str) -> list[RequestWindow]:
         # Reinserted, so that the first key of the dictionary is the least recently seen.
-        windows = self._windows.pop(key, None) or [Window() for _ in self._limits]
+        windows = self._windows.pop(key, None) or [RequestWindow() for _ in self._limits]
         self._windows[key] = windows
         if len(self._windows) > MAX_SOURCES:
             del self._windows[next(iter(self._windows))]

@@ -147,7 +147,7 @@ class Request:
             raise HeadersTooLarge()
         # The server decodes chunked transfer encoding only.
         if self.headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
-            raise Malformed("The only Transfer-Encoding that is read here is chunked.")
+            raise Malformed("The only supported Transfer-Encoding is chunked.")
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
         """Read the body and enforce the limit on the received bytes, not on the Content-Length header."""
@@ -181,7 +181,7 @@ class Request:
             raise Malformed("The body did not arrive in time.") from None
         if message["type"] == "http.disconnect":
             self._is_read = True
-            raise Malformed("The body broke off.")
+            raise Malformed("The body is incomplete.")
         return message
 
     async def wait_for_end(self) -> None:
@@ -208,7 +208,7 @@ class Request:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Malformed("The body broke off.")
+                raise Malformed("The body is incomplete.")
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > limit + MAX_DISCARDED:
@@ -241,7 +241,7 @@ def read_form(data: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
     try:
         pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
-        raise Malformed(f"The parameters cannot be read: percent-encoded UTF-8, at most {most} of them.") from None
+        raise Malformed(f"The parameters are invalid: send percent-encoded UTF-8, at most {most} parameters.") from None
     return _build_tree(pairs)
 
 
@@ -249,7 +249,7 @@ def _build_tree(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, value in pairs:
         if "\x00" in name or "\x00" in value:
-            raise Malformed("The parameters have a NUL character.")
+            raise Malformed("The parameters contain a NUL character.")
         _insert_parameter(tree, name, value)
     return tree
 
@@ -260,7 +260,7 @@ def _insert_parameter(tree: dict[str, Any], name: str, value: str) -> None:
     # `a[][]` would be a list of lists, which no endpoint accepts.
     fits = head and len(steps) <= MAX_STEPS and ("", "") not in pairwise(steps)
     if bracket and (not fits or head + "".join(f"[{step}]" for step in steps) != name):
-        raise Malformed(f"The parameter {name[:100]!r} has brackets that cannot be read.")
+        raise Malformed(f"The parameter {name[:100]!r} has malformed brackets.")
     _put(tree, [head, *steps], name, value)
 
 
@@ -313,4 +313,4 @@ def _list(here: dict[str, Any], step: str, name: str) -> list[Any]:
 
 
 def _clash(name: str) -> Malformed:
-    return Malformed(f"The parameter {name[:100]!r} is given once as a value and once as a group or list.")
+    return Malformed(f"The parameter {name[:100]!r} is sent both as a value and as a group or list.")

@@ -168,7 +168,7 @@ def _endpoint_for(methods: Methods, method: str) -> Endpoint | None:
 
 
 async def _missing(request: Request, _ctx: Context) -> Reply:
-    raise NotFound(request.path_params.get("sentence") or "There is no such address.")
+    raise NotFound(request.path_params.get("sentence") or "Not found.")
 
 
 async def _wrong_method(request: Request, _ctx: Context) -> Reply:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from starlette.types import Scope
 
-from shop.base.settings import Network, is_loopback
+from shop.base.setting_parsers import Network
+from shop.base.settings import is_loopback
 
 _HOST_NAME = re.compile(rb"(?:\[([^\]]*)\]|([^:]*))(?::[0-9]*)?", re.ASCII)
 _FORWARDING_HEADERS = frozenset({b"forwarded", b"via", b"x-real-ip"})

@@ -43,7 +43,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(_constant: str) -> NoReturn:
-    raise Malformed("The body has a number that JSON does not know (NaN or Infinity).")
+    raise Malformed("The body contains NaN or Infinity, which JSON does not allow.")
 
 
 class _Walk:
@@ -90,4 +90,4 @@ class _Walk:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Malformed("The body has half a surrogate pair in a string.") from None
+            raise Malformed("The body has an unpaired surrogate in a string.") from None

@@ -113,4 +113,4 @@ def _text(part: _Part) -> str:
 
 
 def _unreadable() -> Malformed:
-    return Malformed("The body cannot be read as multipart/form-data with named parts, text in UTF-8.")
+    return Malformed("The body is not valid multipart/form-data with named parts and UTF-8 text.")

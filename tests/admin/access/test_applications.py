@@ -41,7 +41,7 @@ async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(desk: Desk, d
     response = await make(desk, application_id, level="read")
 
     assert before == 0
-    assert "Make this application?" in review.text
+    assert "Create this application?" in review.text
     row = await db.fetchrow("select * from applications where id = $1", application_id)
     assert (row["name"], row["access_level"], row["created_by_id"]) == ("Warehouse", "read", desk.id)
     assert shown(response, "client-id") == row["client_id"]
@@ -54,7 +54,7 @@ async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(desk: Desk, d
 async def test_the_page_says_how_long_a_token_lives_here(desk: Desk, empty: httpx.AsyncClient, empty_db: Any) -> None:
     pages = [await make(at, new_id()) for at in (desk, await new_desk(empty, empty_db))]
 
-    matches = [re.search(r"Get a token; it lives ([^<]*)<", page.text) for page in pages]
+    matches = [re.search(r"Get a token, valid for ([^<]*)<", page.text) for page in pages]
     assert [match and match[1] for match in matches] == ["2 hours", "90 minutes"]
 
 

@@ -94,7 +94,7 @@ async def test_a_wrong_password_confirms_nothing(desk: Desk, db: Any) -> None:
     answer = await desk.post("/admin/confirm", password="not the password at all")
 
     assert answer.status_code == 401
-    assert "That is not your password." in answer.text
+    assert "Wrong password." in answer.text
     assert (await desk.get("/admin/integrations/api/new")).status_code == 303
     assert await events(db, actor=desk.id) == [("sign_in", "refused")]
 

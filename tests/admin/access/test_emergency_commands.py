@@ -81,7 +81,7 @@ async def test_an_application_is_listed_and_revoked_with_its_tokens_and_secret(
     assert (await machine.get("/orders")).status == 401
     assert (await ask_for_token(empty, app, "admin")).status == 401
     assert "is revoked" in first.stdout
-    assert "was revoked before" in again.stdout
+    assert "was already revoked" in again.stdout
     assert sentence(unknown) == "There is no application shpci_nobody; `shop app list` names them."
     assert await events(empty_db, subject=app.id) == [("token_granted", "done"), ("application_revoked", "done")]
 
@@ -116,7 +116,7 @@ async def test_lists_are_tables_for_people(run: Any, empty: httpx.AsyncClient, e
 
     rows = (await run("admin", "list")).stdout.splitlines()
 
-    assert nobody.stdout == "There are no operators; `shop admin create EMAIL` lets one in.\n"
+    assert nobody.stdout == "No operators yet; create one with `shop admin create EMAIL`.\n"
     assert rows[0].split() == [
         "email",
         "state",

@@ -73,7 +73,7 @@ async def test_a_source_that_failed_too_often_is_refused_even_with_the_right_pas
     answers += [await sign_in(empty, email, PASSWORD, **source) for _ in range(3)]
 
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429] * 3
-    assert "Too many tries" in answers[-1].text
+    assert "Too many attempts" in answers[-1].text
     assert int(answers[-1].headers["retry-after"]) > 0
     assert answers[-1].headers["content-type"] == "text/html; charset=utf-8"
     assert await limits_audited(empty_db, answers) == ["sign-ins by operator and source", "sign-ins by source"]

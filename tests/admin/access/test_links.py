@@ -88,7 +88,7 @@ async def test_a_link_that_has_had_its_time_is_gone(http: httpx.AsyncClient, db:
         ({"password": "fourteen chars", "again": "fourteen chars"}, "must have at least 15 characters"),
         ({"password": "x" * 1025, "again": "x" * 1025}, "must have at most 1024 characters"),
         ({"password": "aaaaaaaaaaaaaaaaaaaa", "again": "aaaaaaaaaaaaaaaaaaaa"}, "is easy to guess"),
-        ({"password": "one good password", "again": "another good one"}, "is not the same password"),
+        ({"password": "one good password", "again": "another good one"}, "does not match"),
     ],
 )
 async def test_a_password_that_will_not_do_uses_nothing_up(

@@ -79,7 +79,7 @@ async def test_every_refusal_is_the_same_answer(http: httpx.AsyncClient, db: Any
     answer = await sign_in(http, typed_email, PASSWORD if who == "disabled" else "wrong password, sorry")
 
     assert answer.status_code == 401
-    assert "The e-mail address and the password do not belong together." in answer.text
+    assert "Wrong e-mail or password." in answer.text
     assert "set-cookie" not in answer.headers
     assert typed_email in answer.text
     assert "wrong password" not in answer.text

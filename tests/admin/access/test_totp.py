@@ -109,7 +109,7 @@ async def test_a_ticket_is_worth_nothing_when_it_is_forged_or_of_an_old_password
     ]
 
     for value in forgeries:
-        assert "That took too long; sign in again." in (await give(http, value, code())).text
+        assert "The sign-in has expired; sign in again." in (await give(http, value, code())).text
     await db.execute("update operators set password_hash = password_hash || 'x' where id = $1", operator_id)
 
     assert (await give(http, ticket, code())).status_code == 401

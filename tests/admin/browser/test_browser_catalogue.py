@@ -31,8 +31,8 @@ async def make_variants(page: Page, word: str) -> None:
     for name in ("Moss", "Night blue"):
         await combinations.get_by_label(name).check()
     await combinations.get_by_label("SKU begins with").fill(word)
-    await combinations.get_by_role("button", name="Make the variants").click()
-    await notice(page, "The variants are made")
+    await combinations.get_by_role("button", name="Create variants").click()
+    await notice(page, "Variants created")
 
 
 async def choose(page: Page, *pictures: bytes) -> None:
@@ -46,14 +46,14 @@ async def make_list(page: Page, word: str, email: str) -> None:
     await page.get_by_role("link", name="New price list").click()
     await page.get_by_label("Name").fill(f"Friends {word}")
     await page.get_by_label("Percentage off").fill("10")
-    await page.get_by_role("button", name="Make it").click()
+    await page.get_by_role("button", name="Create").click()
     await tab(page, "Prices")
     await page.get_by_label("Lines").fill(f"{word}-MOSS,1,20.00\n{word}-MOSS,6,18.00")
     await page.get_by_role("button", name="Save the lines").click()
     await notice(page, "The lines are saved.")
     await tab(page, "Customers")
     await page.get_by_label("E-mail addresses").fill(email)
-    await page.get_by_role("button", name="Give it to them").click()
+    await page.get_by_role("button", name="Assign").click()
 
 
 @pytest.mark.torture
@@ -70,8 +70,8 @@ async def test_from_a_new_product_to_what_one_customer_pays_for_it(
         await page.get_by_label("Name").fill(f"Mug {word}")
         await page.get_by_label("Price in USD").fill("24.00")
         await page.get_by_label("Status").select_option("active")
-        await page.get_by_role("button", name="Make it").click()
-        await notice(page, "The product is made.")
+        await page.get_by_role("button", name="Create").click()
+        await notice(page, "Product created.")
 
         await make_variants(page, word)
         await tab(page, "Prices")
@@ -105,10 +105,10 @@ async def test_from_a_new_product_to_what_one_customer_pays_for_it(
 
         moss = page.get_by_role("region").filter(has_text=f"{word}-MOSS")
         await expect(moss).to_contain_text("$18.00")
-        await expect(moss).to_contain_text(f"Friends {word} decides: it has this price from 6 pieces on")
+        await expect(moss).to_contain_text(f"Friends {word} applies: fixed price from 6 units")
         other = page.get_by_role("region").filter(has_text=f"{word}-NIGHT-BLUE")
         await expect(other).to_contain_text("$21.60")
-        await expect(other).to_contain_text("anybody pays $24.00")
+        await expect(other).to_contain_text("regular price $24.00")
 
 
 async def location_name(db: Any, location: str) -> str:
@@ -175,7 +175,7 @@ async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, des
 @pytest.mark.torture
 async def test_the_menu_of_a_phone_leads_to_every_part_of_the_catalogue(browser: Browser, desk: Desk) -> None:
     async with window(browser, desk, "/admin", PHONE) as page:
-        for name in ("Products", "Taxons", "Stock", "Price lists", "Customer groups"):
+        for name in ("Products", "Categories", "Stock", "Price lists", "Customer groups"):
             await page.get_by_text("Menu", exact=True).click()
             link = page.get_by_role("navigation", name="Menu").get_by_role("link", name=name, exact=True)
             await expect(link).to_be_in_viewport()

@@ -106,7 +106,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
         await heading(page, "Overview")
 
         await page.goto(link)
-        await heading(page, "This link has had its use")
+        await heading(page, "This link is no longer valid")
 
 
 @pytest.mark.security("P-06")
@@ -123,7 +123,7 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
         token, _, answer = (await paste(f"{asking}\necho $TOKEN\n{listing}")).partition("\n")
         assert isinstance(json.loads(answer)["data"], list)
 
-        await page.get_by_role("link", name="I have kept it").click()
+        await page.get_by_role("link", name="I have saved it").click()
         await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
         for way in ("back", "forward", "back", "forward"):
             await leave(page, way)
@@ -165,18 +165,18 @@ async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_ch
     browser: Browser, desk: Desk, db: Any
 ) -> None:
     async def rotate(overlap: str) -> str:
-        await page.get_by_label("The old secret goes on for").select_option(label=overlap)
+        await page.get_by_label("The old secret stays valid for").select_option(label=overlap)
         await page.get_by_role("button", name="Rotate the secret").click()
         await expect(page.locator("main")).to_contain_text("The secret is rotated.")
         secret = (await shown(page))[1]
-        await page.get_by_role("link", name="I have kept it").click()
+        await page.get_by_role("link", name="I have saved it").click()
         await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
         assert secret not in await page.content()
         return secret
 
     async with window(browser, desk) as page:
         client_id, first = await make_application(page)
-        await page.get_by_role("link", name="I have kept it").click()
+        await page.get_by_role("link", name="I have saved it").click()
 
         second = await rotate("1 hour")
         beside = [await token_status(desk.http, client_id, secret) for secret in (first, second)]
@@ -261,9 +261,9 @@ async def test_the_keyboard_alone_signs_in_and_makes_an_application(
         await page.keyboard.press("ArrowDown")
         await tab_to(page, "Continue")
         await page.keyboard.press("Enter")
-        await heading(page, "Make this application?")
+        await heading(page, "Create this application?")
         await expect(page.locator(".facts")).to_contain_text("Write")
-        await tab_to(page, "Confirm and make it")
+        await tab_to(page, "Confirm and create")
         await page.keyboard.press("Space")
 
         await heading(page, "By hand")
@@ -284,7 +284,7 @@ async def test_without_scripts_one_signs_in_makes_an_application_and_sees_its_se
         assert secret.startswith("shpcs_")
         await expect(page.get_by_role("button", name="Copy")).to_have_count(0)
 
-        await page.get_by_role("link", name="I have kept it").click()
+        await page.get_by_role("link", name="I have saved it").click()
         await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
         for way in ("back", "forward"):
             await leave(page, way)

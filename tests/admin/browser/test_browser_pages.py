@@ -145,7 +145,7 @@ async def pages_of_the_catalogue(page: Page, desk: Desk, db: Any, email: str) ->
     await page.get_by_role("button", name="Save the lines").click()
     yield "entries, refused"
     await page.goto(f"{at['product']}/variants")
-    await page.get_by_role("button", name="Make the variants").click()
+    await page.get_by_role("button", name="Create variants").click()
     yield "variants, refused"
 
 
@@ -202,11 +202,11 @@ async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
         yield name
     await ask_for_application(page, "Accounting", "Read")
     yield "review"
-    await page.get_by_role("button", name="Confirm and make it").click()
+    await page.get_by_role("button", name="Confirm and create").click()
     yield "secret"
     await page.goto("/admin/settings/operators/new")
     await page.get_by_label("E-mail address").fill("grace@operators.example")
-    await page.get_by_role("button", name="Make a link").click()
+    await page.get_by_role("button", name="Create link").click()
     yield "operator's link"
     await page.goto("/admin/settings/shop")
     await page.get_by_label("Currencies").fill("doubloons")

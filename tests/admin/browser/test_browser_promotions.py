@@ -32,8 +32,8 @@ async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_
     async with window(browser, desk, PROMOTIONS, PHONE, java_script_enabled=False) as page:
         await page.get_by_role("link", name="New promotion").click()
         await page.get_by_label("Name").fill(f"Cups {word}")
-        await page.get_by_label("By codes of batches").check()
-        await page.get_by_role("button", name="Make it").click()
+        await page.get_by_label("Batches of codes").check()
+        await page.get_by_role("button", name="Create").click()
         await page.get_by_label("Another condition").select_option(label="Certain products")
         await page.get_by_role("button", name="Add a condition").click()
         await page.get_by_label("Product or SKU").fill(word)
@@ -56,7 +56,7 @@ async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_
         await page.get_by_label("Name").fill("Letters")
         await page.get_by_label("Prefix").fill("leaf-")
         await page.get_by_label("How many").fill("20")
-        await page.get_by_role("button", name="Make the codes").click()
+        await page.get_by_role("button", name="Generate codes").click()
         async with page.expect_download() as coming:
             await page.get_by_role("link", name="Download the codes of Letters").click()
         file = await coming.value
@@ -142,8 +142,8 @@ async def test_everybody_can_use_the_pages_of_promotions_and_store_credit(
         problems["condition, found"] = await faults(page)
         await page.goto(at["new promotion"])
         await page.get_by_label("Name").fill("Half")
-        await page.get_by_label("By one code").check()
-        await page.get_by_role("button", name="Make it").click()
+        await page.get_by_label("One code").check()
+        await page.get_by_role("button", name="Create").click()
         problems["new promotion, refused"] = await faults(page)
 
     assert {name: wrong for name, wrong in problems.items() if wrong} == {}

@@ -53,7 +53,7 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
     row_text = (await desk.get(LISTS)).text.partition(name)[2].partition("</tr>")[0]
     assert ">off<" in row_text
     assert "0 prices in USD" in row_text
-    assert "Prices that go with it: 0" in (await desk.get(f"{price_list}/delete")).text
+    assert "Prices that will be deleted: 0" in (await desk.get(f"{price_list}/delete")).text
     assert done(await desk.post(f"{price_list}/delete")) == "deleted"
     actions = [action for action, _ in await events(db, actor=desk.id, subject=id_of(price_list))]
     assert actions == ["price_list_created", "price_list_updated", "price_list_deleted"]
@@ -63,7 +63,7 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
     ("fields", "told"),
     [
         ({"name": ""}, "Name must be given."),
-        ({"currency": "XXX"}, "Currency must be one of those offered."),
+        ({"currency": "XXX"}, "Currency is not a valid choice."),
         ({"priority": "high"}, "Priority must be a whole number."),
         ({"percent_off": "0"}, PERCENT),
         (
@@ -75,7 +75,7 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
             PERCENT,
         ),
         ({"percent_off": "ten"}, "Percentage off everything must be a number like 19.99."),
-        ({"starts_at": "soon"}, "Begins must be a day and a time, like 2026-11-15T09:30."),
+        ({"starts_at": "soon"}, "Begins must be a date and time, like 2026-11-15T09:30."),
         ({"starts_at": "2026-02-01T00:00", "ends_at": "2026-02-01T00:00"}, "Ends must be later than it begins."),
     ],
 )
@@ -129,7 +129,7 @@ async def test_prices_are_added_by_sku_changed_and_removed(desk: Desk, db: Any) 
         ({"sku": ""}, "SKU must be given."),
         ({"sku": "nobody-has-it"}, "SKU is no variant's."),
         ({"min_quantity": "0"}, "From quantity must be 1 or more."),
-        ({"min_quantity": "1"}, "From quantity has a price for this SKU already; change it below."),
+        ({"min_quantity": "1"}, "From quantity already has a price for this SKU; change it below."),
         ({"amount": ""}, "Price must be given."),
         ({"amount": "1.001"}, "Price has more digits than USD has (2)."),
     ],
@@ -190,7 +190,7 @@ async def test_every_pasted_line_that_will_not_do_is_told_and_none_is_saved(desk
     (message,) = said(answer)
     assert message == (
         f"Line 3 ({blue},0,5) must be 1 or more. Line 4 ({blue},2,5.555) has more digits than USD has (2). "
-        f"Line 5 (only) must be sku,min quantity,amount. Line 6 ({red}) says the same variant and quantity as line 1. "
+        f"Line 5 (only) must be sku,min quantity,amount. Line 6 ({red}) repeats the variant and quantity of line 1. "
         "Line 2 (no-such) has a SKU that is no variant's."
     )
     assert field(answer.text, "lines") == lines
@@ -304,21 +304,21 @@ async def test_the_preview_says_what_a_customer_pays_and_why(desk: Desk, db: Any
 
     price, why, verdicts = await looked(desk, email=email, currency="USD", q=sku)
 
-    assert (price, why) == ("$20.00", f"Entry {word} decides: it has this price, with priority 5.")
+    assert (price, why) == ("$20.00", f"Entry {word} applies: fixed price, priority 5.")
     assert verdicts == [
         f"Later {word} priority 9, says 50% off has not begun",
         f"Off {word} priority 8, says 50% off is switched off",
         f"Past {word} priority 7, says 50% off has ended",
         f"None {word} priority 6, says nothing begins at 99 pieces",
-        f"Entry {word} priority 5, says $20.00 decides",
+        f"Entry {word} priority 5, says $20.00 applies",
         f"Same {word} priority 5, says 1% off has the same priority and is not cheaper",
         f"Percent {word} priority 1, says 10% off has a smaller priority, 1 against 5",
     ]
     price, why, _ = await looked(desk, email=email, q=sku, quantity="12")
-    assert (price, why) == ("$15.00", f"Entry {word} decides: it has this price from 10 pieces on, with priority 5.")
+    assert (price, why) == ("$15.00", f"Entry {word} applies: fixed price from 10 units, priority 5.")
     price, why, _ = await looked(desk, email=email, q=sku, at=f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M}")
     assert price == "$12.00"
-    assert why == f"Later {word} decides: it takes 50% off everything it has no price for, with priority 9."
+    assert why == f"Later {word} applies: 50% off everything without a fixed price, priority 9."
 
 
 async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(desk: Desk, db: Any) -> None:
@@ -326,12 +326,12 @@ async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(desk
     product = await new_product(desk, sku=sku, price="24.00")
 
     price, why, verdicts = await looked(desk, email=email, q=sku)
-    assert (price, why, verdicts) == ("$24.00", "No list of theirs decides: this is what anybody pays.", [])
+    assert (price, why, verdicts) == ("$24.00", "No price list applies: this is the regular price.", [])
     await db.execute(
         "delete from prices using variants v where v.id = variant_id and v.product_id = $1", id_of(product)
     )
     price, why, _ = await looked(desk, email=email, q=sku)
-    assert (price, why) == ("", "Neither a list of theirs nor the product has a price in USD.")
+    assert (price, why) == ("", "Neither the customer's price lists nor the product has a price in USD.")
 
 
 @pytest.mark.parametrize(
@@ -339,9 +339,9 @@ async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(desk
     [
         ({"email": "nobody@nowhere.example"}, "Customer must be the e-mail address of a customer."),
         ({"email": "nonsense"}, "Customer must be the e-mail address of a customer."),
-        ({"currency": "XXX"}, "Currency must be one of the shop's."),
+        ({"currency": "XXX"}, "Currency is not a currency of this shop."),
         ({"quantity": "0"}, "Quantity must be 1 or more."),
-        ({"at": "soon"}, "When must be a day and a time, like 2026-11-15T09:30."),
+        ({"at": "soon"}, "When must be a date and time, like 2026-11-15T09:30."),
     ],
 )
 async def test_a_preview_that_cannot_be_is_told(desk: Desk, db: Any, params: dict[str, str], told: str) -> None:

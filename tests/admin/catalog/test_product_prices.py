@@ -61,7 +61,7 @@ async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: D
     assert [text.partition(": ")[2] for text in messages] == [
         "Red, USD has more digits than USD has (2).",
         "Red, USD before must be a number like 19.99.",
-        "Blue, USD must be given with what it cost before.",
+        "Blue, USD is required with a previous price.",
     ]
     for name, text in cells.items():
         assert field(answer.text, name) == text

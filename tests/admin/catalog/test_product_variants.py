@@ -116,7 +116,7 @@ async def test_no_hundred_and_one_variants_are_made_at_once(desk: Desk, db: Any)
 
     answer = await desk.post(f"{product}/variants/generate", **fields)
 
-    assert said(answer) == ["Values would make 121 variants; make at most 100 at once."]
+    assert said(answer) == ["Values would create 121 variants; create at most 100 at once."]
 
 
 async def test_a_made_sku_that_somebody_has_is_told(desk: Desk, db: Any) -> None:
@@ -310,7 +310,7 @@ async def test_properties_are_added_changed_and_emptied_away(desk: Desk, db: Any
     half = await desk.post(here, new_name="Only a name")
     long = await desk.post(here, **{f"value[{row['id']}]": "v" * 251})
 
-    assert said(twice) == ["New property is there already; change its value above."]
+    assert said(twice) == ["New property already exists; change its value above."]
     assert await db.fetchval("select value from product_properties where id = $1", row["id"]) == "Cotton"
     assert said(half) == ["Its value must be given too."]
     assert said(long) == [f"{name} must be one line of at most 250 characters."]

@@ -51,7 +51,7 @@ async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) ->
         ({"price": "٣"}, "Price must be a number like 19.99."),
         ({"price": "9" * 20}, "Price is too large."),
         ({"sku": "s" * 101}, "SKU must be one line of at most 100 characters."),
-        ({"status": "sold"}, "Status must be one of those offered."),
+        ({"status": "sold"}, "Status is not a valid choice."),
     ],
 )
 async def test_what_cannot_be_a_product_is_told_beside_the_field_and_kept(
@@ -162,14 +162,14 @@ async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: De
     ("fields", "told"),
     [
         ({"name": ""}, "Name must be given."),
-        ({"slug": "Not A Slug"}, "Slug may have small letters, digits and single hyphens between them."),
-        ({"status": "?"}, "Status must be one of those offered."),
-        ({"available_on": "tomorrow"}, "Available from must be a day and a time, like 2026-11-15T09:30."),
+        ({"slug": "Not A Slug"}, "Slug may contain only lowercase letters, digits and single hyphens."),
+        ({"status": "?"}, "Status is not a valid choice."),
+        ({"available_on": "tomorrow"}, "Available from must be a date and time, like 2026-11-15T09:30."),
         ({"description": "\u202eevil"}, "Description must be text of at most 20,000 characters."),
         ({"tags": ",".join(str(number) for number in range(51))}, "Tags must be at most 50."),
         (
             {"available_on": "2026-02-01T00:00", "discontinue_on": "2026-01-01T00:00"},
-            "Discontinue on must be later than the moment it is available from.",
+            "Discontinue on must be later than Available from.",
         ),
     ],
 )
@@ -207,7 +207,7 @@ async def test_of_two_operators_the_later_one_is_told_and_keeps_what_was_typed(
     late = await desk.post(product, **details(page, name="Ours"))
 
     assert late.status_code == 409
-    assert "Somebody changed this product meanwhile" in late.text
+    assert "Someone else changed this product" in late.text
     assert "<dt>Name</dt><dd>Theirs</dd>" in late.text
     assert field(late.text, "name") == "Ours"
     assert await db.fetchval("select name from products where id = $1", id_of(product)) == "Theirs"

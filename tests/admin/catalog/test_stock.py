@@ -50,10 +50,13 @@ async def test_a_movement_means_what_the_operator_says(
         ({"quantity": "-1"}, "How many must be 0 or more."),
         ({"quantity": "1.5"}, "How many must be a whole number."),
         ({"quantity": "1" * 10}, "How many must be a whole number."),
-        ({"reason": "stolen"}, "What happened must be one of those offered."),
-        ({"reason": "sold"}, "What happened must be one of those offered."),
-        ({"reason": "damaged", "quantity": "11"}, "How many is more than there is, and the item is not backorderable."),
-        ({"reason": "recounted", "quantity": "10"}, "How many is what is there already; there is nothing to record."),
+        ({"reason": "stolen"}, "What happened is not a valid choice."),
+        ({"reason": "sold"}, "What happened is not a valid choice."),
+        (
+            {"reason": "damaged", "quantity": "11"},
+            "How many exceeds the count on hand, and the item is not backorderable.",
+        ),
+        ({"reason": "recounted", "quantity": "10"}, "How many is the current count; there is nothing to record."),
         ({"note": "n" * 251}, "Note must be one line of at most 250 characters."),
     ],
 )
@@ -196,7 +199,7 @@ async def test_an_item_may_be_sold_beyond_what_is_there_until_more_is_owed(desk:
     refusal = await desk.post(f"{item}/backorder")
 
     assert await count_of(db, item) == -2
-    assert said(refusal) == ["Selling beyond what is there must stay while more is sold than there is."]
+    assert said(refusal) == ["Backorderable cannot be turned off while the count on hand is negative."]
     assert ("stock_item_updated", "done") in await events(db, actor=desk.id, subject=id_of(item))
 
 

@@ -64,7 +64,7 @@ async def test_a_file_that_is_no_image_is_refused_and_the_page_says_why(desk: De
 
     assert [answer.status_code for answer in refusals] == [422] * 3
     assert [text for answer in refusals for text in said(answer)] == [
-        "Image is not a PNG, JPEG, WebP or GIF picture that can be read to its end.",
+        "Image is not a valid PNG, JPEG, WebP or GIF image.",
         "Image must be chosen.",
         "What the new image shows must be one line of at most 250 characters.",
     ]

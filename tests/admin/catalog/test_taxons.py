@@ -54,12 +54,12 @@ async def test_names_that_will_not_do_are_told(desk: Desk, db: Any) -> None:
 
     assert [answer.status_code for answer in answers] == [422] * 6
     assert [text for answer in answers for text in said(answer)] == [
-        "Name of the tree must be given.",
-        "Name of the tree is taken.",
-        "Name of the tree must be one line of at most 100 characters.",
-        "Name of the taxon must be given.",
-        "Name of the taxon is taken.",
-        "Name of the taxon needs a tree to stand in.",
+        "Tree name must be given.",
+        "Tree name is taken.",
+        "Tree name must be one line of at most 100 characters.",
+        "Category name must be given.",
+        "Category name is taken.",
+        "Category name needs a tree.",
     ]
     assert field(answers[1].text, "tree_name") == name
     assert field(answers[5].text, "taxon_name") == "Kept"
@@ -90,7 +90,7 @@ async def test_a_taxon_is_renamed_and_hung_under_another(desk: Desk, db: Any) ->
     assert (row["name"], str(row["parent_id"]), row["description"]) == ("Cups", kitchen, "To drink from.")
     assert row["permalink"].endswith("/kitchen/cups")
     loop = await desk.post(f"{TAXONS}/{kitchen}", name="Kitchen", slug="kitchen", parent_id=mugs)
-    assert said(loop) == ["Stands under stands below this taxon."]
+    assert said(loop) == ["Parent is a descendant of this taxon."]
     assert await below_of(db, root) == [kitchen]
     assert mugs not in re.findall(r'<option value="([^"]+)"', (await desk.get(f"{TAXONS}/{kitchen}")).text)
 
@@ -103,7 +103,7 @@ async def test_a_tree_is_renamed_with_its_root_and_removed_with_all_in_it(desk: 
     assert done(await desk.post(f"{TAXONS}/{root}", name=name)) == "saved"
     assert await db.fetchval("select name from taxonomies where name = $1", name)
     question = (await desk.get(f"{TAXONS}/{root}/remove")).text
-    assert "1 taxon" in question
+    assert "1 category below it" in question
     assert done(await desk.post(f"{TAXONS}/{root}/remove")) == "removed"
 
     assert await db.fetchval("select count(*) from taxons where id = any($1)", [UUID(root), UUID(kitchen)]) == 0

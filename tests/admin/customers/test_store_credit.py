@@ -81,7 +81,7 @@ async def test_credit_is_granted_spent_and_withdrawn_and_the_ledger_tells_it(
         ["granted", "A late parcel", desk.email, "+$10.00", "$10.00"],
     ]
     assert "&lt;b&gt;Sorry&lt;/b&gt;" in page
-    assert "What is left ¥0 JPY $7.50 USD" in text_of(page)
+    assert "Balance ¥0 JPY $7.50 USD" in text_of(page)
     customer = text_of((await desk.get(await page_of(member))).text)
     assert "¥0 JPY $7.50 USD -¥500 withdrawn: Granted by mistake" in customer
     assert f"-$10.00 spent: order {number} by the customer" in customer
@@ -114,11 +114,11 @@ async def test_a_long_ledger_is_turned_page_by_page_and_every_line_is_there_once
     ("fields", "told"),
     [
         ({"amount": ""}, "Amount must be given."),
-        ({"amount": "0"}, "Amount must be more than nothing."),
+        ({"amount": "0"}, "Amount must be greater than 0."),
         ({"amount": "-5"}, "Amount must be a number like 19.99."),
         ({"amount": "1.999"}, "Amount has more digits than USD has (2)."),
         ({"amount": "9" * 16}, "Amount is too large."),
-        ({"currency": "CHF"}, "Currency must be one of those offered."),
+        ({"currency": "CHF"}, "Currency is not a valid choice."),
         ({"memo": ""}, "Reason must be given."),
         ({"memo": "x" * 256}, "Reason must be one line of at most 255 characters."),
     ],
@@ -148,7 +148,7 @@ async def test_a_withdrawal_needs_a_reason_and_something_that_is_left(desk: Desk
 
     assert (without.status_code, said(without)) == (422, ["Reason must be given."])
     assert done(first) == "withdrawn"
-    assert (again.status_code, said(again)) == (422, ["Nothing of it is left."])
+    assert (again.status_code, said(again)) == (422, ["Nothing is left to withdraw."])
     amounts = await db.fetch("select amount from store_credit_events where user_id = $1 order by id", await member.id())
     assert [row["amount"] for row in amounts] == [1000, -1000]
 
@@ -221,7 +221,7 @@ async def test_an_order_shows_what_promotions_took_off_and_what_credit_paid(
     page = (await desk.get(f"/admin/orders/{cart['number']}")).text
 
     assert "Paid $25.00 With store credit $10.00" in order_text
-    assert "By Store credit Amount $10.00 Taken $10.00" in order_text
+    assert "By Store credit Amount $10.00 Captured $10.00" in order_text
     page_text = text_of(page)
     assert f"-$3.00 by {name}" in page_text
     assert f"Discounts -$3.00 {name} {code} -$3.00" in page_text

@@ -20,7 +20,7 @@ async def test_nothing_is_looked_at_before_it_is_asked_for(desk: Desk) -> None:
     page = (await desk.get(HERE)).text
 
     assert set(found(page)) == {name.lower().replace("_", " ") for name in NAMES}
-    assert set(found(page).values()) == {"not looked at yet"}
+    assert set(found(page).values()) == {"not checked yet"}
 
 
 async def test_what_does_not_add_up_is_named_and_what_does_is_said_to(desk: Desk, writer: Machine, db: Any) -> None:

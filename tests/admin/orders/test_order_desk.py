@@ -34,7 +34,7 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
         "Ada Lovelace 1 Main Street 62701 Springfield",
         "By Post, $5.00",
         f"2 \u00d7 Teapot ({colour}: Red)",
-        "By Card (visa ending in 1111) Amount $25.00 Taken $25.00 Given back $0.00",
+        "By Card (visa ending in 1111) Amount $25.00 Captured $25.00 Refunded $0.00",
         "Purchase $25.00 approved",
         "Purchase of $25.00 approved by guest",
         "Order complete by guest total: $25.00",
@@ -56,7 +56,7 @@ async def test_what_was_bought_is_sent_with_its_tracking_number(desk: Desk, buye
     assert (row["state"], row["tracking"], row["shipped_at"] is not None) == ("shipped", "XY 123", True)
     assert (await states(db, order))[2] == "shipped"
     page = text_of((await desk.get(f"{HERE}/{order['number']}?done=shipped")).text)
-    assert "The shipment is on its way." in page
+    assert "Shipment marked as shipped." in page
     assert "XY 123" in page
     assert ("shipment_ship", "done") in await events(db, actor=desk.id, subject=UUID(order.id))
     assert "Shipment ship by " + desk.email in page
@@ -84,7 +84,7 @@ async def test_what_is_not_paid_is_not_ready_until_it_is_captured(desk: Desk, bu
     again = await desk.post(f"{payment}/capture")
 
     assert (unsent.status_code, said(unsent)) == (422, ["A shipment that is pending cannot do that: ship."])
-    assert said(early) == ["It is not ready: the order is not paid, or something of it is not there yet."]
+    assert said(early) == ["The shipment is not ready: the order is unpaid or has backordered items."]
     assert "Capture $25.00" in text_of(page.text)
     assert said(again) == ["A payment that is completed cannot be captured."]
     assert await states(db, order) == ("complete", "paid", "ready", "completed", "ready")
@@ -105,7 +105,7 @@ async def test_canceling_asks_first_and_gives_stock_and_money_back(desk: Desk, b
     assert await states(db, order) == ("canceled", "void", "canceled", "completed", "canceled")
     assert said(again) == ["Only a completed order that is not canceled can be canceled."]
     page = text_of((await desk.get(at)).text)
-    assert "Given back $25.00" in page
+    assert "Refunded $25.00" in page
     assert "$25.00 completed The order was canceled." in page
 
 
@@ -149,7 +149,7 @@ async def test_what_was_sent_cannot_be_canceled(desk: Desk, buyer: Buyer, db: An
     answer = await desk.post(f"{HERE}/{order['number']}/cancel")
 
     assert "/cancel" not in page.text
-    assert (answer.status_code, said(answer)) == (422, ["What was sent cannot be canceled."])
+    assert (answer.status_code, said(answer)) == (422, ["An order with shipped items cannot be canceled."])
     assert await on_hand(db, variant) == 8
 
 
@@ -161,7 +161,7 @@ async def test_an_order_that_is_sold_out_meanwhile_is_not_resumed(desk: Desk, bu
 
     answer = await desk.post(f"{at}/resume")
 
-    assert (answer.status_code, said(answer)) == (422, ["Somebody was faster: fewer are left than are wanted."])
+    assert (answer.status_code, said(answer)) == (422, ["Not enough stock left."])
     assert (await states(db, order))[0] == "canceled"
 
 

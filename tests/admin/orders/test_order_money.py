@@ -23,7 +23,7 @@ async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buy
     assert field((await desk.get(f"{payment}/refund")).text, "amount") == "15.00"
     page = (await desk.get(f"{HERE}/{order['number']}")).text
     assert "&lt;b&gt;Chipped&lt;/b&gt;" in page
-    assert "Given back $10.00" in text_of(page)
+    assert "Refunded $10.00" in text_of(page)
     assert "Paid $15.00 After refunds of $10.00" in text_of(page)
     assert "Balance due" not in page
     assert (await states(db, order))[1] == "paid"
@@ -36,10 +36,10 @@ async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buy
     first(
         3,
         [
-            ({"amount": "25.01"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+            ({"amount": "25.01"}, "Amount must be greater than 0 and at most the captured amount not yet refunded."),
             ({"amount": "-1"}, "Amount must be a number like 19.99."),
             ({"reason": ""}, "Reason must be given."),
-            ({"amount": "0"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+            ({"amount": "0"}, "Amount must be greater than 0 and at most the captured amount not yet refunded."),
             ({"amount": "1.999"}, "Amount has more digits than USD has (2)."),
             ({"amount": ""}, "Amount must be given."),
             ({"reason": "x" * 256}, "Reason must be one line of at most 255 characters."),
@@ -87,7 +87,7 @@ async def test_a_payment_whose_provider_has_not_answered_is_told_and_left(desk: 
     refund = await desk.post(f"{payment}/refund", amount="5", reason="Chipped")
     void = await desk.post(f"{payment}/void")
 
-    sentence = "The provider has not answered yet; repeat in a moment to learn what came of it."
+    sentence = "Payment is still processing; retry shortly."
     assert [(answer.status_code, said(answer)) for answer in (refund, void)] == [(409, [sentence])] * 2
     assert field(refund.text, "reason") == "Chipped"
 

@@ -104,8 +104,8 @@ async def test_an_automatic_promotion_needs_no_codes(desk: Desk) -> None:
     page = (await desk.get(f"{promotion}/batches")).text
     answer = await desk.post(f"{promotion}/batches", name="Letters", codes_count="1")
 
-    assert "nobody needs a code for it" in text_of(page)
-    assert "Make the codes" not in page
+    assert "no code is needed" in text_of(page)
+    assert "Generate codes" not in page
     assert (answer.status_code, said(answer)) == (422, ["The promotion is automatic and needs no codes."])
 
 
@@ -122,10 +122,10 @@ async def test_a_batch_is_deleted_while_none_of_its_codes_is_used(
     question = (await desk.get(f"{unused_batch}/delete")).text
     deletion, refusal = await desk.post(f"{unused_batch}/delete"), await desk.post(f"{used_batch}/delete")
 
-    assert "Codes that are worth nothing then: 3." in text_of(question)
+    assert "Codes that will stop working: 3." in text_of(question)
     assert done(deletion) == "deleted"
     assert await codes_of(db, unused_batch) == []
-    assert (refusal.status_code, said(refusal)) == (422, ["It has codes that orders used, and stays."])
+    assert (refusal.status_code, said(refusal)) == (422, ["It has used codes and cannot be deleted."])
     page = (await desk.get(f"{promotion}/batches")).text
     assert (f"{used_batch}/codes" in page, f"{used_batch}/delete" in page, unused_batch in page) == (True, False, False)
 

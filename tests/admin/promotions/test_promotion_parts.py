@@ -83,10 +83,10 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk:
 @pytest.mark.parametrize(
     ("what", "kind", "fields", "told"),
     [
-        ("conditions", "product", {}, ["Products must be chosen, one at least."]),
-        ("conditions", "taxon", {"taxon_ids[]": ["nonsense"]}, ["Categories must be chosen, one at least."]),
+        ("conditions", "product", {}, ["Products must include at least one."]),
+        ("conditions", "taxon", {"taxon_ids[]": ["nonsense"]}, ["Categories must include at least one."]),
         ("conditions", "product", {"product_ids[]": MANY}, ["Products must be at most 500."]),
-        ("conditions", "item_total", {}, ["Amount must be given in one currency at least."]),
+        ("conditions", "item_total", {}, ["Amount is required in at least one currency."]),
         (
             "conditions",
             "item_total",
@@ -94,7 +94,7 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk:
             [
                 "Amount in USD must be a number like 19.99.",
                 "Amount in JPY has more digits than JPY has (0).",
-                "Amount in EUR must be more than nothing.",
+                "Amount in EUR must be greater than 0.",
             ],
         ),
         ("benefits", "percent_off_items", {"percent": ""}, ["Percent must be given."]),
@@ -193,8 +193,8 @@ async def test_what_is_chosen_and_no_longer_there_is_seen_and_can_be_taken_away(
     conditions = parts_of((await desk.get(f"{promotion}/parts")).text, "conditions")
 
     checked_boxes = {label: is_on for label, is_on in boxes(page, "group_ids").items() if is_on}
-    assert checked_boxes == {f"{missing_id}: no longer there": True, f"Friends {word}": True}
-    assert sorted(conditions[0][1].split(", ")) == sorted(["no longer there", f"Friends {word}"])
+    assert checked_boxes == {f"{missing_id}: deleted": True, f"Friends {word}": True}
+    assert sorted(conditions[0][1].split(", ")) == sorted(["deleted", f"Friends {word}"])
 
 
 async def test_many_names_are_told_short(desk: Desk, make: Make) -> None:
@@ -230,7 +230,7 @@ async def test_a_part_that_was_spoiled_by_hand_is_told_and_can_be_removed(desk: 
     await db.execute("update promotion_actions set type = 'magic' where id = $1", id_of(part))
     unknown = (await desk.get(f"{promotion}/parts")).text
 
-    message = "It cannot be worked with, so nothing is given."
+    message = "Invalid settings: no discount is given."
     assert parts_of(page, "benefits") == [("Percent off each line", message)]
     assert (f'href="{part}"' in page, f'href="{part}"' in unknown, field(form, "percent")) == (True, False, "1000")
     assert parts_of(unknown, "benefits") == [("magic", message)]

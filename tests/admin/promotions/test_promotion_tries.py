@@ -73,16 +73,16 @@ async def test_each_condition_says_whether_it_holds(desk: Desk, buyer: Buyer, ti
     done(await desk.post(promotion, name=name, way="batches", match_policy="any"))
     any_of_them = await tried(desk, promotion, cart["number"])
 
-    assert "takes nothing off It needs goods for at least 50.0 USD." in text
+    assert "no discount It needs goods for at least 50.0 USD." in text
     assert "Total without it $15.00 Total with it $15.00" in text
-    conditions = text.partition("All of its conditions must hold. ")[2]
+    conditions = text.partition("All conditions must be met. ")[2]
     assert conditions == (
-        "holds Certain products : Cup does not hold Goods for at least : $50.00 It needs goods for at least 50.0 USD."
-        " does not hold A customer's first order It is for a first order; sign in to use it."
+        "met Certain products : Cup not met Goods for at least : $50.00 It needs goods for at least 50.0 USD."
+        " not met A customer's first order It is for a first order; sign in to use it."
     )
     # About the cup alone; the other line stays as it is.
     assert "takes $1.00 off" in any_of_them
-    assert "One of its conditions is enough." in any_of_them
+    assert "Any condition is enough." in any_of_them
 
 
 async def test_it_says_which_other_promotion_is_better_and_which_it_replaces(
@@ -100,7 +100,7 @@ async def test_it_says_which_other_promotion_is_better_and_which_it_replaces(
     text_alone = await tried(desk, promotion, alone["number"])
     page = (await desk.get(f"{promotion}/try?order={cart['number']}")).text
 
-    assert "takes $1.00 off Of some things another promotion takes more." in text
+    assert "takes $1.00 off On some items another promotion takes more off." in text
     assert f"Cup $10.00 $1.00 loses against {fifth} , which takes $2.00" in text
     assert f"Jug $10.00 $1.00 instead of {twentieth} with $0.50" in text
     assert "Total without it $17.50 Total with it $17.00" in text
@@ -122,7 +122,7 @@ async def test_what_cannot_be_used_now_is_told_and_tried_as_if_it_could(
 
     assert "not now It begins on 2031-03-01 00:00 UTC. Once it can be used" in texts[later]
     assert "not now It ended on 2020-03-01 00:00 UTC." in texts[expired_promotion]
-    assert "not now It was used as often as it may be." in texts[used_up]
+    assert "not now It has reached its usage limit." in texts[used_up]
     for text in texts.values():
         assert "would take $1.00 off" in text
         assert "Total without it $10.00 Total with it $9.00" in text
@@ -144,7 +144,7 @@ async def test_a_customer_over_their_limit_is_told_of_as_somebody_else(
     text = await tried(desk, promotion, cart["number"])
     of_the_order = await tried(desk, promotion, order["number"])
 
-    assert "not now This customer used it as often as they may." in text
+    assert "not now This customer has reached the usage limit." in text
     # Its own use does not stand in its own way.
     assert "not now" not in of_the_order
     assert "The order is completed and stays as it is; this is how it would be today." in of_the_order
@@ -162,8 +162,8 @@ async def test_free_shipping_waits_until_it_is_known_how_the_order_is_sent(
     await buyer.get("/checkout/shipping_rates")
     late = await tried(desk, promotion, cart["number"])
 
-    assert "counts What it takes off shipping is seen once" in early
-    assert "takes nothing off" not in early
+    assert "applies The shipping discount is known once" in early
+    assert "no discount" not in early
     assert "Shipping: Post $5.00 $5.00" in late
     assert "Total without it $15.00 Total with it $10.00" in late
 
@@ -194,10 +194,10 @@ async def test_what_gives_nothing_says_so(desk: Desk, buyer: Buyer, till: Till, 
     texts = [await tried(desk, each, cart["number"]) for each in (bare, pairs, euros)]
     texts.append(await tried(desk, pairs, empty["number"]))
 
-    nothing = "takes nothing off What it gives comes to nothing with these goods in USD."
-    assert "takes nothing off It gives nothing: it has no benefit" in texts[0]
+    nothing = "no discount Its discount for these items is 0 in USD."
+    assert "no discount It has no valid discount" in texts[0]
     assert [nothing in text for text in texts] == [False, True, True, False]
-    assert "takes nothing off Nothing is in the cart." in texts[3]
+    assert "no discount The cart is empty." in texts[3]
 
 
 async def test_a_spoiled_condition_is_told_and_nothing_is_given(desk: Desk, buyer: Buyer, till: Till, db: Any) -> None:
@@ -209,9 +209,9 @@ async def test_a_spoiled_condition_is_told_and_nothing_is_given(desk: Desk, buye
 
     text = await tried(desk, promotion, cart["number"])
 
-    assert "takes nothing off It gives nothing" in text
-    assert "does not hold Goods for at least" in text
-    assert "It cannot be worked with: set it again." in text
+    assert "no discount It has no valid discount" in text
+    assert "not met Goods for at least" in text
+    assert "It is invalid: set it again." in text
 
 
 async def test_the_newest_carts_are_offered_and_any_order_is_found_by_its_number(
@@ -230,7 +230,7 @@ async def test_the_newest_carts_are_offered_and_any_order_is_found_by_its_number
     assert member.email in page
     assert small.status_code == 200
     assert f"On cart {number}" in text_of(small.text)
-    assert (unknown.status_code, said(unknown)) == (422, ["No cart and no order has this number."])
+    assert (unknown.status_code, said(unknown)) == (422, ["No cart or order has this number."])
 
 
 async def test_as_many_statements_for_many_lines_and_conditions_as_for_few(

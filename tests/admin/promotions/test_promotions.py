@@ -61,11 +61,11 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
         ({"name": "x" * 251}, "Name must be one line of at most 250 characters."),
         ({"way": "code"}, "Code must be given."),
         ({"way": "code", "code": "two words"}, "Code must be at most 100 letters without spaces and slashes."),
-        ({"way": "magic"}, "How it is had must be one of those offered."),
-        ({"match_policy": "some"}, "Conditions must be one of those offered."),
-        ({"usage_limit": "0"}, "Uses in all must be 1 or more."),
-        ({"customer_limit": "many"}, "Uses of each customer must be a whole number."),
-        ({"starts_at": "soon"}, "Begins must be a day and a time, like 2026-11-15T09:30."),
+        ({"way": "magic"}, "Activation is not a valid choice."),
+        ({"match_policy": "some"}, "Conditions is not a valid choice."),
+        ({"usage_limit": "0"}, "Total uses must be 1 or more."),
+        ({"customer_limit": "many"}, "Uses per customer must be a whole number."),
+        ({"starts_at": "soon"}, "Begins must be a date and time, like 2026-11-15T09:30."),
         (
             {"starts_at": "2031-03-02T00:00", "expires_at": "2031-03-01T00:00"},
             "Ends must be later than it begins.",
@@ -134,7 +134,7 @@ async def test_the_list_tells_state_way_and_uses_in_words(desk: Desk, db: Any) -
         "later": ["begins on 1 Mar 2031", f"{word}b", "from 1 Mar 2031, 00:00 UTC", "0"],
         "ended": ["ended", f"{word}c", "until 1 Jan 2020, 00:00 UTC", "0"],
         "used": ["used up", f"{word}d", always, "2 of 2"],
-        "bare": ["gives nothing yet", "automatic", always, "0"],
+        "bare": ["no discount yet", "automatic", always, "0"],
         "batched": ["running", "1 batch of codes", always, "0"],
         "codeless": ["no codes yet", "no codes yet", always, "0"],
     }
@@ -193,7 +193,10 @@ async def test_a_promotion_is_deleted_while_no_order_used_it(
     assert f'action="{unused_promotion}/delete"' in question.text
     assert done(deletion) == "deleted"
     assert (await desk.get(unused_promotion)).status_code == 404
-    assert (refusal.status_code, said(refusal)) == (422, ["It was used by orders and stays; let it end instead."])
+    assert (refusal.status_code, said(refusal)) == (
+        422,
+        ["It was used by orders and cannot be deleted; end it instead."],
+    )
     assert (await desk.get(used_promotion)).status_code == 200
     assert ("promotion_deleted", "done") in await events(db, subject=id_of(unused_promotion))
 

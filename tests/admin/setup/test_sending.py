@@ -104,11 +104,7 @@ async def test_a_zone_of_states_is_said_by_their_codes(desk: Desk, db: Any) -> N
 
     assert wrong.status_code == 422
     assert (
-        said(wrong)
-        == [
-            "States names US-ZZ, which is no state's code like US-IL. "
-            "States names nonsense, which is no state's code like US-IL."
-        ]
+        said(wrong) == ["States has an unknown state code: US-ZZ. States has an unknown state code: nonsense."]
         or "US-ZZ" in said(wrong)[0]
     )
     assert field(wrong.text, "states") == "US-IL, US-ZZ, nonsense"
@@ -120,44 +116,44 @@ async def test_a_zone_of_states_is_said_by_their_codes(desk: Desk, db: Any) -> N
     ("base", "fields", "told"),
     [
         (ZONES, {"name": "", "kind": "country"}, "Name must be given."),
-        (ZONES, {"name": "x", "kind": "planet"}, "Kind must be one of those offered."),
+        (ZONES, {"name": "x", "kind": "planet"}, "Kind is not a valid choice."),
         (
             ZONES,
             {"name": "Nowhere", "kind": "country", "country_ids[]": [NOBODY]},
-            "Countries names a record that is not there.",
+            "Countries names a record that does not exist.",
         ),
         (f"{TAXES}/categories", {"name": "n" * 101}, "Name must be one line of at most 100 characters."),
         (CATEGORIES, {"name": ""}, "Name must be given."),
         (METHODS, {**POST, "name": ""}, "Name must be given."),
-        (METHODS, {**POST, "name": "x", "calculator": "guess"}, "Charged must be one of those offered."),
+        (METHODS, {**POST, "name": "x", "calculator": "guess"}, "Charged is not a valid choice."),
         (
             METHODS,
             {**POST, "name": "x", "tracking_url": "http://post.example/:tracking"},
-            "Tracking address must be an address that begins with https://.",
+            "Tracking URL must be a URL that starts with https://.",
         ),
-        (METHODS, {**POST, "name": "x", "amounts[USD]": ""}, "Amounts must be given in one currency at least."),
+        (METHODS, {**POST, "name": "x", "amounts[USD]": ""}, "Amounts is required in at least one currency."),
         (METHODS, {**POST, "name": "x", "amounts[USD]": "5.001"}, "Amount in USD has more digits than USD has (2)."),
         (METHODS, {**POST, "name": "x", "amounts[JPY]": "x"}, "Amount in JPY must be a number like 19.99."),
         (
             METHODS,
             {**POST, "name": "x", "amounts[USD]": "0: 1\n2: 3"},
-            "Amount in USD must be one amount; lines of weights are for what is charged by weight.",
+            "Amount in USD must be a single amount unless charged by weight.",
         ),
         (
             METHODS,
             {**POST, "name": "x", "calculator": "by_weight", "amounts[USD]": "1: 1\n1.0: 3"},
-            "Amount in USD says twice what is due from 1 on.",
+            "Amount in USD has two amounts for weight 1.",
         ),
-        (METHODS, {**POST, "name": "x", "zone_ids[]": [NOBODY]}, "Zones names a record that is not there."),
+        (METHODS, {**POST, "name": "x", "zone_ids[]": [NOBODY]}, "Zones names a record that does not exist."),
         (PAYMENTS, {**CHECK, "name": ""}, "Name must be given."),
-        (PAYMENTS, {**CHECK, "name": "x", "type": "barter"}, "Type must be one of those offered."),
+        (PAYMENTS, {**CHECK, "name": "x", "type": "barter"}, "Type is not a valid choice."),
         (
             PAYMENTS,
             {**CHECK, "name": "x", "type": "stripe"},
             "Type needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET.",
         ),
         (PAYMENTS, {**CHECK, "name": "x", "position": "-1"}, "Position must be 0 or more."),
-        (PAYMENTS, {**CHECK, "name": "x", "display_on": "moon"}, "Offered in must be one of those offered."),
+        (PAYMENTS, {**CHECK, "name": "x", "display_on": "moon"}, "Offered in is not a valid choice."),
     ],
 )
 async def test_what_cannot_be_is_told_and_kept(desk: Desk, base: str, fields: dict[str, Any], told: str) -> None:
@@ -179,7 +175,7 @@ async def test_what_is_in_use_is_not_deleted(desk: Desk, db: Any, make: Make) ->
         assert (await desk.get(f"{path}/delete")).status_code == 200
         answer = await desk.post(f"{path}/delete")
         assert answer.status_code == 422
-        assert said(answer) == ["It is still in use; take it away from the records that name it first."]
+        assert said(answer) == ["It is still in use; remove it from the records that use it first."]
     for path in (f"{TAXES}/rates/{rate}", zone, category):
         assert done(await desk.post(f"{path}/delete")) == "deleted"
         assert (await desk.get(path)).status_code == 404

@@ -70,7 +70,7 @@ async def test_whoever_typed_over_an_older_version_is_told(desk: Desk, db: Any) 
     answer = await desk.post(SHOP, headers=None, **{**fields, "name": "Overwritten"})
 
     assert answer.status_code == 409
-    assert "Somebody changed the settings meanwhile" in answer.text
+    assert "Someone else changed the settings" in answer.text
     assert await db.fetchval("select name from shops") != "Overwritten"
 
 
@@ -87,7 +87,7 @@ async def test_whoever_typed_over_an_older_version_is_told(desk: Desk, db: Any) 
         ("default_country", "USA", "must be the code of a country"),
         ("default_locale", "klingon", "must be a locale"),
         ("default_locale", "en_US", "must be a locale"),
-        ("version", "nonsense", "Somebody changed"),
+        ("version", "nonsense", "Someone else changed"),
     ],
 )
 async def test_what_will_not_do_is_said_at_the_field_and_changes_nothing(

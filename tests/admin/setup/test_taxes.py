@@ -19,7 +19,7 @@ from tests.builders import Make
         ({"percent": "1000"}, "Percent must be less than 1000, with at most three decimals."),
         ({"percent": "1.0001"}, "Percent must be less than 1000, with at most three decimals."),
         ({"zone_id": ""}, "Zone must be chosen."),
-        ({"tax_category_id": NOBODY}, "Tax category names a record that is not there."),
+        ({"tax_category_id": NOBODY}, "Tax category names a record that does not exist."),
     ],
 )
 async def test_a_rate_is_a_share_of_something_somewhere(
@@ -51,5 +51,5 @@ async def test_one_tax_category_alone_is_the_default(desk: Desk, db: Any) -> Non
     again = await desk.post(f"{base}/{first}", name=name, is_default="1")
     response = await desk.post(f"{base}/{first}/delete")
 
-    assert said(answer) == [f"Default is {name} already; take it from there first."]
+    assert said(answer) == [f"Default is already {name}; change that one first."]
     assert (done(again), done(response)) == ("saved", "deleted")

@@ -33,7 +33,7 @@ async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine
         completed_order
     )
     late = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
-    assert (late.status, late.json["errors"]) == (422, {"base": ["is completed, and its parts stay"]})
+    assert (late.status, late.json["errors"]) == (422, {"base": ["is completed; its parts cannot be changed"]})
 
 
 async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, till: Till) -> None:

@@ -107,7 +107,7 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
     assert refusal(await apply(buyer, codes["good"])) == (
         422,
         "coupon_not_eligible",
-        "Put something into the cart first.",
+        "Add an item to the cart first.",
     )
     await buyer.put_in((product, 1))
 
@@ -126,10 +126,10 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
         "euros": "coupon_not_eligible",
     }
     sentences = {name: answer.json["error"] for name, answer in refusals.items()}
-    assert sentences["product"] == "This code does not count here: none of its products is in the cart."
-    assert sentences["minimum"] == "This code does not count here: it needs goods for at least 10.01 USD."
-    assert sentences["group"] == "This code does not count here: it is for a group of customers."
-    assert sentences["euros"] == "This code takes nothing off in USD."
+    assert sentences["product"] == "This code does not apply: none of its products is in the cart."
+    assert sentences["minimum"] == "This code does not apply: it needs goods for at least 10.01 USD."
+    assert sentences["group"] == "This code does not apply: it is for a group of customers."
+    assert sentences["euros"] == "This code gives no discount in USD."
     assert sentences["later"].startswith("It begins on ")
     assert all(answer.json["errors"] == {"coupon_code": [answer.json["error"]]} for answer in refusals.values())
     assert (good.status, good["total"]) == (200, "9.0")
@@ -277,7 +277,7 @@ async def test_a_guest_learns_nothing_of_an_address_by_the_code_of_a_first_order
     buyer = Buyer(http, till)
     await buyer.put_in((product, 1))
     response = await apply(buyer, codes[0])
-    sentence = "This code does not count here: it is for a first order; sign in to use it."
+    sentence = "This code does not apply: it is for a first order; sign in to use it."
     assert response.json["error"] == sentence
 
 

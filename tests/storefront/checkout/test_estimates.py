@@ -62,10 +62,10 @@ async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, 
 
     assert (answer.status, answer["item_count"]) == (422, 4)
     assert answer.json["meta"]["messages"] == [
-        "Mug cannot be had any more and was taken out of the cart.",
-        "Bowl: 2 can be had.",
+        "Mug is no longer available and was removed from the cart.",
+        "Bowl: only 2 available.",
     ]
-    assert again.json["meta"]["messages"] == ["Bowl: 2 can be had."]
+    assert again.json["meta"]["messages"] == ["Bowl: only 2 available."]
     # An error like any other, with the cart beside it.
     assert (answer.code, answer.json["request_id"]) == ("not_payable", answer.request_id)
 
@@ -75,5 +75,5 @@ async def test_what_is_missing_is_told_unless_the_step_does_not_matter(buyer: Bu
 
     response, without_state = await buyer.post(VALIDATE), await buyer.post(VALIDATE, skip_state=True)
 
-    assert (response.status, "Give an e-mail address." in response.json["meta"]["messages"]) == (422, True)
+    assert (response.status, "Enter an e-mail address." in response.json["meta"]["messages"]) == (422, True)
     assert without_state.status == 200

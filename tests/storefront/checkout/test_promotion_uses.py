@@ -131,7 +131,7 @@ async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: 
     assert (again.status, again.code, again.json["error"]) == (
         422,
         "coupon_used_up",
-        "You used it as often as you may.",
+        "You have already used it the maximum number of times.",
     )
     await nothing_is_wrong(db, deal)
 
@@ -228,7 +228,7 @@ async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
     rows = await machine.get(f"/adjustments?filter[order_id_eq]={order.id}")
 
     assert (refusal.status, unused_deletion.status) == (422, 204)
-    assert refusal.json["errors"] == {"base": ["was used by orders and stays; let it end instead"]}
+    assert refusal.json["errors"] == {"base": ["was used by orders and cannot be deleted; end it instead"]}
     (promotion,) = [each for each in order_status.json["included"] if each["type"] == "promotion"]
     assert (promotion["id"], promotion["attributes"]["name"], promotion["attributes"]["amount"]) == (
         deal.id,

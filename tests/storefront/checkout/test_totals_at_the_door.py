@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.base.money import currency_digits, wire_decimal
-from shop.rules.cart.promotion_kinds import Good, fill_basket
+from shop.rules.cart.promotion_kinds import BasketItem, fill_basket
 from shop.rules.cart.totals import COLUMNS, Rate, Taxable
 from tests.builders import Make
 from tests.checkout_builders import Buyer, Till, new_till
@@ -87,7 +87,7 @@ def less(currency: str, lines: list[Taxable], shipment: Taxable, deals: list[lis
     basket = fill_basket(
         currency,
         [
-            Good(UUID(int=place), place, 1, frozenset(), price, quantity, price * quantity)
+            BasketItem(UUID(int=place), place, 1, frozenset(), price, quantity, price * quantity)
             for place, (price, quantity) in enumerate(kinds)
         ],
         shipments=[(shipment.id, shipment.price)],

@@ -27,7 +27,7 @@ from shop.rules.access.operators import is_ticket, sign_in_ticket, ticket_owner
 from shop.rules.access.passwords import MAX_PASSWORD
 
 _WRONG_CODE = "The code is wrong or was used before. Wait for the next one, or use a recovery code."
-TOO_LATE = "That took too long; sign in again."
+TOO_LATE = "The sign-in has expired; sign in again."
 
 
 class SignInResult(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ async def confirm(ctx: Context, visitor: SignedIn, password: str, code: str) -> 
     limits = await rate_limits.count_confirmation(ctx, visitor.session_id)
     if not await _is_password(ctx, operator, password, visitor):
         await _audit_refusal(ctx, "password", operator.email_key)
-        raise InvalidSignIn("That is not your password.")
+        raise InvalidSignIn("Wrong password.")
     if operator.totp_sealed and not await second_factor.check(ctx, operator, code):
         await _audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)

@@ -23,7 +23,7 @@ from shop.rules.access.operators import totp_step
 from shop.rules.access.passwords import password_errors
 
 LINK_SECONDS = 900
-_USED_UP = "This link was for one use within 15 minutes, and that has been. Ask for a new one: `shop admin create`."
+_USED_UP = "This link has expired or was already used. Create a new one: `shop admin create`."
 
 
 class Enrolment(msgspec.Struct, frozen=True):
@@ -55,9 +55,9 @@ async def invite(ctx: Context, typed_email: str) -> str:
     async with ctx.db.transaction():
         operator = await _lock_or_create_operator(ctx, email)
         if operator.password_hash:
-            raise Invalid({"email": ["That address is an operator's already."]})
+            raise Invalid({"email": ["An operator with this e-mail already exists."]})
         if operator.disabled_at:
-            raise Invalid({"email": ["That operator is shut out; let them in again in the list."]})
+            raise Invalid({"email": ["This operator is disabled; enable them in the list."]})
         return await _new_link(ctx, operator.id)
 
 
@@ -67,7 +67,7 @@ async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, for
     async with ctx.db.transaction():
         operator = await _lock_or_create_operator(ctx, email)
         if operator.disabled_at and not enable:
-            raise Conflict(f"{operator.email} is shut out; add --enable to let them in again.")
+            raise Conflict(f"{operator.email} is disabled; add --enable to enable them again.")
         if operator.disabled_at:
             await operators.set_disabled(ctx.db, operator.id, is_disabled=False)
             await audit(ctx, "operator_enabled", "done", subject_id=operator.id)
@@ -137,7 +137,7 @@ async def enrol_totp(ctx: Context, visitor: SignedIn, sealed_secret: str, code: 
     secret = _unseal_secret(ctx, operator, sealed_secret)
     step = totp_step(secret, code, now=await operators.read_clock(ctx.db), last_step=0)
     if step is None:
-        raise Invalid({"code": ["is not the code that the authenticator shows now"]})
+        raise Invalid({"code": ["is not the authenticator's current code"]})
     await _check_second_factor(ctx, visitor, current)
     async with ctx.db.transaction():
         before = await operators.lock_operator(ctx.db, operator.id)
@@ -165,7 +165,7 @@ async def new_recovery_codes(ctx: Context, visitor: SignedIn, current: str) -> l
     """Replaces the recovery codes with ten new ones. They grant access, so the second factor is checked first."""
     operator = visitor.operator
     if operator.totp_sealed is None:
-        raise Conflict("Set up an authenticator first; recovery codes come with it.")
+        raise Conflict("Set up an authenticator first.")
     await _check_second_factor(ctx, visitor, current)
     async with ctx.db.transaction():
         locked_operator = await operators.lock_operator(ctx.db, operator.id)
@@ -183,11 +183,11 @@ async def count_recovery_codes(ctx: Context, operator: Operator) -> int:
 async def disable_operator(ctx: Context, operator_id: UUID) -> None:
     """Disables an operator and ends their sessions. Operators cannot disable themselves or the last operator."""
     if operator_id == ctx.actor.id:
-        raise Conflict("Nobody can shut out themselves; another operator can.")
+        raise Conflict("You cannot disable your own account; ask another operator.")
     async with ctx.db.transaction():
         enabled_ids = await operators.lock_enabled(ctx.db)
         if ctx.actor.id not in enabled_ids or not set(enabled_ids) - {operator_id}:
-            raise Conflict("The last operator cannot be shut out.")
+            raise Conflict("The last operator cannot be disabled.")
         await _disable(ctx, operator_id)
 
 
@@ -264,7 +264,7 @@ def _unseal_secret(ctx: Context, operator: Operator, sealed_secret: str) -> byte
     except ValueError:
         secret = None
     if secret is None:
-        raise Conflict("That authenticator was not offered here; begin again.")
+        raise Conflict("The authenticator setup is invalid; start again.")
     return secret
 
 

@@ -13,7 +13,7 @@ from shop.rules.access.operators import totp_step
 from shop.rules.access.recovery_codes import BYTES, CODES, recovery_code, typed_recovery_code
 
 TOTP = "totp"
-_TOO_MANY_CODES = "Too many wrong codes were given for this account. Use a recovery code, or try again tomorrow."
+_TOO_MANY_CODES = "Too many wrong codes. Use a recovery code, or try again tomorrow."
 
 
 async def check_at_sign_in(ctx: Context, operator: Operator, code: str) -> bool:

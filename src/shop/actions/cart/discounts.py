@@ -13,14 +13,14 @@ from shop.models.cart.orders import LineItem, Order
 from shop.models.cart.quotes import Quote
 from shop.models.checkout.shipments import Shipment
 from shop.queries.cart import promotions as queries
-from shop.queries.cart.promotions import Facts, PromotableVariant, PromotionWithParts
+from shop.queries.cart.promotions import PromotableVariant, PromotionFacts, PromotionWithParts
 from shop.queries.customers import users
-from shop.rules.cart.promotion_kinds import Basket, Good, fill_basket
+from shop.rules.cart.promotion_kinds import Basket, BasketItem, fill_basket
 from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, make_deal, summarize_discounts
 from shop.rules.promotions.settings import parse_part
 
 L = TypeVar("L", bound=LineItem)
-OVER_CUSTOMERS_LIMIT = "You used it as often as you may."
+OVER_CUSTOMERS_LIMIT = "You have already used it the maximum number of times."
 
 
 class DiscountedCart(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class PromotionContext(msgspec.Struct, frozen=True):
     """The basket that promotions evaluate, with the promotions that apply to it."""
 
     basket: Basket
-    facts: Facts
+    facts: PromotionFacts
     deals: Sequence[Deal]
 
 
@@ -136,7 +136,7 @@ def build_basket(
     order: Order,
     lines: Iterable[LineItem],
     shipments: Iterable[Shipment],
-    facts: Facts,
+    facts: PromotionFacts,
     variants: Mapping[UUID, PromotableVariant],
 ) -> Basket:
     goods = []
@@ -146,7 +146,7 @@ def build_basket(
         taxons = frozenset([each.int for each in variant.taxon_ids]) if variant else frozenset()
         is_promotionable = variant is not None and variant.is_promotionable
         amount = price * line.quantity
-        goods.append(Good(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
+        goods.append(BasketItem(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
     costs = [(shipment.id, shipment.cost) for shipment in shipments]
     groups = frozenset(each.int for each in facts.group_ids)
     # Using a promotion implies an order. Unknown for guests: they could enter any address and learn if it has orders.
@@ -154,7 +154,7 @@ def build_basket(
     return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=has_ordered)
 
 
-async def _automatic(ctx: Context, facts: Facts) -> CachedDeals:
+async def _automatic(ctx: Context, facts: PromotionFacts) -> CachedDeals:
     """Returns automatic promotions, cached until one changes: a shop may have many, and every cart needs them."""
     if ctx.shared.deals.version != facts.version:
         always, at_times = [], []
@@ -168,14 +168,14 @@ async def _automatic(ctx: Context, facts: Facts) -> CachedDeals:
     return ctx.shared.deals
 
 
-def unavailable_reason(promotion: PromotionWithParts, facts: Facts) -> tuple[str, str] | None:
+def unavailable_reason(promotion: PromotionWithParts, facts: PromotionFacts) -> tuple[str, str] | None:
     """Returns the code and sentence saying why the promotion is unavailable, to everyone or to this customer."""
     if promotion.starts_at and promotion.starts_at > facts.now:
         return "coupon_not_eligible", f"It begins on {_day(promotion.starts_at)}."
     if promotion.expires_at and promotion.expires_at <= facts.now:
         return "coupon_expired", f"It ended on {_day(promotion.expires_at)}."
     if promotion.usage_limit is not None and promotion.uses >= promotion.usage_limit:
-        return "coupon_used_up", "It was used as often as it may be."
+        return "coupon_used_up", "It has reached its usage limit."
     if promotion.customer_limit is not None and facts.uses.get(promotion.id, 0) >= promotion.customer_limit:
         return "coupon_used_up", OVER_CUSTOMERS_LIMIT
     return None

@@ -271,7 +271,7 @@ async def save_lines(
         manual_total=order.manual_total,
     )
     if totals.item_total > MOST_AMOUNT:
-        raise Invalid({"base": ["comes to more than an order may"]}, "The cart would come to more than an order may.")
+        raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
     after = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
     before = {line.id: line for line in locked_cart.lines}
     line_ids = {line.id for line in after}

@@ -15,7 +15,7 @@ from shop.queries.checkout import shipments as fulfilment
 from shop.queries.payments import payments as payment_queries
 from shop.rules.cart.line_items import CartWarning
 from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
-from shop.rules.checkout.steps import Facts
+from shop.rules.checkout.steps import CheckoutFacts
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -45,10 +45,10 @@ class Checkout(msgspec.Struct, frozen=True):
         return balance_of(payments, self.order.total, is_canceled=self.order.canceled_at is not None)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> CheckoutFacts:
         order = self.order
         rated_ids = {rate.shipment_id for rate in self.rates if rate.is_selected}
-        return Facts(
+        return CheckoutFacts(
             state=order.state,
             item_count=order.item_count,
             total=order.total,

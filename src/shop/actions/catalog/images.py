@@ -131,7 +131,7 @@ async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
         raise NotFound()
     if image.product_id is None:
         if values.get("variant_id"):
-            raise Invalid({"variant_id": ["cannot be given to the image of a taxon"]})
+            raise Invalid({"variant_id": ["cannot be set for a taxon image"]})
     elif values.get("variant_id"):
         await _check_variant(ctx, image.product_id, values["variant_id"])
     elif "variant_id" in values:

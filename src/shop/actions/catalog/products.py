@@ -181,7 +181,7 @@ async def delete_variant(ctx: Context, variant_id: UUID) -> None:
     if variant is None:
         raise NotFound()
     if variant.is_master:
-        raise Invalid({"base": ["is the product's master; remove the product instead"]})
+        raise Invalid({"base": ["is the product's master; delete the product instead"]})
     await queries.remove_variants(ctx.db, variant_id)
     await refresh_products(ctx, [variant.product_id])
 
@@ -289,7 +289,7 @@ async def _link(ctx: Context, product_id: UUID, values: Values) -> None:
     if "option_type_ids" in values:
         ids = list(dict.fromkeys(values["option_type_ids"]))
         if not set(ids) >= set(await queries.list_used_option_types(ctx.db, product_id)):
-            raise Invalid({"option_type_ids": ["must name every option type that a variant has a value of"]})
+            raise Invalid({"option_type_ids": ["must include every option type used by a variant"]})
         await writes.replace_links(ctx.db, product_option_types, owner, "option_type_id", ids, is_ordered=True)
     if "taxon_ids" in values:
         ids = list(dict.fromkeys(values["taxon_ids"]))

@@ -16,7 +16,7 @@ from shop.queries.catalog.stock import OrderStock
 from shop.queries.payments import payments
 
 RESERVATION_SECONDS = 15 * 60
-_NOT_ENOUGH_STOCK = "Somebody was faster: fewer are left than are wanted."
+_NOT_ENOUGH_STOCK = "Not enough stock left."
 
 
 async def reserve_stock(
@@ -65,7 +65,7 @@ async def move_reservation(
     if not await writes.find_value(ctx.db, variants, variant_id, "track_inventory"):
         return
     if source is None or target is None:
-        raise Invalid({"stock_location_id": ["has none of it"]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
+        raise Invalid({"stock_location_id": ["has no stock of this variant"]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
     product_id = await writes.find_value(ctx.db, variants, variant_id, "product_id")
     await _move(ctx, order, {source.id: quantity}, [product_id], "returned")
     await _move(ctx, order, {target.id: -quantity}, [product_id], "sold")

@@ -18,8 +18,8 @@ from shop.queries.catalog import product_index, products, stock
 
 Values = Mapping[str, Any]
 LARGEST = 10**9
-_HAS_MOVEMENTS = "has a history of movements, which is kept; set count_on_hand to 0 and backorderable to false instead"
-_IS_USED = "has a history of stock or shipments, which is kept; set active to false instead, and nothing is sold there"
+_HAS_MOVEMENTS = "has stock movements and cannot be deleted; set count_on_hand to 0 and backorderable to false instead"
+_IS_USED = "has stock or shipments and cannot be deleted; set active to false instead"
 
 
 async def move_stock(
@@ -44,7 +44,7 @@ async def move_stock(
     if await stock.take_stock(ctx.db, item_id, quantity) is None:
         if await stock.lock_item(ctx.db, item_id) is None:
             raise Invalid({"stock_item_id": ["is not a stock item"]})
-        raise Invalid({field_name: ["is more than there is, and the item is not backorderable"]})
+        raise Invalid({field_name: ["exceeds the count on hand, and the item is not backorderable"]})
     movement_id = new_id()
     await stock.insert_movement(
         ctx.db,
@@ -114,7 +114,7 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     fields = dict(values)
     count = fields.pop("count_on_hand", None)
     if fields.get("backorderable") is False and (item.count_on_hand if count is None else count) < 0:
-        raise Invalid({"backorderable": ["must stay while more is sold than there is"]})
+        raise Invalid({"backorderable": ["cannot be turned off while the count on hand is negative"]})
     # An item with a negative count must be backorderable: enable the flag before the move, disable it after.
     loosens = {"backorderable": fields.pop("backorderable")} if fields.get("backorderable") else {}
     if loosens:

@@ -50,7 +50,7 @@ async def _name_root(change: Awaitable[None]) -> None:
     try:
         await change
     except ConstraintViolation:
-        raise Invalid({"name": ["is too much like that of another taxonomy"]}) from None
+        raise Invalid({"name": ["is too similar to another taxonomy's name"]}) from None
 
 
 async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
@@ -71,7 +71,7 @@ async def create_taxon(ctx: Context, values: Values) -> UUID:
     if parent is None and values.get("taxonomy_id"):
         parent = await queries.find_root(ctx.db, values["taxonomy_id"])
     if parent is None or values.get("taxonomy_id") not in {None, parent.taxonomy_id}:
-        raise Invalid({"taxonomy_id": ["must be the taxonomy of the parent, or any with a root"]})
+        raise Invalid({"taxonomy_id": ["must be the parent's taxonomy, or an existing one"]})
     await queries.lock_taxonomy(ctx.db, parent.taxonomy_id)
     taxon_id = new_id()
     fields = {
@@ -103,7 +103,7 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
     """Deletes a taxon with its descendants; its products remain."""
     taxon = await _get(ctx, taxon_id)
     if taxon.parent_id is None:
-        raise Invalid({"base": ["is the root of its taxonomy; remove the taxonomy instead"]})
+        raise Invalid({"base": ["is the root of its taxonomy; delete the taxonomy instead"]})
     product_ids = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
     await images.note_subtree_loose(ctx.db, taxon)
     await writes.delete_record(ctx.db, taxons, taxon_id)
@@ -152,11 +152,11 @@ async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Ta
     """Returns the new parent of a taxon, or None if it is not in the same tree."""
     tree = {other.id: other for other in await queries.list_tree(ctx.db, taxon.taxonomy_id)}
     if taxon.parent_id is None:
-        raise Invalid({"parent_id": ["cannot be given to the root of a taxonomy"]})
+        raise Invalid({"parent_id": ["cannot be set for the root of a taxonomy"]})
     if parent_id is None or parent_id not in tree:
         return None
     if is_within(tree, parent_id, taxon.id):
-        raise Invalid({"parent_id": ["stands below this taxon"]})
+        raise Invalid({"parent_id": ["is a descendant of this taxon"]})
     return tree[parent_id]
 
 

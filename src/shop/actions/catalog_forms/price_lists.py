@@ -33,7 +33,7 @@ async def save_entry(ctx: Context, list_id: UUID, sku: str, min_quantity: int, a
     except Invalid as error:
         # The unique constraint covers list, variant and quantity; the error names the last column.
         if "min_quantity" in error.errors:
-            raise Invalid({"min_quantity": ["has a price for this SKU already; change it below"]}) from None
+            raise Invalid({"min_quantity": ["already has a price for this SKU; change it below"]}) from None
         raise
 
 

@@ -32,7 +32,7 @@ DETAILS = (
     "meta_description",
     "meta_keywords",
 )
-_CONFLICT = "Somebody changed this product meanwhile; look at what is there now before you save what you typed."
+_CONFLICT = "Someone else changed this product; review the current values before you save."
 
 
 class PriceInput(msgspec.Struct, frozen=True):
@@ -136,7 +136,7 @@ async def save_properties(
         if new:
             property_id = await _find_or_create_property(ctx, new[0])
             if property_id in {product_property.property_id for product_property in existing.values()}:
-                raise Invalid({"new_name": ["is there already; change its value above"]})
+                raise Invalid({"new_name": ["already exists; change its value above"]})
             fields = {"property_id": property_id, "value": new[1], "position": len(existing)}
             await records.make(ctx, PRODUCT_PROPERTY, {"product_id": product_id, **fields})
 

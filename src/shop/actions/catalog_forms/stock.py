@@ -44,12 +44,12 @@ async def _lock_item(ctx: Context, item_id: UUID) -> StockItem:
 
 async def _record(ctx: Context, item: StockItem, movement_input: Movement) -> None:
     if movement_input.reason not in MOVEMENTS:
-        raise Invalid({"reason": ["must be one of those offered"]})
+        raise Invalid({"reason": ["is not a valid choice"]})
     if movement_input.reason != "recounted" and movement_input.quantity < 1:
         raise Invalid({"quantity": ["must be 1 or more"]})
     quantity = movement_quantity(movement_input.reason, movement_input.quantity, item.count_on_hand)
     if quantity == 0:
-        raise Invalid({"quantity": ["is what is there already; there is nothing to record"]})
+        raise Invalid({"quantity": ["is the current count; there is nothing to record"]})
     movement_id = await stock.move_stock(ctx, item.id, quantity, reason=movement_input.reason, note=movement_input.note)
     detail = {
         "stock_item_id": str(item.id),

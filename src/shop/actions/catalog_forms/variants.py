@@ -93,11 +93,11 @@ async def generate_variants(
         if not selection or not all(selection) or not all(value in values for group in selection for value in group):
             raise Invalid({"values": ["must have at least one of each option"]})
         if prod(map(len, selection)) > 10 * MOST_AT_ONCE:
-            raise Invalid({"values": [f"would make too many variants; make at most {MOST_AT_ONCE} at once"]})
+            raise Invalid({"values": [f"would create too many variants; create at most {MOST_AT_ONCE} at once"]})
         all_combinations = list(combinations(*selection))
         new = [combination for combination in all_combinations if frozenset(combination) not in existing]
         if len(new) > MOST_AT_ONCE:
-            raise Invalid({"values": [f"would make {len(new)} variants; make at most {MOST_AT_ONCE} at once"]})
+            raise Invalid({"values": [f"would create {len(new)} variants; create at most {MOST_AT_ONCE} at once"]})
         skus_by_combination = {combination: _sku(common.sku_prefix, combination, values) for combination in new}
         existing_skus = await skus.find_variants(ctx.db, [sku for sku in skus_by_combination.values() if sku])
         if existing_skus:

@@ -18,7 +18,7 @@ from shop.base.ids import new_id
 from shop.models.checkout.coupons import order_promotions
 from shop.queries import writes
 from shop.queries.cart import promotions as queries
-from shop.queries.cart.promotions import Facts, PromotionWithParts
+from shop.queries.cart.promotions import PromotionFacts, PromotionWithParts
 from shop.rules.cart.promotion_kinds import BENEFITS, CUSTOMER_CONDITIONS
 from shop.rules.cart.promotions import calculate_discounts, find_eligible_goods
 
@@ -73,7 +73,7 @@ async def remove_code(ctx: Context, text: str | None) -> Checkout:
         once.made(checkout.order.id)
         if not await queries.delete_order_codes(ctx.db, checkout.order.id, None if text is None else read_code(text)):
             raise _coupon_error(
-                "coupon_unknown", "This code is not on the cart." if text else "There is no code on the cart."
+                "coupon_unknown", "This code is not applied to the cart." if text else "The cart has no coupon code."
             )
         return await recalculate(ctx, checkout)
 
@@ -82,11 +82,11 @@ async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     order = checkout.order
     coupon = await queries.find_of_code(ctx.db, code) if 0 < len(code) <= LONGEST and "\0" not in code else None
     if coupon is None:
-        raise _coupon_error("coupon_unknown", "There is no such code.")
+        raise _coupon_error("coupon_unknown", "This code does not exist.")
     promotion_id, coupon_code_id = coupon
     facts = await queries.find_facts(ctx.db, order.id, order.user_id)
     if any(present.promotion_id == promotion_id for present in facts.codes):
-        raise _coupon_error("coupon_already_applied", "This code is on the cart already.")
+        raise _coupon_error("coupon_already_applied", "This code is already applied.")
     (promotion,) = await queries.list_promotions_with_parts(ctx.db, [promotion_id])
     if _depends_on_customer(promotion):
         # The response would reveal the owner's purchases or customer groups to the holder of an order token.
@@ -100,10 +100,10 @@ async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     }
     await writes.insert_record(ctx.db, order_promotions, new_id(), fields)
     if coupon_code_id and any(present.is_used for present in await queries.list_codes(ctx.db, order.id)):
-        raise _coupon_error("coupon_used_up", "This code was used already.")
+        raise _coupon_error("coupon_used_up", "This code was already used.")
     new_checkout = await recalculate(ctx, checkout)
     if str(promotion_id) not in new_checkout.order.promoted and not _waits(promotion, new_checkout):
-        raise _coupon_error("coupon_worse_than_present", "What the cart has already is better.")
+        raise _coupon_error("coupon_worse_than_present", "The cart already has a better discount.")
     return new_checkout
 
 
@@ -117,21 +117,21 @@ def _waits(promotion: PromotionWithParts, checkout: Checkout) -> bool:
     return "shipment" in kinds and not checkout.shipments
 
 
-async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts, facts: Facts) -> None:
+async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts, facts: PromotionFacts) -> None:
     """Raises the reason why the code gives no discount; reasons that the customer cannot fix come first."""
     why = unavailable_reason(promotion, facts)
     if why:
         raise _coupon_error(*why)
     if not checkout.lines:
-        raise _coupon_error("coupon_not_eligible", "Put something into the cart first.")
+        raise _coupon_error("coupon_not_eligible", "Add an item to the cart first.")
     variants = await queries.list_promotable_variants(ctx.db, [line.variant_id for line in checkout.lines])
     basket = build_basket(checkout.order, checkout.lines, checkout.shipments, facts, variants)
     deal = compile_promotion(promotion)
     reason, _ = find_eligible_goods(deal, basket)
     if reason:
-        raise _coupon_error("coupon_not_eligible", f"This code does not count here: {reason}.")
+        raise _coupon_error("coupon_not_eligible", f"This code does not apply: {reason}.")
     alone = calculate_discounts(
         msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal]
     )
     if not alone:
-        raise _coupon_error("coupon_not_eligible", f"This code takes nothing off in {checkout.order.currency}.")
+        raise _coupon_error("coupon_not_eligible", f"This code gives no discount in {checkout.order.currency}.")

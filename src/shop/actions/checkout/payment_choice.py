@@ -49,14 +49,14 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentInput) -
     if wish.source_id:
         require_owner(ctx, order)
     if sum(payment.state != "invalid" for payment in checkout.payments) >= MOST_PAYMENTS:
-        raise Invalid({"base": [f"an order has at most {MOST_PAYMENTS} payments; begin a new cart"]})
+        raise Invalid({"base": [f"an order has at most {MOST_PAYMENTS} payments; start a new cart"]})
     # A card entered by a caller other than the owner is not saved for the owner.
     payer = account_of(ctx, order)
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
     method_id = wish.payment_method_id or (card.payment_method_id if card else None)
     method = await queries.find_method(ctx.db, method_id) if method_id else None
     if method is None or method.id == STORE_CREDIT_METHOD or not ctx.can_pay_with(method.type):
-        raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
+        raise Invalid({"payment_method_id": ["is not an available payment method"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:
         raise _not_theirs()
     source_id = card.id if card else await _new_source(ctx, order, method, payer, wish)
@@ -73,7 +73,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentInput) -
 
 
 def _not_theirs() -> Invalid:
-    return Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
+    return Invalid({"source_id": ["is not one of your sources for this payment method"]}, code="source_not_found")
 
 
 async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentInput) -> CreditCard:
@@ -116,7 +116,7 @@ def _read_source(values: Values) -> dict[str, Any]:
         fields[field] = value
     digits = fields.get("last_digits", "0000")
     if isinstance(digits, str) and not (digits.isascii() and digits.isdigit() and len(digits) == 4):
-        errors["source_attributes.last_digits"] = ["must be the last four digits, and no more of the number"]
+        errors["source_attributes.last_digits"] = ["must be the last four digits only"]
     for name, least, most in (("month", 1, 12), ("year", 2000, 2200)):
         number = _number(values.get(name))
         if values.get(name) is not None and (number is None or not least <= number <= most):

@@ -13,7 +13,7 @@ from shop.queries import bulk
 from shop.queries.cart import promotions
 from shop.queries.checkout import promotion_usage as queries
 
-USED_UP = "A promotion of this order was used up."
+USED_UP = "A promotion of this order has reached its usage limit."
 
 
 class _UsedUp(Exception):

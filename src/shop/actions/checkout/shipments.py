@@ -86,10 +86,10 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     """Returns the checkout with unsaved shipments, and the tax rates at the address."""
     order = checkout.order
     if not checkout.lines:
-        raise Invalid({"line_items": ["Put something into the cart."]}, code="cart_empty")
+        raise Invalid({"line_items": ["Add an item to the cart."]}, code="cart_empty")
     place = await fulfilment.find_place_of(ctx.db, order.ship_address_id) if order.ship_address_id else None
     if place is None:
-        raise Invalid({"ship_address": ["Give a shipping address."]}, code="address_missing")
+        raise Invalid({"ship_address": ["Enter a shipping address."]}, code="address_missing")
     parcels = await _parcels(ctx, checkout)
     methods = await fulfilment.list_methods(ctx.db, *place, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
@@ -110,7 +110,7 @@ async def _parcels(ctx: Context, checkout: Checkout) -> list[Package]:
     if lacking:
         names = {line.id: line.name for line in checkout.lines}
         messages = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
-        raise Invalid({"line_items": messages}, "Fewer can be had than are wanted.", code="out_of_stock")
+        raise Invalid({"line_items": messages}, "Not enough stock available.", code="out_of_stock")
     return parcels
 
 
@@ -149,7 +149,7 @@ async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[S
     return [_rate(shipment, offer, due, is_selected=index == 0) for index, offer in enumerate(shipping_offers)]
 
 
-_NO_METHOD = "No shipping method reaches this address with these goods."
+_NO_METHOD = "No shipping method is available for this address and these items."
 
 
 def _rows(
@@ -327,7 +327,7 @@ async def select_rates(ctx: Context, checkout: Checkout, selections: Any) -> Che
         rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
         if shipment_id is None or rate is None:
             raise Invalid(
-                {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
+                {"shipments_attributes": ["names a shipment or rate that does not belong to this order"]},
                 code="shipment_not_found",
             )
         rates_by_shipment[shipment_id] = rate

@@ -148,7 +148,7 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
     )
     variant_quotes = add_held_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, checkout.order.id))
     unavailable_lines = find_unavailable_lines(locked_cart.lines, variant_quotes)
-    messages = [f"{line.name} cannot be had any more and was taken out of the cart." for line in unavailable_lines]
+    messages = [f"{line.name} is no longer available and was removed from the cart." for line in unavailable_lines]
     if unavailable_lines:
         await release_reservations(ctx, checkout.order)
         cart = await save_lines(
@@ -156,7 +156,7 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
         )
         checkout = await load_checkout(ctx, cart.order)
     messages += [
-        f"{difference.name}: {difference.now} can be had."
+        f"{difference.name}: only {difference.now} available."
         for difference in find_differences(checkout.lines, variant_quotes)
         if difference.code == "stock_lost"
     ]
@@ -215,7 +215,7 @@ async def _address(ctx: Context, order: Order, side: str, values: Values) -> UUI
             raise Invalid({"base": ["must be an object"]})
         existing_id = as_uuid(attributes.get("id"))
         if attributes.get("id") is not None and not await _may_use(ctx, order, existing_id):
-            raise Invalid({"id": ["is not an address of yours"]})
+            raise Invalid({"id": ["is not one of your addresses"]})
         address_values = {name: value for name, value in attributes.items() if value is not None and name != "id"}
         if not address_values:
             return existing_id

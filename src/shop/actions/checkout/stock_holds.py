@@ -14,7 +14,7 @@ from shop.queries.cart import orders
 from shop.queries.catalog import quotes, stock
 from shop.queries.checkout import shipments
 
-OUT_OF_STOCK = "Of something there is none left; take it out of the cart."
+OUT_OF_STOCK = "An item is out of stock; remove it from the cart."
 
 
 async def reserve_goods(ctx: Context, checkout: Checkout) -> Checkout:

@@ -24,7 +24,7 @@ from shop.queries.payments import payments as payment_queries
 from shop.queries.payments.payments import Change
 from shop.rules.checkout.payments import PAYMENT_MOVES
 
-NONE = "There is no store credit to pay with."
+NONE = "No store credit is available."
 CANCELED_REASON = "The order was canceled."
 _REQUESTED_AMOUNT = "wanted"
 """The metadata key for the amount that the shopper requested."""
@@ -43,7 +43,7 @@ async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
     """Withdraws the remainder of a grant; the spent part is unaffected."""
     credit = await queries.lock_credit(ctx.db, credit_id)
     if credit is None or not credit.amount_left:
-        raise Invalid({"base": ["nothing of it is left"]})
+        raise Invalid({"base": ["nothing is left to withdraw"]})
     await queries.use_credit(ctx.db, credit_id, credit.amount_left)
     of = {"user_id": credit.user_id, "currency": credit.currency}
     await _note(ctx, credit_id, of, "withdrawn", -credit.amount_left, reason=reason)

@@ -131,7 +131,7 @@ def _minor(amount: Decimal, currency: str) -> int:
     except ValueError as error:
         raise Invalid({"amount": [str(error)]}) from None
     if not minor:
-        raise Invalid({"amount": ["must be more than nothing"]})
+        raise Invalid({"amount": ["must be greater than 0"]})
     return minor
 
 

@@ -141,11 +141,11 @@ def _root_of(tree: Tree) -> MenuItem:
 
 async def _move(ctx: Context, tree: Tree, item: MenuItem, parent_id: UUID | None, index: int) -> None:
     if item.parent_id is None:
-        raise Invalid({"parent_id": ["cannot be given to the root of a menu"]})
+        raise Invalid({"parent_id": ["cannot be set for the root of a menu"]})
     if parent_id is None or parent_id not in tree:
         raise Invalid({"parent_id": ["is not an item of this menu"]})
     if is_below(tree, parent_id, item.id):
-        raise Invalid({"parent_id": ["stands below this item"]})
+        raise Invalid({"parent_id": ["is a descendant of this item"]})
     placements = _number(tree, item.id, parent_id, index)
     await writes.update_record(ctx.db, menu_items, item.id, {"parent_id": parent_id})
     await queries.place_items(ctx.db, placements)
@@ -169,7 +169,7 @@ async def _link_fields(ctx: Context, values: Values, item: LinkedItem | None = N
     is_same = item is not None and item.linked_resource_type == kind
     record_id = values.get("linked_resource_id", item.linked_resource_id if item and is_same else None)
     if kind == "url" and record_id is not None:
-        raise Invalid({"linked_resource_id": ["cannot be given with an address; choose a linked_resource_type"]})
+        raise Invalid({"linked_resource_id": ["cannot be combined with a URL; choose a linked_resource_type"]})
     if kind != "url" and record_id is None:
         raise Invalid({"linked_resource_id": ["must be given with this linked_resource_type"]})
     if kind != "url" and not await queries.can_link_to(ctx.db, kind, record_id):

@@ -56,7 +56,7 @@ async def update_account(ctx: Context, values: Mapping[str, Any]) -> None:
             if name in values:
                 address_id = as_uuid(values[name])
                 if values[name] is not None and not await _is_users_address(ctx, user_id, address_id):
-                    errors[name] = ["is not an address of yours"]
+                    errors[name] = ["is not one of your addresses"]
                 changes[name] = address_id
         if errors:
             raise Invalid(errors)
@@ -93,7 +93,7 @@ async def add_address(ctx: Context, values: Mapping[str, Any]) -> PlacedAddress:
         fields = await address_fields(ctx, values, None)
         user, address_id = await users.lock_known_user(ctx.db, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
-            raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or remove one"]})
+            raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
         await users.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
             both = {"bill_address_id": address_id, "ship_address_id": address_id}
@@ -171,7 +171,7 @@ def name_errors(values: Mapping[str, Any]) -> dict[str, list[str]]:
 def _user_errors(values: Mapping[str, Any], user: User) -> dict[str, list[str]]:
     errors = name_errors(values)
     if "email" in values and not _is_email_of(values["email"], user):
-        errors["email"] = ["is who you are and cannot be changed here"]
+        errors["email"] = ["cannot be changed here"]
     if "public_metadata" in values and not is_metadata(values["public_metadata"]):
         errors["public_metadata"] = [METADATA_ERROR]
     return errors

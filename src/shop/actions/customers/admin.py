@@ -46,7 +46,7 @@ async def update_user(ctx: Context, user_id: UUID, values: Values) -> None:
 
 async def delete_user(ctx: Context, user_id: UUID) -> None:
     if await orders.count_completed(ctx.db, user_id):
-        raise Invalid({"base": ["has completed orders and must stay"]})
+        raise Invalid({"base": ["has completed orders and cannot be deleted"]})
     for cart in await orders.lock_open_carts(ctx.db, user_id):
         await discard_cart(ctx, cart)
     await writes.delete_record(ctx.db, users, user_id)
@@ -63,7 +63,7 @@ async def create_address(ctx: Context, values: Values) -> UUID:
 
 async def update_address(ctx: Context, address_id: UUID, values: Values) -> None:
     if await people.is_used(ctx.db, address_id):
-        raise Invalid({"base": ["is part of a completed order and stays as it is; make a new one"]})
+        raise Invalid({"base": ["belongs to a completed order and cannot be changed; create a new one"]})
     present = (await people.find_addresses(ctx.db, [address_id]))[address_id]
     fields = {**await address_fields(ctx, _texts(values), present), **_extras(values)}
     await writes.update_record(ctx.db, addresses, address_id, fields)

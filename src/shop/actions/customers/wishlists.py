@@ -132,9 +132,7 @@ async def _check_new(ctx: Context, present: Mapping[UUID, UUID], new: Mapping[st
     Unknown and unpublished variants get the same error, by field.
     """
     sold_ids = await queries.list_purchasable_ids(ctx.db, list(set(new.values())))
-    errors = {
-        field: ["is not a variant that is sold"] for field, variant_id in new.items() if variant_id not in sold_ids
-    }
+    errors = {field: ["is not an available variant"] for field, variant_id in new.items() if variant_id not in sold_ids}
     if len({*present, *new.values()}) > MOST_ITEMS:
         errors["base"] = [NO_MORE_ITEMS]
     if errors:

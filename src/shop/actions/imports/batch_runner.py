@@ -37,7 +37,7 @@ class ImportLine(msgspec.Struct, Generic[T], frozen=True):
 
 
 class ImportLineError(msgspec.Struct, frozen=True):
-    """Why a line was not done."""
+    """Why a line failed."""
 
     line: int
     key: str | None
@@ -45,7 +45,7 @@ class ImportLineError(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct):
-    """What came of an import. After a dry run: what would have come of it."""
+    """The result of an import; for a dry run, what it would have been."""
 
     dry_run: bool
     lines: int = 0
@@ -61,7 +61,7 @@ class ImportReport(msgspec.Struct):
         self.failed += 1
         first_errors = dict(list(errors.items())[:MOST_FIELDS])
         if len(errors) > MOST_FIELDS:
-            first_errors["base"] = [f"{len(errors) - MOST_FIELDS} more fields are not acceptable"]
+            first_errors["base"] = [f"{len(errors) - MOST_FIELDS} more fields are invalid"]
         # Lines that cannot be parsed fail before the other lines of their batch.
         insort(self.errors, ImportLineError(line.number, line.key, first_errors), key=lambda error: error.line)
         if len(self.errors) > MOST_ERRORS:
@@ -209,5 +209,5 @@ async def _run_single(ctx: Context, value: Any, work: Work) -> str | Errors:
 
 def _constraint_errors(error: ConstraintViolation) -> Errors:
     if error.constraint == "uq_variants_sku":
-        return {"base": ["has a sku that is taken"]}
-    return {"base": ["is not possible beside what is there: a name in it is taken, or gone meanwhile"]}
+        return {"base": ["has a SKU that is already in use"]}
+    return {"base": ["conflicts with existing records: a name is already in use or was deleted"]}

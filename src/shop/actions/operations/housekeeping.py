@@ -38,7 +38,7 @@ async def run_housekeeping(shared: Shared, budget: float = BUDGET_SECONDS) -> Ho
                 count = await _delete_batch(shared, kind)
             except (TransactionConflict, ConstraintViolation, ShopError) as error:
                 # One kind that cannot be deleted now must not block the others.
-                _log.warning("housekeeping left out a batch", kind=kind, reason=type(error).__name__)
+                _log.warning("housekeeping batch failed", kind=kind, reason=type(error).__name__)
                 pending_kinds.remove(kind)
                 failed_kinds.append(kind)
                 continue

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Shared
 from shop.actions.operations.order_mail import describe_order
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.gateways.mail import Mail
 from shop.models.access.sessions import LoginRequest
 from shop.models.journal import OutboxMail
@@ -37,12 +37,12 @@ class RenderedMail(msgspec.Struct, frozen=True):
     is_fresh: bool
 
 
-async def render_mail(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+async def render_mail(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
     """Renders a queued e-mail; returns None if its subject no longer exists."""
     return await _RENDERERS[outbox_mail.kind](shared, db, outbox_mail)
 
 
-async def _order_confirmation(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+async def _order_confirmation(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
     order = await orders.find_completed_order(db, outbox_mail.ref_id)
     if order is None:
         return None
@@ -58,7 +58,7 @@ async def _order_confirmation(shared: Shared, db: Session, outbox_mail: OutboxMa
     return RenderedMail(mail, None, is_fresh=True)
 
 
-async def _login_code(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+async def _login_code(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
     request = await requests.find_request(db, outbox_mail.ref_id)
     if request is None or request.key_id not in shared.keys:
         return None
@@ -77,7 +77,7 @@ async def _login_code(shared: Shared, db: Session, outbox_mail: OutboxMail) -> R
     return RenderedMail(mail, code, _is_fresh(request, shared.shop.not_before))
 
 
-async def _operator_notice(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+async def _operator_notice(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
     event = await journal.find_audit(db, outbox_mail.ref_id)
     if event is None or event.action not in NOTICES:
         return None
@@ -103,7 +103,7 @@ async def _operator_notice(shared: Shared, db: Session, outbox_mail: OutboxMail)
     return RenderedMail(mail, None, is_fresh=True)
 
 
-async def _email_changed(shared: Shared, _db: Session, outbox_mail: OutboxMail) -> RenderedMail:
+async def _email_changed(shared: Shared, _db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail:
     """Notifies the old address without revealing the new one."""
     context = {"shop": shared.shop.name}
     mail = Mail(

@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.cart.order_state import build_payment_amounts
 from shop.actions.context import Shared
 from shop.base.money import MoneyText, money_text
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import Payment, PaymentMethod, PaymentSource
 from shop.queries.cart import line_items as lines
@@ -28,7 +28,7 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     instructions: Sequence[str]
 
 
-async def describe_order(shared: Shared, db: Session, order: Order) -> dict[str, Any]:
+async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> dict[str, Any]:
     """Returns the template values. Lines, shipping and discounts exclude additional tax, which is a separate sum."""
     money = money_text(order.currency, shared.shop.default_locale)
     line_items = await lines.list_lines(db, order.id)
@@ -86,7 +86,7 @@ def _request(payment: Payment, method: PaymentMethod, money: MoneyText) -> Payme
     return PaymentRequest(money(payment.amount), method.name, (method.description or "").splitlines())
 
 
-async def _addresses(db: Session, order: Order) -> list[tuple[str, Sequence[str]]]:
+async def _addresses(db: DatabaseSession, order: Order) -> list[tuple[str, Sequence[str]]]:
     """Returns each address with its heading; one entry if both are the same."""
     ids = [address_id for address_id in (order.ship_address_id, order.bill_address_id) if address_id]
     addresses = await users.find_addresses(db, ids)

@@ -54,7 +54,7 @@ async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -
         await _retry_later(shared, outbox_mail, f"the database: {type(busy).__name__}")
     except Exception as defect:
         # An e-mail that cannot be rendered must not block the others.
-        _log.exception("mail cannot be made", mail=str(outbox_mail.id))
+        _log.exception("mail could not be rendered", mail=str(outbox_mail.id))
         await _give_up(shared, outbox_mail, type(defect).__name__)
     else:
         await outbox.mark_sent(db, outbox_mail.id)
@@ -67,13 +67,13 @@ async def _is_within_budget(shared: Shared, outbox_mail: OutboxMail) -> bool:
         await _give_up(shared, outbox_mail, "the mail budget had no room in time")
     elif wait:
         await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=wait, error="over the mail budget")
-        _log.info("mail waits for the budget", mail=str(outbox_mail.id), seconds=wait)
+        _log.info("mail postponed by the mail budget", mail=str(outbox_mail.id), seconds=wait)
     return not wait
 
 
 async def _give_up(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:
     await outbox.give_up(shared.database.session(), outbox_mail.id, reason)
-    _log.error("mail given up", mail=str(outbox_mail.id), reason=reason)
+    _log.error("mail delivery abandoned", mail=str(outbox_mail.id), reason=reason)
 
 
 async def _retry_later(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:

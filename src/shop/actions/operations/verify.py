@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from uuid import UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.queries.operations import verify as queries
 from shop.queries.operations.verify_promotions import Finding
 from shop.rules.checkout.payments import balance_of
@@ -14,7 +14,7 @@ NAMES = (*queries.NAMES, _PAYMENT_STATES)
 """The names of the checks."""
 
 
-async def verify(db: Session) -> AsyncIterator[tuple[str, list[Finding]]]:
+async def verify(db: DatabaseSession) -> AsyncIterator[tuple[str, list[Finding]]]:
     """Yields each check with its findings, all from one snapshot."""
     async with db.transaction(is_snapshot=True):
         for name in queries.NAMES:
@@ -22,7 +22,7 @@ async def verify(db: Session) -> AsyncIterator[tuple[str, list[Finding]]]:
         yield _PAYMENT_STATES, await _payment_state_findings(db)
 
 
-async def _payment_state_findings(db: Session) -> list[Finding]:
+async def _payment_state_findings(db: DatabaseSession) -> list[Finding]:
     """Checks payment states with the rule itself, so that it is not duplicated in SQL."""
     findings: list[Finding] = []
     last = UUID(int=0)

@@ -29,7 +29,7 @@ async def create_adjustment(ctx: Context, values: Values) -> UUID:
     order_id, label = values["order_id"], values["label"]
     on_order = (values.get("adjustable_type", "order"), values.get("adjustable_id", order_id))
     if on_order != ("order", order_id):
-        raise Invalid({"adjustable_id": ["must be the order: an adjustment by hand is of the whole order"]})
+        raise Invalid({"adjustable_id": ["must be the order: manual adjustments apply to the whole order"]})
     _check_label(label)
     checkout = await _lock_open_checkout(ctx, order_id)
     amount = _to_minor_units(values["amount"], checkout)
@@ -100,7 +100,7 @@ def _to_minor_units(amount: Decimal, checkout: Checkout, previous: int = 0) -> i
     if not minor:
         raise Invalid({"amount": ["must not be zero"]})
     if minor < previous and order.total + minor - previous < 0:
-        raise Invalid({"amount": ["takes off more than the order comes to"]})
+        raise Invalid({"amount": ["takes off more than the order total"]})
     return minor
 
 

@@ -49,7 +49,7 @@ async def update_nested_attributes(ctx: Context, order_id: UUID, values: Values)
     try:
         await lock_cart_with_lines(ctx, order_id)
     except NotFound:
-        raise Invalid({"base": ["is completed, and its parts stay"]}) from None
+        raise Invalid({"base": ["is completed; its parts cannot be changed"]}) from None
     for index, attributes in enumerate(values.get("line_items_attributes") or ()):
         await _update_line(ctx, order_id, attributes, f"line_items_attributes.{index}")
     checkout = await lock_open_checkout(ctx, order_id)
@@ -67,7 +67,7 @@ async def update_nested_attributes(ctx: Context, order_id: UUID, values: Values)
 def _check_members(values: Values) -> None:
     unknown = [path for name in NESTED_FIELDS for path in _unknown_paths(name, values.get(name), name)]
     if unknown:
-        raise Invalid({path: ["is not a known member"] for path in unknown})
+        raise Invalid({path: ["is not a known field"] for path in unknown})
 
 
 def _unknown_paths(name: str, part: Any, path: str) -> Iterator[str]:
@@ -97,6 +97,6 @@ async def _update_line(ctx: Context, order_id: UUID, attributes: Values, path: s
             await change_quantity(ctx, cart, line_id, quantity)
     except NotFound:
         wrong = "id" if line_id else "variant_id"
-        raise Invalid({f"{path}.{wrong}": ["is not there"]}) from None
+        raise Invalid({f"{path}.{wrong}": ["does not exist"]}) from None
     except Invalid as why:
         raise Invalid({f"{path}.{name}": messages for name, messages in why.errors.items()}, code=why.code) from None

@@ -63,7 +63,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
             raise illegal_transition("Only a completed order that is not canceled can be canceled.")
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
-            raise illegal_transition("What was sent cannot be canceled.")
+            raise illegal_transition("An order with shipped items cannot be canceled.")
         await give_back_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.give_back(ctx, order, payment)
@@ -105,7 +105,7 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
             raise NotFound()
         checkout = await lock_checkout(ctx, order_id)
         if checkout.order.completed_at is None:
-            raise illegal_transition("Nothing is sent before the order is completed.")
+            raise illegal_transition("Complete the order first.")
         shipment = next(each for each in checkout.shipments if each.id == shipment_id)
         if shipment.state not in SHIPMENT_MOVES[event]:
             raise illegal_transition(f"A shipment that is {shipment.state} cannot do that: {event}.")
@@ -129,7 +129,7 @@ def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> 
         "pending", order_state=checkout.order.state, has_backordered=has_backordered, is_paid=checkout.balance.is_paid
     )
     if event == "ready" and state != "ready":
-        raise illegal_transition("It is not ready: the order is not paid, or something of it is not there yet.")
+        raise illegal_transition("The shipment is not ready: the order is unpaid or has backordered items.")
     return state
 
 
@@ -184,9 +184,9 @@ async def run_payment_act(
         if order is None:
             raise NotFound()
         if is_credit(payment) and order.completed_at is None:
-            raise illegal_transition("Credit that is set aside is taken with the order, or put back with it.")
+            raise illegal_transition("Reserved store credit is captured or released with the order.")
         if act == "capture" and order.canceled_at is not None:
-            raise illegal_transition("The order is canceled: nothing more is taken for it.")
+            raise illegal_transition("The order is canceled; its payments cannot be captured.")
         call = await _record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )
@@ -220,5 +220,7 @@ async def _execute_call(ctx: Context, order: Order, payment: Payment, call: Call
         raise PaymentInProgress()
     settled_order = await settle(ctx.fresh(), order.id, call.key, result)
     if result.outcome == "declined":
-        raise Invalid({"base": [result.message or "The provider refused."]}, code="payment_refused")
+        raise Invalid(
+            {"base": [result.message or "The payment provider declined the request."]}, code="payment_refused"
+        )
     return settled_order

@@ -59,5 +59,5 @@ async def delete_store_credit(ctx: Context, credit_id: UUID) -> None:
     if credit is None:
         raise NotFound()
     if credit.amount_used:
-        raise Invalid({"base": ["was used and cannot be deleted; withdraw what is left of it instead"]})
+        raise Invalid({"base": ["was used and cannot be deleted; withdraw the remaining amount instead"]})
     await writes.delete_record(ctx.db, store_credits, credit_id)

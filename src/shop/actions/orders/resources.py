@@ -83,4 +83,4 @@ async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) 
 async def delete_order(ctx: Context, order_id: UUID) -> None:
     cart = await orders.lock_open_cart(ctx.db, order_id)
     if cart is None or not await discard_cart(ctx, cart):
-        raise Invalid({"base": ["is completed and must stay"]})
+        raise Invalid({"base": ["is completed and cannot be deleted"]})

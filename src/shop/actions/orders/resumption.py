@@ -100,7 +100,7 @@ async def _take_stock(ctx: Context, checkout: Checkout) -> None:
         if variants[item.variant_id].is_tracked:
             stock_item = await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id])
             if stock_item is None:
-                raise Invalid({"base": ["Something of it is not kept there any more."]}, code="out_of_stock")
+                raise Invalid({"base": ["An item is no longer stocked at its location."]}, code="out_of_stock")
             quantities[stock_item.id] = quantities.get(stock_item.id, 0) + item.quantity
     await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
     await stock.delete_reservations(ctx.db, checkout.order.id)

@@ -48,7 +48,7 @@ async def create_shipment(ctx: Context, values: Values) -> UUID:
         raise _error("variant_id", "is not a variant", "variant_not_found")
     location = await stock.find_location(ctx.db, values["stock_location_id"])
     if location is None or not location.active:
-        raise _error("stock_location_id", "is not a place from which is sold", "stock_location_not_found")
+        raise _error("stock_location_id", "is not an active stock location", "stock_location_not_found")
     quantity = values.get("quantity", 1)
     checkout = await _add_pieces(ctx, order.id, values["variant_id"], quantity)
     source, item = _find_item(checkout, values["variant_id"])
@@ -109,7 +109,7 @@ async def transfer(
             location_id = target.stock_location_id
         location = await stock.find_location(ctx.db, location_id) if location_id else None
         if location is None or not location.active:
-            raise _error("stock_location_id", "is not a place from which is sold", "stock_location_not_found")
+            raise _error("stock_location_id", "is not an active stock location", "stock_location_not_found")
         target_id = await _move(ctx, checkout, source, item, quantity, location.id, target)
         await audit(ctx, "shipment_transfer", "done", subject_id=checkout.order.id, detail={"shipment": source.number})
         return target_id
@@ -149,7 +149,7 @@ async def _lock_checkout(ctx: Context, shipment_id: UUID) -> Checkout:
 
 def _require_open(checkout: Checkout) -> Checkout:
     if checkout.order.completed_at is not None:
-        sentence = "The order is completed: its lines stay, and pieces can only be sent otherwise."
+        sentence = "The order is completed; its items can be transferred but not added or removed."
         raise _error("base", sentence, "illegal_transition")
     return checkout
 

@@ -46,7 +46,7 @@ from shop.rules.cart.quotes import Difference, find_differences, requote_availab
 from shop.rules.checkout.payments import PAYMENT_MOVES, is_valid, sum_covered_amount
 
 _CONSENT = "consent to a changed total"
-_REFUSAL = "The payment was refused; choose another way to pay."
+_REFUSAL = "The payment was declined; choose another payment method."
 
 
 class PendingCharge(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ async def remove_card(ctx: Context, card_id: str) -> None:
     try:
         await ctx.providers[method.type].forget(reference)
     except Exception as error:
-        _log.warning("a provider did not forget a card", type=method.type, reason=type(error).__name__)
+        _log.warning("payment provider did not delete a saved card", type=method.type, reason=type(error).__name__)
 
 
 async def keep_card(ctx: Context, attempt_id: UUID, result: Result) -> None:

@@ -55,7 +55,9 @@ async def call_provider(provider: Provider, call: Call) -> Result:
         async with asyncio.timeout(PROVIDER_SECONDS):
             return await provider.do(call)
     except Exception as error:
-        _log.warning("a provider did not answer", act=call.act, order=call.order_number, reason=type(error).__name__)
+        _log.warning(
+            "payment provider did not respond", act=call.act, order=call.order_number, reason=type(error).__name__
+        )
         return UNKNOWN
 
 
@@ -118,7 +120,7 @@ async def _decline(ctx: Context, order: Order, payment: Payment, attempt: Paymen
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "failed")
     if attempt.act == "undo":
-        _log.error("a payment that came too late could not be undone; give it back there", payment=payment.number)
+        _log.error("late payment could not be voided; refund it at the provider", payment=payment.number)
     return order
 
 
@@ -262,7 +264,7 @@ async def settle_stale_attempts(shared: Shared) -> int:
             count += 1
         except ShopError as reason:
             # One failure must not block the other attempts.
-            _log.warning("a payment could not be settled", attempt=str(attempt.id), reason=reason.code)
+            _log.warning("payment could not be settled", attempt=str(attempt.id), reason=reason.code)
     return count
 
 
@@ -293,8 +295,8 @@ async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
         closing = msgspec.structs.replace(call, act="void", reference=result.reference)
         if (await call_provider(provider, closing)).outcome != "approved":
             return UNKNOWN
-        return Result("declined", None, "It was not confirmed in time.")
-    return Result("declined", None, "The provider never heard of it.")
+        return Result("declined", None, "The payment was not confirmed in time.")
+    return Result("declined", None, "The provider has no record of this payment.")
 
 
 def rebuild_call(order: Order, payment: Payment, attempt: PaymentAttempt) -> Call:
@@ -310,5 +312,5 @@ async def find_outcome(provider: Provider, call: Call) -> Result | None:
         async with asyncio.timeout(PROVIDER_SECONDS):
             return await provider.find(call)
     except Exception as error:
-        _log.warning("a provider does not say what came of a call", reason=type(error).__name__)
+        _log.warning("payment provider did not report the outcome of a call", reason=type(error).__name__)
         return None

@@ -68,7 +68,7 @@ async def _record_notice(ctx: Context, provider_type: str, notice: PaymentWebhoo
         updated_attempt = msgspec.structs.replace(attempt, reference=notice.result.reference)
         return rebuild_call(order, payment, updated_attempt) if is_paid and payment.source_id else None
     if attempt.act == "refund" and (attempt.outcome, notice.result.outcome) == ("approved", "declined"):
-        _log.error("money that was given back came back; give it back another way", payment=payment.number)
+        _log.error("refund failed at the provider; refund the customer another way", payment=payment.number)
     is_late = attempt.outcome == "declined" and notice.result.outcome == "approved"
     if not is_late or attempt.act not in {"authorise", "purchase"} or payment.state != "failed":
         return None
@@ -86,5 +86,5 @@ async def _undo(
     fields = {"order_id": order.id, "payment_id": payment.id, "act": "undo", "amount": attempt.amount}
     # Save the provider's reference: after a crash it identifies what to undo.
     await writes.insert_record(ctx.db, payment_attempts, key, {**fields, "reference": reference})
-    _log.warning("a payment was approved after it was given up; it is undone", payment=payment.number)
+    _log.warning("payment was approved after it was abandoned; voiding it", payment=payment.number)
     return Call(key, "void", attempt.amount, order.currency, order.number, None, reference)

@@ -19,7 +19,7 @@ from shop.actions.context import Context
 from shop.models.cart.orders import Order
 from shop.models.cart.promotions import PromotionRule
 from shop.queries.cart import promotions
-from shop.queries.cart.promotions import Facts, PromotionWithParts
+from shop.queries.cart.promotions import PromotionFacts, PromotionWithParts
 from shop.queries.promotions import pages as promotion_pages
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable
@@ -28,7 +28,7 @@ from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, find
 from shop.rules.cart.totals import Rate, total_order
 from shop.rules.promotions.settings import parse_part
 
-INVALID_SETTINGS_ERROR = "it cannot be worked with: set it again"
+INVALID_SETTINGS_ERROR = "it is invalid: set it again"
 
 
 class Rival(msgspec.Struct, frozen=True):
@@ -93,24 +93,24 @@ async def preview_promotion(ctx: Context, promotion_id: UUID, order: Order) -> P
     )
 
 
-def _unavailable_reason(promotion: PromotionWithParts, facts: Facts) -> str | None:
+def _unavailable_reason(promotion: PromotionWithParts, facts: PromotionFacts) -> str | None:
     why = unavailable_reason(promotion, facts)
     if why is None:
         return None
     # The message for shoppers is in the second person; this one is for operators.
-    return "This customer used it as often as they may." if why[1] == OVER_CUSTOMERS_LIMIT else why[1]
+    return "This customer has reached the usage limit." if why[1] == OVER_CUSTOMERS_LIMIT else why[1]
 
 
 def _no_effect_reason(deal: Deal, basket: Basket) -> str | None:
     if not (deal.of_lines or deal.of_shipments or deal.of_whole):
-        return "it gives nothing: it has no benefit, or a part of it cannot be worked with"
+        return "it has no valid discount"
     if not basket.goods:
-        return "nothing is in the cart"
+        return "the cart is empty"
     return find_eligible_goods(deal, basket)[0]
 
 
 def _zero_amount_reason(basket: Basket) -> str:
-    return f"what it gives comes to nothing with these goods in {basket.currency}"
+    return f"its discount for these items is 0 in {basket.currency}"
 
 
 def _condition_failure(part: PromotionRule, basket: Basket) -> str | None:

@@ -53,7 +53,7 @@ async def update_promotion(ctx: Context, promotion_id: UUID, values: Values) -> 
 
 async def delete_promotion(ctx: Context, promotion_id: UUID) -> None:
     if await uses.is_used(ctx.db, promotion_id):
-        raise Invalid({"base": ["was used by orders and stays; let it end instead"]})
+        raise Invalid({"base": ["was used by orders and cannot be deleted; end it instead"]})
     await writes.delete_record(ctx.db, promotions, promotion_id)
 
 
@@ -71,7 +71,7 @@ async def _check(ctx: Context, values: Values, promotion_id: UUID | None) -> Non
         if len(code) > LONGEST or not _is_code_text(code):
             errors["code"] = [f"must be at most {LONGEST} letters without spaces and slashes"]
         elif values.get("is_automatic"):
-            errors["code"] = ["must be empty where a promotion is automatic"]
+            errors["code"] = ["must be empty for an automatic promotion"]
         else:
             existing = await queries.find_of_code(ctx.db, code)
             if existing and (existing[0] != promotion_id or existing[1]):
@@ -112,7 +112,7 @@ def _read_parts(what: str, field: str, parts: Sequence[Values]) -> list[tuple[st
         raise Invalid({field: [f"must be at most {MOST_PARTS}"]})
     errors: dict[str, list[str]] = {}
     for index, part in enumerate(parts):
-        unknown = {name: ["is not a known member"] for name in part.keys() - {"type", "preferences"}}
+        unknown = {name: ["is not a known field"] for name in part.keys() - {"type", "preferences"}}
         errors |= {
             f"{field}.{index}.{name}": messages for name, messages in (unknown | _part_errors(what, part)).items()
         }
@@ -186,6 +186,6 @@ async def create_batch(ctx: Context, values: Values) -> UUID:
 
 async def delete_batch(ctx: Context, batch_id: UUID) -> None:
     if await uses.is_batch_used(ctx.db, batch_id):
-        raise Invalid({"base": ["has codes that orders used, and stays"]})
+        raise Invalid({"base": ["has used codes and cannot be deleted"]})
     if not await writes.delete_record(ctx.db, coupon_batches, batch_id):
         raise NotFound()

@@ -70,7 +70,7 @@ async def _grant(ctx: Context, values: Values) -> UUID:
         raise Invalid({"user_id": ["is not a customer"]})
     amount = to_minor_units(values, values["currency"], ["amount"])["amount"]
     if not amount:
-        raise Invalid({"amount": ["must be more than nothing"]})
+        raise Invalid({"amount": ["must be greater than 0"]})
     return await store_credit.grant(ctx, {**values, "amount": amount})
 
 

@@ -110,7 +110,7 @@ async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new
     _check(values, "calculator", CALCULATORS)
     _check(values, "display_on", DISPLAYS)
     if values.get("tracking_url") is not None and not is_tracking_url(values["tracking_url"]):
-        raise Invalid({"tracking_url": ["must be an address that begins with https://"]})
+        raise Invalid({"tracking_url": ["must be a URL that starts with https://"]})
     amounts = _parse_amounts(values["amounts"]) if "amounts" in values else None
     link_fields = {"zone_ids", "shipping_category_ids", "amounts"}
     fields = {name: value for name, value in values.items() if name not in link_fields}
@@ -148,11 +148,11 @@ def _parse_amounts(amounts_by_currency: Mapping[str, Any]) -> list[dict[str, Any
             try:
                 from_weight, minor = Decimal(str(weight)), minor_units(Decimal(str(amount)), currency)
             except InvalidOperation:
-                raise Invalid({"amounts": [f"{currency} has something that is no number"]}) from None
+                raise Invalid({"amounts": [f"{currency} has an amount that is not a number"]}) from None
             except ValueError as error:
                 raise Invalid({"amounts": [f"{currency} {error}"]}) from None
             if not from_weight.is_finite() or from_weight < 0:
-                raise Invalid({"amounts": [f"{currency} has a weight that is none"]})
+                raise Invalid({"amounts": [f"{currency} has an invalid weight"]})
             rows.append({"currency": currency, "from_weight": from_weight, "amount": minor})
     return rows
 
@@ -160,7 +160,7 @@ def _parse_amounts(amounts_by_currency: Mapping[str, Any]) -> list[dict[str, Any
 async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
     """Deletes a shipping category, except the default category of new products."""
     if category_id == DEFAULT_SHIPPING_CATEGORY:
-        raise Invalid({"base": ["is the usual one and must stay"]})
+        raise Invalid({"base": ["is the default and cannot be deleted"]})
     if not await writes.delete_record(ctx.db, shipping_categories, category_id):
         raise NotFound()
 
@@ -180,7 +180,7 @@ async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -
     _check(values, "display_on", DISPLAYS)
     _check_preferences(values)
     if method_id == STORE_CREDIT_METHOD and values.keys() & {"display_on", "active"}:
-        raise Invalid({"display_on": ["stays: credit is chosen by an address of its own"]})
+        raise Invalid({"display_on": ["cannot be changed: store credit has its own endpoint"]})
     await writes.update_record(ctx.db, payment_methods, method_id, values)
 
 
@@ -188,11 +188,11 @@ def _check_preferences(values: Values) -> None:
     """Refuses secret keys in preferences, which are public."""
     preferences_json = msgspec.json.encode(values.get("preferences"))
     if any(b'"' + word in preferences_json for word in SECRETS):
-        raise Invalid({"preferences": ["are shown to everybody; put secret keys into the settings of the shop"]})
+        raise Invalid({"preferences": ["are public; put secret keys in the shop's settings"]})
 
 
 async def delete_payment_method(ctx: Context, method_id: UUID) -> None:
     """Soft-deletes a payment method; payments that use it keep it."""
     if method_id == STORE_CREDIT_METHOD:
-        raise Invalid({"base": ["is how the shop pays back what it owes, and stays"]})
+        raise Invalid({"base": ["is required for store credit and cannot be deleted"]})
     await methods.hide(ctx.db, payment_methods, method_id)

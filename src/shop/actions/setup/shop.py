@@ -50,7 +50,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         values = {"name": name, "currencies": codes, "default_country": country_code, "default_locale": locale}
         updated_shop = await setup.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
-            raise Conflict("Somebody changed the settings meanwhile; look at them again.")
+            raise Conflict("Someone else changed the settings; review them and try again.")
         detail = {"before": _editable_values(before), "after": _editable_values(updated_shop)}
         await audit(ctx, "shop_changed", "done", detail=detail)
     ctx.shared.shop = updated_shop

@@ -12,9 +12,9 @@ from shop.web.request import Request
 
 HERE = "/admin/account"
 _NOTICES = {
-    "password": "The password is changed, and every other session of yours is ended.",
-    "removed": "The authenticator is removed, and your other sessions are ended. The password alone lets you in now.",
-    "ended": "Every other session of yours is ended.",
+    "password": "Password changed. Your other sessions have ended.",
+    "removed": "Authenticator removed. Your other sessions have ended, and you now sign in with your password only.",
+    "ended": "Your other sessions have ended.",
 }
 
 
@@ -39,7 +39,7 @@ async def change_password(request: Request, ctx: Context, visit: PageContext) ->
     password = fields.get("password", "")
     try:
         if password != fields.get("again"):
-            raise Invalid({"again": ["is not the same password"]})
+            raise Invalid({"again": ["does not match"]})
         await operators.change_password(ctx, visit.who, password)
     except Invalid as error:
         return page("password.html", visit, 422, errors=error.errors)

@@ -20,14 +20,14 @@ _CURRENT = "current_code"
 _REMOVAL: dict[str, Any] = {
     "title": "Remove the authenticator?",
     "sentence": "Your password alone will be enough to sign in. Your recovery codes stop working, your other sessions "
-    "end, and you are told by e-mail.",
+    "end, and you get an e-mail about it.",
     "button": "Remove it",
     "is_dangerous": True,
 }
 _NEW_CODES: dict[str, Any] = {
     "title": "New recovery codes",
-    "sentence": "Ten new codes are made, and the ones you have stop working.",
-    "button": "Make new codes",
+    "sentence": "You get ten new codes, and your current ones stop working.",
+    "button": "Create new codes",
     "is_dangerous": False,
 }
 
@@ -44,7 +44,7 @@ async def enrol(request: Request, ctx: Context, visit: PageContext) -> Reply:
         codes = await operators.enrol_totp(ctx, visit.who, enrolment.sealed, fields.get("code", ""), current)
     except Invalid as error:
         return _enrolment(visit, enrolment, 422, error.errors)
-    return _show_once(visit, codes, "The authenticator is on, and your other sessions are ended.")
+    return _show_once(visit, codes, "Authenticator turned on. Your other sessions have ended.")
 
 
 async def show_removal(_request: Request, _ctx: Context, visit: PageContext) -> Reply:

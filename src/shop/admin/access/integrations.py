@@ -16,9 +16,9 @@ from shop.web.request import Request
 HERE = "/admin/integrations/api"
 OVERLAPS = {"0": "None: the old secret ends now", "3600": "1 hour", "86400": "1 day", "604800": "7 days"}
 _NOTICES = {
-    "made": "The application is made. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
-    "rotated": "The secret was rotated already, and was shown then; rotate again if it was lost.",
-    "revoked": "The application is revoked: its secrets and tokens are worth nothing from now on.",
+    "made": "Application created. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
+    "rotated": "The secret was already rotated and shown once; rotate it again if it was lost.",
+    "revoked": "Application revoked. Its secrets and tokens no longer work.",
 }
 
 
@@ -67,7 +67,7 @@ async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
     application = await applications.get_application(ctx, application_id)
     overlap = fields.get("overlap", "")
     if overlap not in OVERLAPS:
-        raise Invalid({}, "Choose how long the old secret goes on.")
+        raise Invalid({}, "Choose how long the old secret stays valid.")
     replaces = as_uuid(fields.get("replaces", ""))
     secret = replaces and await applications.rotate_secret(ctx, application_id, int(overlap), replaces=replaces)
     if not secret:

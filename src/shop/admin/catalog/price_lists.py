@@ -33,12 +33,12 @@ LABELS = {
 MOST_LISTS, MOST_USERS = 500, 100
 _TEXTS = ("name", "priority", "percent_off", "starts_at", "ends_at")
 _NOTICES = {
-    "made": "The price list is made. Put prices into it, and say whose it is.",
-    "saved": "Saved. It counts for every price that is asked for from now on.",
-    "assigned": "The customers have the list now.",
-    "unassigned": "The customer no longer has the list.",
+    "made": "Price list created. Add prices and assign customers next.",
+    "saved": "Saved.",
+    "assigned": "Price list assigned.",
+    "unassigned": "Price list removed from the customer.",
     "groups": "The groups are saved.",
-    "deleted": "The price list is deleted; its customers pay what the next list says, or what anybody pays.",
+    "deleted": "Price list deleted. Its customers now get their next price list or the regular price.",
 }
 
 
@@ -84,8 +84,7 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Delete {price_list.name}?",
-        sentence=f"Prices that go with it: {price_list.entry_count}. "
-        "To set it aside for a while, switch it off instead.",
+        sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause it, deactivate it instead.",
         action=f"{HERE}/{price_list.id}/delete",
         button="Delete it",
         back=f"{HERE}/{price_list.id}",

@@ -23,7 +23,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params["currency"] = params["currency"] or visit.shop.currencies[0]
     errors: dict[str, list[str]] = {}
     if params["currency"] not in visit.shop.currencies:
-        errors["currency"] = ["must be one of the shop's"]
+        errors["currency"] = ["is not a currency of this shop"]
     quantity = _read(params["quantity"] or "1", lambda text: read_whole(text, 1), "quantity", errors)
     at = _read(params["at"], read_moment, "at", errors) if params["at"] else None
     user_id = await _customer(ctx, params["email"], errors)

@@ -16,7 +16,7 @@ from shop.queries.catalog_pages import taxons as taxon_pages
 from shop.web.reply import Reply
 from shop.web.request import Request
 
-_NOTICES = {"taxons": "The taxons are saved.", "properties": "The properties are saved."}
+_NOTICES = {"taxons": "The categories are saved.", "properties": "The properties are saved."}
 LONGEST_VALUE = 250
 
 

@@ -59,7 +59,7 @@ def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceInput:
             except ValueError as error:
                 fields.refuse(f"{kind}-{variant.id}-{currency}", str(error))
     if amounts["price"] is None and amounts["compare"] is not None:
-        fields.refuse(f"price-{variant.id}-{currency}", "must be given with what it cost before")
+        fields.refuse(f"price-{variant.id}-{currency}", "is required with a previous price")
     return PriceInput(variant.id, currency, amounts["price"], amounts["compare"])
 
 

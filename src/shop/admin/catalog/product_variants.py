@@ -22,9 +22,9 @@ from shop.web.request import Request
 
 _NOTICES = {
     "options": "The options are saved.",
-    "added": "The variant is made.",
-    "generated": "The variants are made; combinations that were there already are left as they were.",
-    "none": "All of these combinations are there already; nothing was made.",
+    "added": "Variant created.",
+    "generated": "Variants created. Existing combinations were not changed.",
+    "none": "All of these combinations already exist.",
     "saved": "The variant is saved.",
     "removed": "The variant is removed.",
 }
@@ -113,8 +113,7 @@ async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Remove {variant.label}?",
-        sentence=f"Of {product.name}, the variant {variant.label} can no longer be bought. What was ordered of it "
-        "stays in its orders.",
+        sentence=f"Of {product.name}, the variant {variant.label} can no longer be bought. Existing orders keep it.",
         action=f"{here}/{variant.id}/remove",
         button="Remove it",
         back=here,

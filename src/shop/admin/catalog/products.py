@@ -22,7 +22,7 @@ from shop.web.request import Request
 
 HERE = "/admin/products"
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
-STOCK = {"": "Any stock", "in": "Can be had", "out": "Sold out"}
+STOCK = {"": "Any stock", "in": "In stock", "out": "Sold out"}
 LABELS = {
     "base": "The product",
     "name": "Name",
@@ -43,10 +43,10 @@ MOST_EVENTS = 20
 MOST_TAGS = 50
 _MOMENTS = ("available_on", "make_active_at", "discontinue_on")
 _NOTICES = {
-    "made": "The product is made. Give it pictures, options and stock next.",
+    "made": "Product created. Add pictures, options and stock next.",
     "saved": "Saved.",
-    "archived": "The product is archived: nobody can buy it, and it can be brought back.",
-    "deleted": "The product is deleted. What was ordered of it stays in its orders.",
+    "archived": "Product archived. It is no longer sold and can be restored.",
+    "deleted": "Product deleted. Existing orders keep it.",
 }
 
 
@@ -129,8 +129,8 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Delete {product.name}?",
-        sentence="Shoppers and lists no longer see it, and it cannot be brought back; archive it if you may want it "
-        "again. What was ordered of it stays in its orders.",
+        sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
+        "instead. Existing orders keep it.",
         action=f"{HERE}/{product.id}/delete",
         button="Delete it",
         back=f"{HERE}/{product.id}",
@@ -205,5 +205,5 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
         values[name] = present if present and moment_text(present) == fields.typed.get(name) else moment
     starts, ends = values["available_on"], values["discontinue_on"]
     if starts and ends and ends <= starts:
-        fields.refuse("discontinue_on", "must be later than the moment it is available from")
+        fields.refuse("discontinue_on", "must be later than Available from")
     return values

@@ -30,7 +30,7 @@ LABELS = {
     "reason": "What happened",
     "quantity": "How many",
     "note": "Note",
-    "backorderable": "Selling beyond what is there",
+    "backorderable": "Backorderable",
 }
 _NOTICES = {"moved": "The movement is recorded.", "saved": "Saved."}
 

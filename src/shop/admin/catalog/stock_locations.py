@@ -17,7 +17,7 @@ from shop.web.request import Request
 
 HERE = "/admin/stock/locations"
 _FLAGS = ("default", "active", "backorderable_default")
-_NOTICES = {"made": "The location is made.", "saved": "The location is saved."}
+_NOTICES = {"made": "Location created.", "saved": "The location is saved."}
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:

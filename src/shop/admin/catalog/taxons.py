@@ -24,19 +24,19 @@ LABELS = {
     "name": "Name",
     "slug": "Slug",
     "description": "Description",
-    "parent_id": "Stands under",
-    "tree_name": "Name of the tree",
-    "taxon_name": "Name of the taxon",
+    "parent_id": "Parent",
+    "tree_name": "Tree name",
+    "taxon_name": "Category name",
     "files": "Image",
     "alt": "What the image shows",
     "new_alt": "What the new image shows",
 }
 _NOTICES = {
-    "tree": "The tree is made. Put taxons into it next.",
-    "added": "The taxon is added.",
-    "moved": "The taxon is moved.",
+    "tree": "Tree created. Add categories to it next.",
+    "added": "Category added.",
+    "moved": "Category moved.",
     "saved": "Saved.",
-    "removed": "Removed. The products that stood there are still in the shop.",
+    "removed": "Removed. Its products stay in the shop.",
     "image-saved": "The image is saved.",
     "image-removed": "The image is removed.",
 }
@@ -64,7 +64,7 @@ async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
         parent = await get_taxon(ctx, parent_id) if parent_id else None
         name = fields.line("taxon_name", most=100, required=True)
         if parent is None:
-            fields.refuse("taxon_name", "needs a tree to stand in")
+            fields.refuse("taxon_name", "needs a tree")
         fields.check()
         await records.create(ctx, TAXON, {"name": name, "parent_id": parent and parent.id})
     except Invalid as error:
@@ -110,12 +110,12 @@ async def down(request: Request, ctx: Context, _visit: PageContext) -> Reply:
 async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
-    others = f" With it goes what stands below: {below} taxon{'' if below == 1 else 's'}." if below else ""
+    others = f" This also removes {below} {'category' if below == 1 else 'categories'} below it." if below else ""
     return page(
         "sure.html",
         visit,
         question=f"Remove {taxon.name}?",
-        sentence=f"Products lose this place and stay in the shop.{others}",
+        sentence=f"Its products stay in the shop.{others}",
         action=f"{HERE}/{taxon.id}/remove",
         button="Remove it",
         back=f"{HERE}/{taxon.id}",

@@ -20,10 +20,10 @@ from shop.web.request import Request
 HERE = "/admin/customers"
 MOST_ORDERS, MOST_EVENTS, MOST_LINES = 20, 50, 5
 _NOTICES = {
-    "ended": "The session is ended; its tokens are worth nothing from now on.",
-    "all": "All sessions are ended; the customer must sign in again everywhere.",
-    "disabled": "The customer is shut out: every session is ended, and no code is sent.",
-    "enabled": "The customer may sign in again.",
+    "ended": "Session ended. Its tokens no longer work.",
+    "all": "All sessions ended. The customer must sign in again.",
+    "disabled": "Customer disabled. All sessions have ended, and no sign-in codes are sent.",
+    "enabled": "Customer enabled.",
 }
 
 

@@ -20,11 +20,11 @@ HERE = "/admin/customer-groups"
 MOST_GROUPS, MOST_MEMBERS = 500, 100
 LABELS = {"name": "Name", "description": "Description", "emails": "E-mail addresses"}
 _NOTICES = {
-    "made": "The group is made. Say who is in it.",
+    "made": "Group created. Add customers next.",
     "saved": "Saved.",
-    "added": "The customers are in the group now.",
-    "removed": "The customer is no longer in the group.",
-    "deleted": "The group is deleted; its members stay customers.",
+    "added": "Customers added.",
+    "removed": "Customer removed.",
+    "deleted": "Group deleted. Its members remain customers.",
 }
 
 
@@ -82,7 +82,7 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Delete {group.name}?",
-        sentence="Its members stay customers, and lose the prices that they have through this group.",
+        sentence="Its members remain customers but lose the prices of this group.",
         action=f"{HERE}/{group.id}/delete",
         button="Delete it",
         back=f"{HERE}/{group.id}",

@@ -22,8 +22,8 @@ from shop.web.request import Request
 LONGEST_REASON = 255
 LABELS = {"amount": "Amount", "currency": "Currency", "memo": "Reason", "reason": "Reason", "base": "The grant"}
 _NOTICES = {
-    "granted": "The credit is granted; the customer can pay with it from now on.",
-    "withdrawn": "What was left of it is withdrawn.",
+    "granted": "Store credit granted.",
+    "withdrawn": "Store credit withdrawn.",
 }
 
 
@@ -75,7 +75,7 @@ async def withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await workflow.withdraw_store_credit(ctx, credit.id, reason)
     except Invalid as error:
-        errors = {"base": ["Nothing of it is left."]} if "base" in error.errors else error.errors
+        errors = {"base": ["Nothing is left to withdraw."]} if "base" in error.errors else error.errors
         return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, errors)
     return redirect(f"{_here(customer)}?done=withdrawn")
 

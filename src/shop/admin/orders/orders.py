@@ -30,13 +30,13 @@ HERE = "/admin/orders"
 LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
 NOTICES = {
     "approved": "The order is approved.",
-    "canceled": "The order is canceled: its goods are back in stock, and what was paid is given back.",
+    "canceled": "Order canceled. Its items are back in stock, and payments are refunded.",
     "resumed": "The order is resumed.",
-    "ready": "The shipment can be sent.",
-    "shipped": "The shipment is on its way.",
-    "captured": "The money is taken.",
-    "voided": "The payment is undone.",
-    "refunded": "The money is given back.",
+    "ready": "Shipment marked as ready.",
+    "shipped": "Shipment marked as shipped.",
+    "captured": "Payment captured.",
+    "voided": "Payment voided.",
+    "refunded": "Payment refunded.",
 }
 
 

@@ -22,8 +22,8 @@ from shop.web.request import Request
 LABELS = {"name": "Name", "prefix": "Prefix", "codes_count": "How many", "promotion_id": "The promotion", "base": "It"}
 _TEXTS = {"name": "", "prefix": "", "codes_count": ""}
 _NOTICES = {
-    "made": "The codes are made. Download them, and give each to one customer.",
-    "deleted": "The batch is deleted; its codes are worth nothing from now on.",
+    "made": "Codes created. Download them and give each to one customer.",
+    "deleted": "Batch deleted. Its codes no longer work.",
 }
 
 
@@ -94,7 +94,7 @@ def _sure(visit: PageContext, batch: CountedBatch, status: int = 200, **more: An
     back = f"{HERE}/{batch.promotion_id}/batches"
     question = {
         "question": f"Delete {batch.name}?",
-        "sentence": f"Codes that are worth nothing then: {batch.codes_count}. Whoever has one is told that it is none.",
+        "sentence": f"Codes that will stop working: {batch.codes_count}.",
         "button": "Delete it",
     }
     action = f"{back}/{batch.id}/delete"

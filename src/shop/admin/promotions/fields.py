@@ -105,7 +105,7 @@ def read_settings(what: str, kind: str, fields: Fields) -> dict[str, Any]:
         if form in REFERENCE_FORMS:
             values[name] = sorted(str(each) for each in fields.ids(name))
             if not values[name]:
-                fields.refuse(name, "must be chosen, one at least")
+                fields.refuse(name, "must include at least one")
             if len(values[name]) > MOST_IDS:
                 fields.refuse(name, f"must be at most {MOST_IDS}")
         elif form == "amounts":
@@ -129,10 +129,10 @@ def _read_amounts(name: str, fields: Fields) -> dict[str, str]:
                 fields.refuse(f"{name}-{currency}", str(error))
                 continue
             if not amount:
-                fields.refuse(f"{name}-{currency}", "must be more than nothing")
+                fields.refuse(f"{name}-{currency}", "must be greater than 0")
             amounts[currency] = str(amount)
     if not amounts and not any(each.startswith(f"{name}-") for each in fields.errors):
-        fields.refuse(name, "must be given in one currency at least")
+        fields.refuse(name, "is required in at least one currency")
     return amounts
 
 

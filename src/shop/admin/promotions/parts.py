@@ -31,9 +31,9 @@ from shop.web.request import Request
 
 _NOTICES = {
     **NOTICES,
-    "added": "It is added.",
-    "changed": "It is changed.",
-    "removed": "It is removed.",
+    "added": "Added.",
+    "changed": "Saved.",
+    "removed": "Removed.",
 }
 
 
@@ -163,9 +163,9 @@ CONDITION_FORM = PartForm(
     noun=PROMOTION_RULE,
     path="conditions",
     heading="Conditions",
-    none="None: it counts for every cart.",
+    none="None: it applies to every cart.",
 )
 BENEFIT_FORM = PartForm(
-    what="benefit", noun=PROMOTION_ACTION, path="benefits", heading="Benefits", none="None yet: it gives nothing."
+    what="benefit", noun=PROMOTION_ACTION, path="benefits", heading="Benefits", none="None yet: it gives no discount."
 )
 FORMS = (CONDITION_FORM, BENEFIT_FORM)

@@ -25,7 +25,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
         try:
             result = await preview_promotion(ctx, promotion.id, await get_order(ctx, number))
         except NotFound:
-            errors = {"order": ["No cart and no order has this number."]}
+            errors = {"order": ["No cart or order has this number."]}
     return page(
         "promotion_try.html",
         visit,

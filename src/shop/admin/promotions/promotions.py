@@ -18,28 +18,28 @@ from shop.web.request import Request
 
 HERE = "/admin/promotions"
 WAYS = {
-    "automatic": ("By itself", "Every cart for which its conditions hold has it."),
-    "code": ("By one code", "Whoever types it in has it, as often as the limits below allow."),
-    "batches": ("By codes of batches", "Codes that are made by the hundred, each good for one order."),
+    "automatic": ("Automatic", "Applies to every cart that meets the conditions."),
+    "code": ("One code", "Applies when a customer enters it, within the limits below."),
+    "batches": ("Batches of codes", "Generated codes, each valid for one order."),
 }
-POLICIES = {"all": "All of its conditions must hold", "any": "One of its conditions is enough"}
+POLICIES = {"all": "All conditions must be met", "any": "Any condition is enough"}
 LABELS = {
     "base": "The promotion",
     "name": "Name",
     "description": "Description",
-    "way": "How it is had",
+    "way": "Activation",
     "code": "Code",
     "match_policy": "Conditions",
-    "usage_limit": "Uses in all",
-    "customer_limit": "Uses of each customer",
+    "usage_limit": "Total uses",
+    "customer_limit": "Uses per customer",
     "starts_at": "Begins",
     "expires_at": "Ends",
 }
 _TEXTS = tuple(name for name in LABELS if name != "base")
 _NEW = dict.fromkeys(_TEXTS, "") | {"way": "automatic", "match_policy": "all"}
 NOTICES = {
-    "made": "The promotion is made. Say what it gives, and for what.",
-    "saved": "Saved. It counts for every cart that is looked at from now on.",
+    "made": "Promotion created. Add conditions and benefits next.",
+    "saved": "Saved.",
     "deleted": "The promotion is deleted.",
 }
 
@@ -153,7 +153,7 @@ def _sure(visit: PageContext, promotion: Promotion, status: int = 200, **more: A
     here = f"{HERE}/{promotion.id}"
     question = {
         "question": f"Delete {promotion.name}?",
-        "sentence": "Its conditions, benefits and codes go with it, and carts lose what it takes off.",
+        "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
         "button": "Delete it",
     }
     return page(

@@ -20,7 +20,7 @@ def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     return (
         page("/admin/promotions", promotions.listing, "Promotions"),
         page("/admin/promotions/new", promotions.new, "New promotion"),
-        act("/admin/promotions/new", promotions.create, "Make a promotion"),
+        act("/admin/promotions/new", promotions.create, "Create a promotion"),
         page(_PROMOTION, promotions.show, "One promotion"),
         act(_PROMOTION, promotions.change, "Change a promotion"),
         page(f"{_PROMOTION}/delete", promotions.show_delete, "Delete a promotion?"),
@@ -30,7 +30,7 @@ def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         *_parts(rows, promotion_parts.BENEFIT_FORM),
         page(f"{_PROMOTION}/try", preview.show, "Try a promotion on a cart"),
         page(f"{_PROMOTION}/batches", coupon_batches.show, "A promotion's batches of codes"),
-        act(f"{_PROMOTION}/batches", coupon_batches.create, "Make a batch of codes"),
+        act(f"{_PROMOTION}/batches", coupon_batches.create, "Create a batch of codes"),
         page(f"{_BATCH}/codes", coupon_batches.download, "Download the codes of a batch"),
         page(f"{_BATCH}/delete", coupon_batches.show_delete, "Delete a batch of codes?"),
         act(f"{_BATCH}/delete", coupon_batches.delete, "Delete a batch of codes"),

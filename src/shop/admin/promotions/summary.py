@@ -11,8 +11,8 @@ from shop.admin.pages import money
 from shop.base.ids import as_uuid
 from shop.rules.promotions.settings import KINDS, parse_part
 
-MISSING_NAME = "no longer there"
-_WRONG = "It cannot be worked with, so nothing is given."
+MISSING_NAME = "deleted"
+_WRONG = "Invalid settings: no discount is given."
 _MOST_NAMES = 3
 
 

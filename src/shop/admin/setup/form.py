@@ -19,8 +19,8 @@ from shop.web.request import Request
 
 Values = dict[str, Any]
 MOST = 500
-DISPLAYS = {"both": "The shop and the dashboard", "front_end": "The shop alone", "back_end": "The dashboard alone"}
-NOTICES = {"made": "It is made.", "saved": "Saved. It counts from now on.", "deleted": "It is deleted."}
+DISPLAYS = {"both": "Shop and dashboard", "front_end": "Shop only", "back_end": "Dashboard only"}
+NOTICES = {"made": "Created.", "saved": "Saved.", "deleted": "Deleted."}
 
 
 def no_values(_record: Record) -> Values:

@@ -14,7 +14,7 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/settings/payments"
-TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money", "stripe": "Cards through Stripe"}
+TYPES = {"check": "Check or transfer", "test_card": "Test card: no money is charged", "stripe": "Cards through Stripe"}
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -74,6 +74,6 @@ FORM = SetupForm(
     usual=_USUAL,
     read=_read,
     choices=_choices,
-    farewell="It is offered no more. What was paid by it stays so, and can still be given back.",
+    farewell="It is no longer offered. Existing payments remain and can still be refunded.",
     kept=frozenset({STORE_CREDIT_METHOD}),
 )

@@ -22,8 +22,8 @@ def setup_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         *_form(rows, shipping.METHOD_FORM),
         rows.page(payment_methods.HERE, payment_methods.listing, "Payment methods"),
         *_form(rows, payment_methods.FORM),
-        rows.page(checks.HERE, checks.show, "Whether everything adds up"),
-        rows.act(checks.HERE, checks.run_checks, "Look whether everything adds up"),
+        rows.page(checks.HERE, checks.show, "Consistency checks"),
+        rows.act(checks.HERE, checks.run_checks, "Run the consistency checks"),
     )
 
 
@@ -31,7 +31,7 @@ def _form(rows: RouteBuilder, form: SetupForm) -> tuple[Route, ...]:
     one = f"{form.base}/{{record_id}}"
     return (
         rows.page(f"{form.base}/new", form.new, f"New {form.word}"),
-        rows.act(f"{form.base}/new", form.create, f"Make a {form.word}", most_params=_MANY),
+        rows.act(f"{form.base}/new", form.create, f"Create a {form.word}", most_params=_MANY),
         rows.page(one, form.show, f"One {form.word}"),
         rows.act(one, form.change, f"Change a {form.word}", most_params=_MANY),
         rows.page(f"{one}/delete", form.show_delete, f"Delete a {form.word}?"),

@@ -17,9 +17,9 @@ OPERATORS = "/admin/settings/operators"
 SHOP = "/admin/settings/shop"
 _SHOP_FIELDS = ("name", "currencies", "default_country", "default_locale", "version")
 _NOTICES = {
-    "saved": "Saved. The shop works with it from now on.",
-    "disabled": "The operator is shut out, and signed out everywhere.",
-    "enabled": "The operator may sign in again.",
+    "saved": "Saved.",
+    "disabled": "Operator disabled and signed out everywhere.",
+    "enabled": "Operator enabled.",
 }
 
 

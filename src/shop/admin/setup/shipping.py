@@ -17,7 +17,7 @@ from shop.web.request import Request
 
 HERE = "/admin/settings/shipping"
 HOME = (HERE, "Shipping")
-CALCULATORS = {"flat": "The same for each shipment", "per_item": "For each piece", "by_weight": "By weight"}
+CALCULATORS = {"flat": "Flat rate per shipment", "per_item": "Per item", "by_weight": "By weight"}
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -41,7 +41,7 @@ async def _read_method(fields: Fields, _ctx: Context, _method_id: UUID | None) -
     calculator = fields.choice("calculator", CALCULATORS)
     url = fields.line("tracking_url")
     if url and not is_tracking_url(url):
-        fields.refuse("tracking_url", "must be an address that begins with https://")
+        fields.refuse("tracking_url", "must be a URL that starts with https://")
     return {
         "name": fields.line("name", most=100, required=True),
         "admin_name": fields.line("admin_name", most=100) or None,
@@ -91,7 +91,7 @@ _LABELS = {
     "name": "Name",
     "admin_name": "Name for operators",
     "code": "Code",
-    "tracking_url": "Tracking address",
+    "tracking_url": "Tracking URL",
     "display_on": "Offered in",
     "calculator": "Charged",
     "tax_category_id": "Tax category",
@@ -120,7 +120,7 @@ CATEGORY_FORM = SetupForm(
     labels={"name": "Name"},
     usual={"name": ""},
     read=_read_category,
-    farewell="It can be deleted once no product and no shipping method names it.",
+    farewell="It can be deleted once no product or shipping method uses it.",
     kept=frozenset({DEFAULT_SHIPPING_CATEGORY}),
 )
 METHOD_FORM = SetupForm(
@@ -136,5 +136,5 @@ METHOD_FORM = SetupForm(
     linked=_link_values,
     choices=_choices,
     include={"zones": {}, "shipping_categories": {}},
-    farewell="It is offered no more. What was sent by it stays so.",
+    farewell="It is no longer offered. Existing shipments keep it.",
 )

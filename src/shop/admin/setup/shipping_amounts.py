@@ -21,20 +21,20 @@ def read_amounts(fields: Fields, *, is_by_weight: bool) -> dict[str, Steps]:
             except ValueError as error:
                 fields.refuse(f"amounts-{currency}", str(error))
     if not amounts and not any(name.startswith("amounts-") for name in fields.errors):
-        fields.refuse("amounts", "must be given in one currency at least")
+        fields.refuse("amounts", "is required in at least one currency")
     return amounts
 
 
 def _steps(text: str, currency: str, *, is_by_weight: bool) -> Steps:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not is_by_weight and (len(lines) > 1 or ":" in text):
-        raise ValueError("must be one amount; lines of weights are for what is charged by weight")
+        raise ValueError("must be a single amount unless charged by weight")
     steps: Steps = {}
     for line in lines:
         weight, colon, amount = line.rpartition(":")
         key = _weight(read_number(weight.strip())) if colon else "0"
         if key in steps:
-            raise ValueError(f"says twice what is due from {key} on")
+            raise ValueError(f"has two amounts for weight {key}")
         steps[key] = amount_text(minor_units(read_amount(amount.strip(), currency), currency), currency)
     return steps
 

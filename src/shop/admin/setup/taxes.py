@@ -39,7 +39,7 @@ async def _read_category(fields: Fields, ctx: Context, category_id: UUID | None)
     if values["is_default"]:
         for other in await list_all(ctx, TAX_CATEGORY):
             if other.row.is_default and other.row.id != category_id:
-                fields.refuse("is_default", f"is {other.row.name} already; take it from there first")
+                fields.refuse("is_default", f"is already {other.row.name}; change that one first")
     return values
 
 
@@ -88,7 +88,7 @@ CATEGORY_FORM = SetupForm(
     labels={"name": "Name", "description": "Description", "tax_code": "Tax code", "is_default": "Default"},
     usual={"name": "", "description": "", "tax_code": "", "is_default": False},
     read=_read_category,
-    farewell="It can be deleted once no product, rate or shipping method names it.",
+    farewell="It can be deleted once no product, tax rate or shipping method uses it.",
 )
 RATE_FORM = SetupForm(
     noun=TAX_RATE,
@@ -101,5 +101,5 @@ RATE_FORM = SetupForm(
     read=_read_rate,
     shown=lambda rate: {"percent": _percent(rate)},
     choices=_rate_choices,
-    farewell="It is due on no new order. Orders that were completed keep their taxes.",
+    farewell="It no longer applies to new orders. Completed orders keep their taxes.",
 )

@@ -17,7 +17,7 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/settings/zones"
-KINDS = {"country": "Of countries", "state": "Of states"}
+KINDS = {"country": "Countries", "state": "States"}
 MOST_STATES = 150
 
 
@@ -62,7 +62,7 @@ async def _states(fields: Fields, ctx: Context) -> set[UUID]:
         if abbr in states_by_country[iso]:
             state_ids.add(states_by_country[iso][abbr])
         else:
-            fields.refuse("states", f"names {code[:20]}, which is no state's code like US-IL")
+            fields.refuse("states", f"has an unknown state code: {code[:20]}")
     return state_ids
 
 
@@ -120,5 +120,5 @@ FORM = SetupForm(
     linked=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
     choices=_choices,
     include={"countries": {}, "states": {"country": {}}},
-    farewell="Nothing is taxed or sent by it any more.",
+    farewell="Taxes and shipping methods no longer use it.",
 )

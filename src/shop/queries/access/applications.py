@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Interval, and_, bindparam, func, literal_column, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session as Db
+from shop.db.pool import DatabaseSession as Db
 from shop.db.statements import into, seconds, statement
 from shop.models.access.applications import Application, ApplicationSecret, application_secrets, applications
 from shop.models.access.operators import operators

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import BigInteger, and_, bindparam, exists, func, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session as Db
+from shop.db.pool import DatabaseSession as Db
 from shop.db.statements import into, seconds, statement
 from shop.models.access.sessions import LoginRequest, login_requests
 from shop.models.access.users import User, users

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.access.operators import operator_links, operators
 from shop.queries.access.not_before import is_not_void
@@ -72,23 +72,23 @@ _USE_LINK = statement(
 _LOCK_FIRST = statement(select(func.pg_advisory_xact_lock(_FIRST)), lambda record: True)
 
 
-async def insert_link(db: Session, **values: Any) -> None:
+async def insert_link(db: DatabaseSession, **values: Any) -> None:
     await db.one(_INSERT_LINK, **values)
 
 
-async def end_links(db: Session, operator_id: UUID | None) -> None:
+async def end_links(db: DatabaseSession, operator_id: UUID | None) -> None:
     """Ends the unused links of an operator, or with `None` those without an operator."""
     await db.one(_END_LINKS, owner_id=operator_id)
 
 
-async def find_link(db: Session, link_hash: bytes) -> UsableLink | None:
+async def find_link(db: DatabaseSession, link_hash: bytes) -> UsableLink | None:
     return await db.one(_FIND_LINK, hash=link_hash)
 
 
-async def use_link(db: Session, link_hash: bytes) -> bool:
+async def use_link(db: DatabaseSession, link_hash: bytes) -> bool:
     return await db.one(_USE_LINK, link_hash=link_hash) is not None
 
 
-async def lock_first(db: Session) -> None:
+async def lock_first(db: DatabaseSession) -> None:
     """Locks the creation of the first operator, so that two concurrent links create only one."""
     await db.one(_LOCK_FIRST)

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.operators import (
     Operator,
@@ -198,81 +198,81 @@ _TAKE_STEP = statement(
 )
 
 
-async def find_session(db: Session, session_hash: bytes) -> SignedIn | None:
+async def find_session(db: DatabaseSession, session_hash: bytes) -> SignedIn | None:
     return await db.one(_FIND_SESSION, hash=session_hash)
 
 
-async def see_session(db: Session, session_id: UUID) -> None:
+async def see_session(db: DatabaseSession, session_id: UUID) -> None:
     await db.one(_SEE_SESSION, session_id=session_id)
 
 
-async def insert_session(db: Session, **values: Any) -> None:
+async def insert_session(db: DatabaseSession, **values: Any) -> None:
     await db.one(_INSERT_SESSION, **values)
 
 
-async def confirm_session(db: Session, session_id: UUID, new_hash: bytes) -> bool:
+async def confirm_session(db: DatabaseSession, session_id: UUID, new_hash: bytes) -> bool:
     return await db.one(_CONFIRM_SESSION, session_id=session_id, new_hash=new_hash) is not None
 
 
-async def end_session(db: Session, session_id: UUID) -> bool:
+async def end_session(db: DatabaseSession, session_id: UUID) -> bool:
     return await db.one(_END_SESSION, session_id=session_id) is not None
 
 
-async def end_other_sessions(db: Session, operator_id: UUID, *, kept_id: UUID | None) -> int:
+async def end_other_sessions(db: DatabaseSession, operator_id: UUID, *, kept_id: UUID | None) -> int:
     return len(await db.all(_END_OTHERS, owner_id=operator_id, kept_id=kept_id))
 
 
-async def list_sessions(db: Session, operator_id: UUID) -> list[OperatorSession]:
+async def list_sessions(db: DatabaseSession, operator_id: UUID) -> list[OperatorSession]:
     return await db.all(_LIST_SESSIONS, operator_id=operator_id)
 
 
-async def find_by_key(db: Session, email_key: str) -> Operator | None:
+async def find_by_key(db: DatabaseSession, email_key: str) -> Operator | None:
     return await db.one(_FIND_BY_KEY, key=email_key)
 
 
-async def find_operator(db: Session, operator_id: UUID) -> Operator | None:
+async def find_operator(db: DatabaseSession, operator_id: UUID) -> Operator | None:
     return await db.one(_FIND_BY_ID, id=operator_id)
 
 
-async def lock_operator(db: Session, operator_id: UUID) -> Operator | None:
+async def lock_operator(db: DatabaseSession, operator_id: UUID) -> Operator | None:
     return await db.one(_LOCK, id=operator_id)
 
 
-async def lock_enabled(db: Session) -> list[UUID]:
+async def lock_enabled(db: DatabaseSession) -> list[UUID]:
     """Locks all operators who can sign in, so that two cannot disable each other concurrently."""
     return await db.all(_LOCK_ENABLED)
 
 
-async def is_any(db: Session) -> bool:
+async def is_any(db: DatabaseSession) -> bool:
     return await db.one(_ANY) is not None
 
 
-async def read_clock(db: Session) -> int:
+async def read_clock(db: DatabaseSession) -> int:
     """Returns the database's time in seconds."""
     return cast(int, await db.one(_EPOCH))
 
 
-async def list_operators(db: Session) -> list[ListedOperator]:
+async def list_operators(db: DatabaseSession) -> list[ListedOperator]:
     return await db.all(_LIST)
 
 
-async def insert_operator(db: Session, **values: Any) -> bool:
+async def insert_operator(db: DatabaseSession, **values: Any) -> bool:
     """Returns `False` if the address belongs to an operator already."""
     return await db.one(_INSERT, **values) is not None
 
 
-async def set_password(db: Session, operator_id: UUID, password_hash: str) -> None:
+async def set_password(db: DatabaseSession, operator_id: UUID, password_hash: str) -> None:
     await db.one(_SET_PASSWORD, operator_id=operator_id, new_hash=password_hash)
 
 
-async def set_totp(db: Session, operator_id: UUID, ciphertext: bytes | None, step: int) -> None:
+async def set_totp(db: DatabaseSession, operator_id: UUID, ciphertext: bytes | None, step: int) -> None:
     await db.one(_SET_TOTP, operator_id=operator_id, new_sealed=ciphertext, new_step=step)
 
 
-async def take_totp_step(db: Session, operator: Operator, step: int, ciphertext: bytes) -> bool:
+async def take_totp_step(db: DatabaseSession, operator: Operator, step: int, ciphertext: bytes) -> bool:
     values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": ciphertext}
     return await db.one(_TAKE_STEP, step=step, **values) is not None
 
 
-async def set_disabled(db: Session, operator_id: UUID, *, is_disabled: bool) -> bool:
+async def set_disabled(db: DatabaseSession, operator_id: UUID, *, is_disabled: bool) -> bool:
     return await db.one(_DISABLE if is_disabled else _ENABLE, operator_id=operator_id) is not None

@@ -8,7 +8,7 @@ from sqlalchemy import LargeBinary, bindparam, delete, func, literal_column, sel
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import statement
 from shop.models.access.operators import operator_recovery_codes as codes
 
@@ -50,18 +50,18 @@ _COUNT_UNUSED = statement(
 )
 
 
-async def insert_codes(db: Session, operator_id: UUID, hashes: Sequence[bytes]) -> None:
+async def insert_codes(db: DatabaseSession, operator_id: UUID, hashes: Sequence[bytes]) -> None:
     await db.all(_INSERT, owner_id=operator_id, hashes=list(hashes))
 
 
-async def delete_codes(db: Session, operator_id: UUID) -> None:
+async def delete_codes(db: DatabaseSession, operator_id: UUID) -> None:
     await db.all(_DELETE, owner_id=operator_id)
 
 
-async def use_code(db: Session, operator_id: UUID, code_hash: bytes) -> bool:
+async def use_code(db: DatabaseSession, operator_id: UUID, code_hash: bytes) -> bool:
     """Returns `False` if the operator has no such code or has used it."""
     return await db.one(_USE, owner_id=operator_id, code_hash=code_hash) is not None
 
 
-async def count_unused(db: Session, operator_id: UUID) -> int:
+async def count_unused(db: DatabaseSession, operator_id: UUID) -> int:
     return cast(int, await db.one(_COUNT_UNUSED, owner_id=operator_id))

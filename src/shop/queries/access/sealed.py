@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import BigInteger, Column, LargeBinary, bindparam, select, update
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, statement
 from shop.models.access.operators import operators
 
@@ -54,9 +54,9 @@ def _sealed_column(name: str, use: str, column: Column[Any]) -> SealedColumn:
 SEALED_COLUMNS: Sequence[SealedColumn] = (_sealed_column("authenticators", "totp", operators.c.totp_sealed),)
 
 
-async def list_sealed(db: Session, column: SealedColumn, *, after: UUID, most: int) -> list[SealedRow]:
+async def list_sealed(db: DatabaseSession, column: SealedColumn, *, after: UUID, most: int) -> list[SealedRow]:
     return await db.all(column.list, after=after, most=most)
 
 
-async def replace_sealed(db: Session, column: SealedColumn, row: SealedRow, ciphertext: bytes) -> bool:
+async def replace_sealed(db: DatabaseSession, column: SealedColumn, row: SealedRow, ciphertext: bytes) -> bool:
     return await db.one(column.replace, row_id=row.id, old_sealed=row.sealed, new_sealed=ciphertext) is not None

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ARRAY, DateTime, Text, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.keys import ServerKey, server_keys
 from shop.models.access.operators import operator_sessions
@@ -101,36 +101,36 @@ _COUNT_VOID = statement(
 )
 
 
-async def list_keys(db: Session) -> list[ServerKey]:
+async def list_keys(db: DatabaseSession) -> list[ServerKey]:
     return await db.all(_LIST)
 
 
-async def insert_key(db: Session, *, fingerprint: str, key_id: str) -> None:
+async def insert_key(db: DatabaseSession, *, fingerprint: str, key_id: str) -> None:
     await db.one(_INSERT, fingerprint=fingerprint, key_id=key_id)
 
 
-async def void_order_tokens(db: Session, key_ids: Mapping[str, str]) -> None:
+async def void_order_tokens(db: DatabaseSession, key_ids: Mapping[str, str]) -> None:
     """Stops the use of keys for order tokens; takes key ids by fingerprint."""
     await db.all(_VOID, fingerprints=list(key_ids), key_ids=list(key_ids.values()))
 
 
-async def list_void(db: Session) -> list[str]:
+async def list_void(db: DatabaseSession) -> list[str]:
     """Returns the fingerprints of keys that are no longer used for order tokens."""
     return await db.all(_LIST_VOID)
 
 
-async def set_not_before(db: Session, moment: datetime) -> datetime:
+async def set_not_before(db: DatabaseSession, moment: datetime) -> datetime:
     return cast(datetime, await db.one(_SET_NOT_BEFORE, moment=moment))
 
 
-async def read_not_before(db: Session) -> datetime | None:
+async def read_not_before(db: DatabaseSession) -> datetime | None:
     return await db.one(_READ_NOT_BEFORE)
 
 
-async def read_clock(db: Session) -> datetime:
+async def read_clock(db: DatabaseSession) -> datetime:
     return cast(datetime, await db.one(_CLOCK))
 
 
-async def count_void(db: Session, *, moment: datetime, signed_before: datetime) -> VoidCounts:
+async def count_void(db: DatabaseSession, *, moment: datetime, signed_before: datetime) -> VoidCounts:
     """Counts what becomes void; carts created since `signed_before` have tokens of a key that stays valid."""
     return cast(VoidCounts, await db.one(_COUNT_VOID, moment=moment, signed_before=signed_before))

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, BigInteger, DateTime, any_, bindparam, func, select, update
 from sqlalchemy import UUID as SQL_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import statement
 from shop.models.access.operators import operator_sessions
 from shop.models.access.sessions import sessions
@@ -45,20 +45,20 @@ _END_OPERATORS = statement(
 _CLOCK = statement(select(_now), lambda record: cast(datetime, record[0]))
 
 
-async def read_clock(db: Session) -> datetime:
+async def read_clock(db: DatabaseSession) -> datetime:
     return cast(datetime, await db.one(_CLOCK))
 
 
-async def list_live_sessions(db: Session, *, after: UUID, before: datetime, most: int) -> list[UUID]:
+async def list_live_sessions(db: DatabaseSession, *, after: UUID, before: datetime, most: int) -> list[UUID]:
     """Returns the ids of live sessions created at or before a time, in id order."""
     return await db.all(_LIST_LIVE, after=after, before=before, most=most)
 
 
-async def end_sessions(db: Session, ids: Sequence[UUID], reason: str) -> list[bool]:
+async def end_sessions(db: DatabaseSession, ids: Sequence[UUID], reason: str) -> list[bool]:
     """Ends sessions; returns for each whether it belonged to a customer, not an application."""
     return await db.all(_END, ids=list(ids), reason=reason)
 
 
-async def end_operator_sessions(db: Session, *, before: datetime) -> int:
+async def end_operator_sessions(db: DatabaseSession, *, before: datetime) -> int:
     """Ends operator sessions; returns their number, without those that had already expired after 12 hours."""
     return sum(await db.all(_END_OPERATORS, before=before))

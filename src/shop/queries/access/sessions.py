@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session as Db
+from shop.db.pool import DatabaseSession as Db
 from shop.db.statements import into, seconds, statement
 from shop.models.access.applications import applications
 from shop.models.access.sessions import Session, access_tokens, refresh_tokens, sessions

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, or_, s
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.actor import Claim
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import users
@@ -148,40 +148,40 @@ _FIND_ASSOCIATED = statement(
 )
 
 
-async def find_by_token(db: Session, claim: Claim) -> Order | None:
+async def find_by_token(db: DatabaseSession, claim: Claim) -> Order | None:
     """Returns the open cart of the order token."""
     return await db.one(_FIND_OPEN, cart_id=claim.cart_id, version=claim.token_version)
 
 
-async def lock_by_token(db: Session, claim: Claim) -> Order | None:
+async def lock_by_token(db: DatabaseSession, claim: Claim) -> Order | None:
     return await db.one(_LOCK_OPEN, cart_id=claim.cart_id, version=claim.token_version)
 
 
-async def lock_guests_cart(db: Session, cart_id: UUID, version: int) -> Order | None:
+async def lock_guests_cart(db: DatabaseSession, cart_id: UUID, version: int) -> Order | None:
     return await db.one(_LOCK_OPEN, cart_id=cart_id, version=version)
 
 
-async def find_bearers_cart(db: Session, claim: Claim) -> BearersCart | None:
+async def find_bearers_cart(db: DatabaseSession, claim: Claim) -> BearersCart | None:
     """Returns the cart of the order token, else the user's newest open one; `None` if the bearer is invalid."""
     return await db.one(_FIND_BEARERS, hash=claim.bearer, cart_id=claim.cart_id, version=claim.token_version)
 
 
-async def find_completed(db: Session, claim: Claim, user_id: UUID | None, age: int) -> CompletedOrder | None:
+async def find_completed(db: DatabaseSession, claim: Claim, user_id: UUID | None, age: int) -> CompletedOrder | None:
     """Returns the completed order of the order token, or of any older token of the user's own order."""
     return await db.one(_FIND_COMPLETED, cart_id=claim.cart_id, version=claim.token_version, user_id=user_id, age=age)
 
 
-async def find_status(db: Session, claim: Claim, number: str, age: int) -> Order | None:
+async def find_status(db: DatabaseSession, claim: Claim, number: str, age: int) -> Order | None:
     return await db.one(_FIND_STATUS, cart_id=claim.cart_id, version=claim.token_version, number=number, age=age)
 
 
-async def find_just_completed(db: Session, user_id: UUID) -> Order | None:
+async def find_just_completed(db: DatabaseSession, user_id: UUID) -> Order | None:
     """Returns the user's last order if it was completed in the last ten minutes."""
     return await db.one(_FIND_JUST_COMPLETED, user_id=user_id, age=JUST)
 
 
 async def give_to_user(
-    db: Session, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
+    db: DatabaseSession, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
 ) -> Order | None:
     """Assigns a cart to a user, or to none, and returns it; `ends_tokens` invalidates its existing tokens."""
     return await db.one(
@@ -189,12 +189,12 @@ async def give_to_user(
     )
 
 
-async def note_associated(db: Session, user_id: UUID, old_token: tuple[UUID, int], cart_id: UUID) -> None:
+async def note_associated(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int], cart_id: UUID) -> None:
     """Records which cart a user received for a replaced token, in the table of idempotency keys."""
     await db.one(_NOTE_ASSOCIATED, **_associate_key(user_id, old_token), record_id=cart_id)
 
 
-async def find_associated(db: Session, user_id: UUID, old_token: tuple[UUID, int]) -> Order | None:
+async def find_associated(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int]) -> Order | None:
     """Returns the open cart that this user received for this token in the last ten minutes."""
     return await db.one(_FIND_ASSOCIATED, **_associate_key(user_id, old_token), user_id=user_id)
 
@@ -205,6 +205,6 @@ def _associate_key(user_id: UUID, old_token: tuple[UUID, int]) -> dict[str, byte
     return {"scope_": sha256(scope).digest(), "key_": sha256(key).digest()}
 
 
-async def end_tokens(db: Session, cart_id: UUID) -> None:
+async def end_tokens(db: DatabaseSession, cart_id: UUID) -> None:
     """Invalidates the existing tokens of an open cart."""
     await db.one(_END_TOKENS, cart_id=cart_id)

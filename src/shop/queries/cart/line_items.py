@@ -10,7 +10,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, opaque_param, statement
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.checkout.shipments import shipments
@@ -101,17 +101,17 @@ _WRITE = statement(
 )
 
 
-async def list_lines(db: Session, order_id: UUID) -> list[CartLine]:
+async def list_lines(db: DatabaseSession, order_id: UUID) -> list[CartLine]:
     return await db.all(_LINES, order_id=order_id)
 
 
-async def list_lines_of(db: Session, order_ids: Sequence[UUID]) -> list[CartLine]:
+async def list_lines_of(db: DatabaseSession, order_ids: Sequence[UUID]) -> list[CartLine]:
     """Returns the line items of several orders."""
     return await db.all(_LINES_OF, order_ids=list(order_ids))
 
 
 async def write_lines(
-    db: Session,
+    db: DatabaseSession,
     order_id: UUID,
     *,
     put: Sequence[LineItem],

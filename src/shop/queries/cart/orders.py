@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, and_, bindparam, delete, exists, func, or_, s
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Keyset, Page, Sort
-from shop.db.pool import ConstraintViolation, Session
+from shop.db.pool import ConstraintViolation, DatabaseSession
 from shop.db.statements import Statement, into, statement
 from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
@@ -159,35 +159,35 @@ _COMPLETE = statement(
 )
 
 
-async def find_completed_order(db: Session, order_id: UUID | None) -> Order | None:
+async def find_completed_order(db: DatabaseSession, order_id: UUID | None) -> Order | None:
     return await db.one(_FIND_COMPLETED_ORDER, id=order_id)
 
 
-async def approve_order(db: Session, order_id: UUID, approver_id: UUID | None) -> None:
+async def approve_order(db: DatabaseSession, order_id: UUID, approver_id: UUID | None) -> None:
     await db.one(_APPROVE, order_id=order_id, who=approver_id)
 
 
-async def cancel_order(db: Session, order_id: UUID, canceler_id: UUID | None) -> None:
+async def cancel_order(db: DatabaseSession, order_id: UUID, canceler_id: UUID | None) -> None:
     await db.one(_CANCEL, order_id=order_id, who=canceler_id)
 
 
-async def note_shipped(db: Session, shipment_id: UUID) -> None:
+async def note_shipped(db: DatabaseSession, shipment_id: UUID) -> None:
     await db.one(_MARK_SHIPPED, shipment_id=shipment_id)
 
 
-async def find_order(db: Session, order_id: UUID) -> Order | None:
+async def find_order(db: DatabaseSession, order_id: UUID) -> Order | None:
     return await db.one(_FIND, id=order_id)
 
 
-async def find_by_number(db: Session, number: str) -> Order | None:
+async def find_by_number(db: DatabaseSession, number: str) -> Order | None:
     return await db.one(_FIND_BY_NUMBER, number=number)
 
 
-async def lock_order(db: Session, order_id: UUID) -> Order | None:
+async def lock_order(db: DatabaseSession, order_id: UUID) -> Order | None:
     return await db.one(_LOCK, id=order_id)
 
 
-async def complete_order(db: Session, order_id: UUID, **values: Any) -> Order:
+async def complete_order(db: DatabaseSession, order_id: UUID, **values: Any) -> Order:
     order = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
     if order is None:
         raise AssertionError("an order that is held and open can be completed")
@@ -195,7 +195,7 @@ async def complete_order(db: Session, order_id: UUID, **values: Any) -> Order:
 
 
 async def insert_cart(
-    db: Session, *, cart_id: UUID, number: str, currency: str, user_id: UUID | None = None
+    db: DatabaseSession, *, cart_id: UUID, number: str, currency: str, user_id: UUID | None = None
 ) -> Order | None:
     """Returns `None` if the number is taken. The row is built here: its defaults are those of the table."""
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
@@ -211,7 +211,7 @@ async def insert_cart(
 
 
 async def insert_counted_cart(
-    db: Session, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
+    db: DatabaseSession, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
 ) -> tuple[Order | None, Sequence[Count]]:
     """Inserts a guest cart and counts it in the same statement. Returns no cart if a rate limit is exceeded, and no
     cart and no counts if the number is taken.
@@ -239,32 +239,32 @@ def _check_is_taken(error: ConstraintViolation) -> None:
         raise error
 
 
-async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
+async def lock_open_cart(db: DatabaseSession, cart_id: UUID) -> Order | None:
     return await db.one(_LOCK_OPEN, id=cart_id)
 
 
-async def lock_other_cart(db: Session, user_id: UUID, cart_id: UUID) -> Order | None:
+async def lock_other_cart(db: DatabaseSession, user_id: UUID, cart_id: UUID) -> Order | None:
     """Locks the user's newest open cart other than this one."""
     return await db.one(_LOCK_OTHER, user_id=user_id, id=cart_id)
 
 
-async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:
+async def find_open_cart(db: DatabaseSession, cart_id: UUID) -> Order | None:
     return await db.one(_FIND_OPEN, id=cart_id)
 
 
-async def delete_open_cart(db: Session, cart_id: UUID) -> bool:
+async def delete_open_cart(db: DatabaseSession, cart_id: UUID) -> bool:
     return await db.one(_DELETE_OPEN, id=cart_id) is not None
 
 
-async def lock_open_carts(db: Session, user_id: UUID) -> list[Order]:
+async def lock_open_carts(db: DatabaseSession, user_id: UUID) -> list[Order]:
     return await db.all(_LOCK_OPEN_OF, user_id=user_id)
 
 
-async def count_completed(db: Session, user_id: UUID) -> int:
+async def count_completed(db: DatabaseSession, user_id: UUID) -> int:
     return await db.one(_COUNT_COMPLETED, user_id=user_id) or 0
 
 
-async def list_completed(db: Session, user_id: UUID, page: Page | Keyset, sort: Sort) -> list[Order]:
+async def list_completed(db: DatabaseSession, user_id: UUID, page: Page | Keyset, sort: Sort) -> list[Order]:
     """Returns one page; with a cursor, one order more than the page size to detect a next page."""
     if isinstance(page, Keyset) and page.after:
         after, after_id = page.after
@@ -275,5 +275,5 @@ async def list_completed(db: Session, user_id: UUID, page: Page | Keyset, sort: 
     return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=page.offset, most=page.size)
 
 
-async def find_completed(db: Session, user_id: UUID, number: str) -> Order | None:
+async def find_completed(db: DatabaseSession, user_id: UUID, number: str) -> Order | None:
     return await db.one(_FIND_COMPLETED, user_id=user_id, number=number)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, into, opaque_param, statement
 from shop.models.access.users import customer_group_members, users
 from shop.models.cart.orders import customer_of, order_lookups, orders
@@ -46,7 +46,7 @@ class Code(msgspec.Struct, frozen=True):
     """Whether another order has used this code of a batch."""
 
 
-class Facts(msgspec.Struct, frozen=True):
+class PromotionFacts(msgspec.Struct, frozen=True):
     """Facts about a cart and its owner that promotion rules use, besides its line items."""
 
     now: datetime
@@ -133,7 +133,7 @@ _FACTS = statement(
         _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
         _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
     ),
-    lambda record: msgspec.convert(dict(record), Facts, strict=False),
+    lambda record: msgspec.convert(dict(record), PromotionFacts, strict=False),
 )
 
 
@@ -226,48 +226,48 @@ _TAKE_OFF = statement(
 )
 
 
-async def find_facts(db: Session, order_id: UUID, user_id: UUID | None) -> Facts:
+async def find_facts(db: DatabaseSession, order_id: UUID, user_id: UUID | None) -> PromotionFacts:
     facts = await db.one(_FACTS, order_id=order_id, user_id=user_id)
     if facts is None:
         raise AssertionError("a select without a table has one row")
     return facts
 
 
-async def list_automatic(db: Session) -> list[PromotionWithParts]:
+async def list_automatic(db: DatabaseSession) -> list[PromotionWithParts]:
     return await db.all(_AUTOMATIC)
 
 
-async def list_promotions_with_parts(db: Session, ids: Sequence[UUID]) -> list[PromotionWithParts]:
+async def list_promotions_with_parts(db: DatabaseSession, ids: Sequence[UUID]) -> list[PromotionWithParts]:
     return await db.all(_PROMOTIONS_OF, ids=list(ids))
 
 
-async def find_of_code(db: Session, code: str) -> tuple[UUID, UUID | None] | None:
+async def find_of_code(db: DatabaseSession, code: str) -> tuple[UUID, UUID | None] | None:
     """Returns the promotion of a code, and the code's id if it belongs to a batch."""
     return await db.one(_OF_CODE, code=code)
 
 
 async def list_promotable_variants(
-    db: Session, variant_ids: Sequence[UUID], *, with_taxons: bool = True
+    db: DatabaseSession, variant_ids: Sequence[UUID], *, with_taxons: bool = True
 ) -> Mapping[UUID, PromotableVariant]:
     """Returns variants by id; reads their taxons only if `with_taxons`."""
     rows = await db.all(_VARIANTS_WITH_TAXONS if with_taxons else _VARIANTS, ids=list(variant_ids))
     return {variant.variant_id: variant for variant in rows}
 
 
-async def list_codes(db: Session, order_id: UUID) -> list[Code]:
+async def list_codes(db: DatabaseSession, order_id: UUID) -> list[Code]:
     """Returns the coupon codes on a cart."""
     return await db.all(_CODES, order_id=order_id)
 
 
-async def drop_parts(db: Session, table: Table, promotion_id: UUID) -> None:
+async def drop_parts(db: DatabaseSession, table: Table, promotion_id: UUID) -> None:
     """Deletes the rules or the actions of a promotion."""
     await db.all(_DROP_PARTS[table.name], promotion_id=promotion_id)
 
 
-async def list_batch(db: Session, batch_id: UUID) -> list[CouponCode]:
+async def list_batch(db: DatabaseSession, batch_id: UUID) -> list[CouponCode]:
     return await db.all(_BATCH, batch_id=batch_id)
 
 
-async def delete_order_codes(db: Session, order_id: UUID, code: str | None = None) -> bool:
+async def delete_order_codes(db: DatabaseSession, order_id: UUID, code: str | None = None) -> bool:
     """Removes one code or all codes from a cart; returns whether there were any."""
     return bool(await db.all(_TAKE_OFF, order_id=order_id, code=code))

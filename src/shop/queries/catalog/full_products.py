@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Table, Text, bindparam, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, into, statement
 from shop.models.catalog.full_products import FullProduct, FullVariant
 from shop.models.catalog.prices import Price, prices
@@ -115,16 +115,16 @@ _TAX_CATEGORIES = _names_of(tax_categories)
 _SHIPPING_CATEGORIES = _names_of(shipping_categories)
 
 
-async def lock_products(db: Session, slugs: Iterable[str]) -> list[FullProduct]:
+async def lock_products(db: DatabaseSession, slugs: Iterable[str]) -> list[FullProduct]:
     """Loads products and locks them until the transaction ends."""
     return await _complete(db, await db.all(_LOCK, slugs=list(slugs)))
 
 
-async def list_products_after(db: Session, slug: str, most: int) -> list[FullProduct]:
+async def list_products_after(db: DatabaseSession, slug: str, most: int) -> list[FullProduct]:
     return await _complete(db, await db.all(_AFTER, slug=slug, most=most))
 
 
-async def _complete(db: Session, rows: Sequence[Product]) -> list[FullProduct]:
+async def _complete(db: DatabaseSession, rows: Sequence[Product]) -> list[FullProduct]:
     if not rows:
         return []
     ids = [row.id for row in rows]
@@ -155,7 +155,7 @@ async def _complete(db: Session, rows: Sequence[Product]) -> list[FullProduct]:
 
 
 async def _whole_variants(
-    db: Session, rows: Sequence[Variant], tax_names: dict[UUID, str]
+    db: DatabaseSession, rows: Sequence[Variant], tax_names: dict[UUID, str]
 ) -> dict[UUID, list[FullVariant]]:
     """Returns variants by product id."""
     ids = [row.id for row in rows]

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, bindparam, delete, func, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.catalog.images import Image, images, loose_files
 from shop.models.catalog.products import products, variants
@@ -96,55 +96,55 @@ _OLD = statement(
 )
 
 
-async def find_image(db: Session, image_id: UUID) -> Image | None:
+async def find_image(db: DatabaseSession, image_id: UUID) -> Image | None:
     return await db.one(_FIND, id=image_id)
 
 
-async def list_images(db: Session, product_id: UUID) -> list[Image]:
+async def list_images(db: DatabaseSession, product_id: UUID) -> list[Image]:
     """Returns the images of a product by position."""
     return await db.all(_OF_PRODUCT, product_id=product_id)
 
 
-async def lock_product(db: Session, product_id: UUID) -> UUID | None:
+async def lock_product(db: DatabaseSession, product_id: UUID) -> UUID | None:
     return await db.one(_LOCK_PRODUCT, id=product_id)
 
 
-async def find_variants_product(db: Session, variant_id: UUID) -> UUID | None:
+async def find_variants_product(db: DatabaseSession, variant_id: UUID) -> UUID | None:
     return await db.one(_VARIANTS_PRODUCT, id=variant_id)
 
 
-async def get_master_id(db: Session, product_id: UUID) -> UUID | None:
+async def get_master_id(db: DatabaseSession, product_id: UUID) -> UUID | None:
     return await db.one(_MASTER, product_id=product_id)
 
 
-async def insert_image(db: Session, **values: Any) -> None:
+async def insert_image(db: DatabaseSession, **values: Any) -> None:
     """Inserts an image; by default after the product's other images, and for the master."""
     await db.one(_INSERT, **{"product_id": None, "variant_id": None, "taxon_id": None, **values})
 
 
-async def find_taxon_image(db: Session, taxon_id: UUID) -> Image | None:
+async def find_taxon_image(db: DatabaseSession, taxon_id: UUID) -> Image | None:
     return await db.one(_OF_TAXON, taxon_id=taxon_id)
 
 
-async def take_image(db: Session, image_id: UUID) -> Image | None:
+async def take_image(db: DatabaseSession, image_id: UUID) -> Image | None:
     """Deletes a row and returns it."""
     return await db.one(_TAKE, id=image_id)
 
 
-async def note_loose(db: Session, image_id: UUID) -> None:
+async def note_loose(db: DatabaseSession, image_id: UUID) -> None:
     """Records that the files of this image are about to be written or removed."""
     await db.one(_NOTE, id=image_id)
 
 
-async def note_subtree_loose(db: Session, taxon: Taxon) -> None:
+async def note_subtree_loose(db: DatabaseSession, taxon: Taxon) -> None:
     """Records the image files of a taxon and its descendants, which are about to be deleted."""
     await db.all(_NOTE_SUBTREE, taxonomy_id=taxon.taxonomy_id, lft=taxon.lft, rgt=taxon.rgt)
 
 
-async def forget_loose(db: Session, image_id: UUID) -> None:
+async def forget_loose(db: DatabaseSession, image_id: UUID) -> None:
     await db.one(_FORGET, id=image_id)
 
 
-async def list_loose(db: Session, most: int) -> list[UUID]:
+async def list_loose(db: DatabaseSession, most: int) -> list[UUID]:
     """Returns image ids recorded more than an hour ago, for which no write can still be running."""
     return await db.all(_OLD, most=most)

@@ -36,7 +36,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import customer_group_members, users
@@ -256,7 +256,7 @@ _SHOPPER = statement(
 )
 
 
-async def find_bearers_pricing(db: Session, token_hash: bytes, currency: str) -> Pricing | None:
+async def find_bearers_pricing(db: DatabaseSession, token_hash: bytes, currency: str) -> Pricing | None:
     """Returns the pricing of a token's user, or `None` if the token is invalid, in one statement."""
     shopper = await db.one(_SHOPPER, hash=token_hash, currency=currency)
     if shopper is None:
@@ -264,17 +264,17 @@ async def find_bearers_pricing(db: Session, token_hash: bytes, currency: str) ->
     return msgspec.structs.replace(build_pricing(currency, shopper.lists, shopper.user_id), version=shopper.version)
 
 
-async def find_list(db: Session, list_id: UUID) -> PriceList | None:
+async def find_list(db: DatabaseSession, list_id: UUID) -> PriceList | None:
     return await db.one(_LIST, id=list_id)
 
 
-async def find_pricing(db: Session, user_id: UUID, currency: str, at: datetime | None = None) -> Pricing:
+async def find_pricing(db: DatabaseSession, user_id: UUID, currency: str, at: datetime | None = None) -> Pricing:
     """Returns the pricing of a user now or at another time."""
     return build_pricing(currency, await db.all(_LISTS, user_id=user_id, currency=currency, at=at), user_id)
 
 
 async def resolve(
-    db: Session, pricing: Pricing, variant_ids: Iterable[UUID], quantity: int = 1
+    db: DatabaseSession, pricing: Pricing, variant_ids: Iterable[UUID], quantity: int = 1
 ) -> dict[UUID, ResolvedPrice]:
     """Returns prices by variant; without a price in this currency, the amount is `None` or the variant is missing."""
     ids = list(set(variant_ids))

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Select, Text, and_, bindparam, func, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listings
@@ -87,7 +87,7 @@ def _one_product(by: str, *, is_personal: bool) -> Statement[ShownProduct]:
     return dynamic_statement(select_products_with_prices(page.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 
-async def find_product(db: Session, key: UUID | str, pricing: Pricing) -> ShownProduct | None:
+async def find_product(db: DatabaseSession, key: UUID | str, pricing: Pricing) -> ShownProduct | None:
     """Finds a product by its id, or by a current or former slug."""
     by = "id" if isinstance(key, UUID) else "slug"
     query = _one_product(by, is_personal=pricing.is_personal)
@@ -101,7 +101,7 @@ def _of_ids(*, is_personal: bool) -> Statement[ShownProduct]:
     return dynamic_statement(select_products_with_prices(page.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 
-async def list_products_of(db: Session, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
+async def list_products_of(db: DatabaseSession, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
     """Returns the visible products among these ids."""
     query = _of_ids(is_personal=pricing.is_personal)
     return await db.all(query, ids=list(ids), currency=pricing.currency, **pricing.values) if ids else []

@@ -29,7 +29,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, statement
 from shop.models.catalog.images import images
 from shop.models.catalog.prices import prices
@@ -325,12 +325,12 @@ _REFRESH = statement(
 )
 
 
-async def lock_products(db: Session, product_ids: Iterable[UUID]) -> None:
+async def lock_products(db: DatabaseSession, product_ids: Iterable[UUID]) -> None:
     """Locks products in id order, as every writer does."""
     await db.all(_LOCK, ids=list(set(product_ids)))
 
 
-async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
+async def refresh(db: DatabaseSession, product_ids: Iterable[UUID]) -> None:
     """Rebuilds the listings of products; call it after the write, in the same transaction."""
     ids = list(set(product_ids))
     if ids:
@@ -344,6 +344,6 @@ _DUE = statement(
 )
 
 
-async def list_due(db: Session) -> list[UUID]:
+async def list_due(db: DatabaseSession) -> list[UUID]:
     """Returns up to 100 products whose `available_on` or `discontinue_on` has passed since the last refresh."""
     return await db.all(_DUE)

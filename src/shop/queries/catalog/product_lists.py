@@ -30,7 +30,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, Sort
 from shop.base.product_query import MOST_PAIRS, ProductQuery, query_shape, search_query
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, explain, into, statement
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listing_sales, listings
@@ -301,7 +301,9 @@ def _way(wishes: ProductQuery, facets: Facets) -> str:
     return "walk" if not wishes.concat_taxons and fewest * COMMON >= facets.everywhere else "gather"
 
 
-async def list_products(db: Session, wishes: ProductQuery, pricing: Pricing, facets: Facets) -> Sequence[ShownProduct]:
+async def list_products(
+    db: DatabaseSession, wishes: ProductQuery, pricing: Pricing, facets: Facets
+) -> Sequence[ShownProduct]:
     if wishes.is_nothing:
         return []
     query = _page(query_shape(wishes), _way(wishes, facets), is_personal=pricing.is_personal)
@@ -313,7 +315,7 @@ async def list_products(db: Session, wishes: ProductQuery, pricing: Pricing, fac
 
 
 async def count_products(
-    db: Session, wishes: ProductQuery, pricing: Pricing, total: int | None = None
+    db: DatabaseSession, wishes: ProductQuery, pricing: Pricing, total: int | None = None
 ) -> tuple[int, bool]:
     """Returns the total number of products and whether it is an estimate."""
     if wishes.is_nothing:
@@ -353,11 +355,11 @@ _PROPERTY_NAMES = statement(
 )
 
 
-async def list_property_names(db: Session) -> list[str]:
+async def list_property_names(db: DatabaseSession) -> list[str]:
     return await db.all(_PROPERTY_NAMES)
 
 
-async def find_marks(db: Session, wishes: ProductQuery) -> list[tuple[UUID, ...]]:
+async def find_marks(db: DatabaseSession, wishes: ProductQuery) -> list[tuple[UUID, ...]]:
     """Returns the facets of each option and property filter; an empty tuple matches no product."""
     pairs = {
         "options": wishes.options,

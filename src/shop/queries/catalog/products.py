@@ -9,7 +9,7 @@ from sqlalchemy import Table, Text, bindparam, delete, func, literal_column, or_
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.prices import Price, prices
 from shop.models.catalog.products import (
@@ -208,71 +208,71 @@ def _owners(table: Table) -> Statement[UUID]:
     return dynamic_statement(select(clause.subquery().c[0]).distinct(), _first)
 
 
-async def list_owners(db: Session, table: Table, record_id: UUID) -> list[UUID]:
+async def list_owners(db: DatabaseSession, table: Table, record_id: UUID) -> list[UUID]:
     """Returns the products that display this record."""
     return await db.all(_owners(table), id=record_id)
 
 
-async def find_product(db: Session, product_id: UUID) -> Product | None:
+async def find_product(db: DatabaseSession, product_id: UUID) -> Product | None:
     return await db.one(_PRODUCT, id=product_id)
 
 
-async def find_master(db: Session, product_id: UUID) -> Variant | None:
+async def find_master(db: DatabaseSession, product_id: UUID) -> Variant | None:
     return await db.one(_MASTER, id=product_id)
 
 
-async def lock_variant(db: Session, variant_id: UUID) -> Variant | None:
+async def lock_variant(db: DatabaseSession, variant_id: UUID) -> Variant | None:
     """Locks a variant after its product, the order in which every writer locks them."""
     await lock_products(db, await list_owners(db, variants, variant_id))
     return await db.one(_LOCK_VARIANT, id=variant_id)
 
 
-async def find_price(db: Session, variant_id: UUID, currency: str) -> Price | None:
+async def find_price(db: DatabaseSession, variant_id: UUID, currency: str) -> Price | None:
     return await db.one(_PRICE, variant_id=variant_id, currency=currency)
 
 
-async def list_slugs(db: Session, slug: str) -> list[str]:
+async def list_slugs(db: DatabaseSession, slug: str) -> list[str]:
     """Returns the slugs that equal this one or extend it with `-`."""
     return await db.all(_SLUGS, slug=slug)
 
 
-async def keep_slug(db: Session, slug: str, product_id: UUID) -> None:
+async def keep_slug(db: DatabaseSession, slug: str, product_id: UUID) -> None:
     """Saves a former slug, so that it still finds its product."""
     await db.one(_KEEP_SLUG, slug=slug, product_id=product_id)
 
 
-async def free_slug(db: Session, slug: str) -> None:
+async def free_slug(db: DatabaseSession, slug: str) -> None:
     """Deletes a former slug that is now a product's current one."""
     await db.one(_FREE_SLUG, slug=slug)
 
 
-async def remove_product(db: Session, product_id: UUID) -> None:
+async def remove_product(db: DatabaseSession, product_id: UUID) -> None:
     await db.one(_REMOVE_PRODUCT, id=product_id)
 
 
-async def remove_variants(db: Session, product_or_variant_id: UUID) -> None:
+async def remove_variants(db: DatabaseSession, product_or_variant_id: UUID) -> None:
     await db.all(_REMOVE_VARIANTS, id=product_or_variant_id)
 
 
-async def touch(db: Session, product_ids: Sequence[UUID]) -> None:
+async def touch(db: DatabaseSession, product_ids: Sequence[UUID]) -> None:
     """Updates `updated_at` of products whose related rows changed, which invalidates caches."""
     await db.all(_TOUCH, ids=list(product_ids))
 
 
-async def activate_due(db: Session) -> list[UUID]:
+async def activate_due(db: DatabaseSession) -> list[UUID]:
     """Activates drafts whose `make_active_at` has passed; returns their ids."""
     due = await db.all(_DUE)
     # Even an update of no rows creates a new catalog version.
     return await db.all(_ACTIVATE, ids=due) if due else []
 
 
-async def lock_taxonomies_of(db: Session, taxon_ids: Sequence[UUID]) -> None:
+async def lock_taxonomies_of(db: DatabaseSession, taxon_ids: Sequence[UUID]) -> None:
     """Locks the taxonomies of these taxons against changes until the transaction ends."""
     await db.all(_HOLD_TAXONOMIES, ids=list(taxon_ids))
 
 
 async def set_price(
-    db: Session, *, price_id: UUID, variant_id: UUID, currency: str, amount: int, compare_at_amount: int | None
+    db: DatabaseSession, *, price_id: UUID, variant_id: UUID, currency: str, amount: int, compare_at_amount: int | None
 ) -> UUID:
     """Upserts a price; returns its id, which is the existing one if the variant had a price in this currency."""
     saved_price_id = await db.one(
@@ -286,19 +286,21 @@ async def set_price(
     return cast(UUID, saved_price_id)
 
 
-async def list_option_pairs(db: Session, option_value_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+async def list_option_pairs(db: DatabaseSession, option_value_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
     """Returns pairs of option type id and option value id."""
     return await db.all(_OPTION_PAIRS, ids=list(option_value_ids))
 
 
-async def list_others_options(db: Session, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
+async def list_others_options(db: DatabaseSession, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
     return await db.all(_OTHERS_OPTIONS, product_id=product_id, but=but)
 
 
-async def list_used_option_types(db: Session, product_id: UUID) -> list[UUID]:
+async def list_used_option_types(db: DatabaseSession, product_id: UUID) -> list[UUID]:
     """Returns the option types that the product's variants have values of."""
     return await db.all(_USED_TYPES, id=product_id)
 
 
-async def add_option_type(db: Session, *, link_id: UUID, product_id: UUID, option_type_id: UUID, position: int) -> None:
+async def add_option_type(
+    db: DatabaseSession, *, link_id: UUID, product_id: UUID, option_type_id: UUID, position: int
+) -> None:
     await db.one(_ADD_OPTION_TYPES, id=link_id, product_id=product_id, option_type_id=option_type_id, position=position)

@@ -11,7 +11,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, into, opaque_param
 from shop.models.cart.quotes import Quote
 from shop.models.catalog.prices import prices
@@ -89,7 +89,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
     )
 
 
-async def list_quotes(db: Session, pricing: Pricing, quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
+async def list_quotes(db: DatabaseSession, pricing: Pricing, quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
     """Returns quotes by variant for the given quantities; unknown variants are missing."""
     if not quantities:
         return {}

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Text, bindparam, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.catalog.products import products, variants
 from shop.queries.catalog.columns import OPTIONS_TEXT
@@ -47,10 +47,10 @@ _VARIANT = statement(
 )
 
 
-async def find_variants(db: Session, skus: list[str]) -> dict[str, UUID]:
+async def find_variants(db: DatabaseSession, skus: list[str]) -> dict[str, UUID]:
     """Returns variant ids by SKU; unknown SKUs are missing."""
     return dict(await db.all(_BY_SKU, skus=skus)) if skus else {}
 
 
-async def find_named(db: Session, variant_id: UUID) -> NamedVariant | None:
+async def find_named(db: DatabaseSession, variant_id: UUID) -> NamedVariant | None:
     return await db.one(_VARIANT, variant_id=variant_id)

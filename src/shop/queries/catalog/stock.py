@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.cart.orders import stock_holds
 from shop.models.catalog.products import variants
@@ -192,25 +192,27 @@ _WRONG = statement(
 )
 
 
-async def lock_item(db: Session, item_id: UUID) -> StockItem | None:
+async def lock_item(db: DatabaseSession, item_id: UUID) -> StockItem | None:
     return await db.one(_LOCK, id=item_id)
 
 
-async def find_item(db: Session, variant_id: UUID, location_id: UUID) -> StockItem | None:
+async def find_item(db: DatabaseSession, variant_id: UUID, location_id: UUID) -> StockItem | None:
     return await db.one(_FIND, variant_id=variant_id, location_id=location_id)
 
 
-async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | None:
+async def take_stock(db: DatabaseSession, item_id: UUID, quantity: int) -> StockItem | None:
     """Changes a count by a quantity; returns `None` if there is not enough and the item is not backorderable."""
     return await db.one(_TAKE, item_id=item_id, quantity=quantity)
 
 
-async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]:
+async def take_many(db: DatabaseSession, changes: Mapping[UUID, int]) -> dict[UUID, int]:
     """Changes counts by quantities; returns the new counts, without items that have not enough stock."""
     return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
 
 
-async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[UUID, int], duration: int) -> None:
+async def insert_reservations(
+    db: DatabaseSession, order_id: UUID, quantities: Mapping[UUID, int], duration: int
+) -> None:
     """Reserves stock items for an order for `duration` seconds, by the database's clock."""
     await db.all(
         _RESERVE,
@@ -222,50 +224,50 @@ async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[U
     )
 
 
-async def delete_reservations(db: Session, order_id: UUID) -> list[OrderStock]:
+async def delete_reservations(db: DatabaseSession, order_id: UUID) -> list[OrderStock]:
     return await db.all(_END_HOLDS, order_id=order_id)
 
 
-async def list_expired_reservations(db: Session) -> list[UUID]:
+async def list_expired_reservations(db: DatabaseSession) -> list[UUID]:
     """Returns up to 100 orders with expired stock reservations and no payment in progress."""
     return await db.all(_LIST_EXPIRED)
 
 
-async def list_reserved_quantities(db: Session, order_id: UUID) -> dict[UUID, int]:
+async def list_reserved_quantities(db: DatabaseSession, order_id: UUID) -> dict[UUID, int]:
     """Returns the quantities reserved for an order, by variant."""
     return dict(await db.all(_RESERVED_COUNTS, order_id=order_id))
 
 
-async def find_reservation_expiry(db: Session, order_id: UUID) -> datetime | None:
+async def find_reservation_expiry(db: DatabaseSession, order_id: UUID) -> datetime | None:
     return await db.one(_HELD_UNTIL, order_id=order_id)
 
 
-async def list_sold_stock(db: Session, order_number: str) -> list[OrderStock]:
+async def list_sold_stock(db: DatabaseSession, order_number: str) -> list[OrderStock]:
     """Returns the stock sold for an order, less returns."""
     return await db.all(_LIST_SOLD, note=order_number)
 
 
-async def insert_movement(db: Session, **values: Any) -> None:
+async def insert_movement(db: DatabaseSession, **values: Any) -> None:
     await db.one(_NOTE, **values)
 
 
-async def find_location(db: Session, location_id: UUID) -> StockLocation | None:
+async def find_location(db: DatabaseSession, location_id: UUID) -> StockLocation | None:
     return await db.one(_LOCATION, id=location_id)
 
 
-async def find_default_location(db: Session) -> StockLocation | None:
+async def find_default_location(db: DatabaseSession) -> StockLocation | None:
     return await db.one(_DEFAULT_LOCATION)
 
 
-async def unset_default(db: Session, but: UUID | None) -> None:
+async def unset_default(db: DatabaseSession, but: UUID | None) -> None:
     await db.all(_NO_DEFAULT, but=but)
 
 
-async def delete_items(db: Session, location_id: UUID) -> None:
+async def delete_items(db: DatabaseSession, location_id: UUID) -> None:
     """Deletes the stock items of a location; fails if one has movements or reservations."""
     await db.all(_DELETE_ITEMS, location_id=location_id)
 
 
-async def list_wrong_counts(db: Session) -> list[tuple[UUID, int, int]]:
+async def list_wrong_counts(db: DatabaseSession) -> list[tuple[UUID, int, int]]:
     """Returns id, count and sum of stock items whose count is not the sum of their movements; normally none."""
     return await db.all(_WRONG)

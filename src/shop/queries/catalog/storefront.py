@@ -21,7 +21,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.catalog.images import Image, images
 from shop.models.catalog.product_index import listing_facets
@@ -195,36 +195,36 @@ _FACETS = statement(
 )
 
 
-async def list_variants(db: Session, ids: Sequence[UUID]) -> list[ShownVariant]:
+async def list_variants(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownVariant]:
     return await db.all(_VARIANTS, ids=list(ids)) if ids else []
 
 
-async def list_variants_of(db: Session, product_id: UUID) -> list[ShownVariant]:
+async def list_variants_of(db: DatabaseSession, product_id: UUID) -> list[ShownVariant]:
     """Returns a product's variants, the master first."""
     return await db.all(_VARIANTS_OF, product_id=product_id)
 
 
-async def list_option_types(db: Session, ids: Sequence[UUID]) -> list[ShownOptionType]:
+async def list_option_types(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownOptionType]:
     return await db.all(_OPTION_TYPES, ids=list(ids)) if ids else []
 
 
-async def list_option_values(db: Session, ids: Sequence[UUID]) -> list[OptionValue]:
+async def list_option_values(db: DatabaseSession, ids: Sequence[UUID]) -> list[OptionValue]:
     return await db.all(_OPTION_VALUES, ids=list(ids)) if ids else []
 
 
-async def list_properties(db: Session, ids: Sequence[UUID]) -> list[ShownProperty]:
+async def list_properties(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownProperty]:
     return await db.all(_PROPERTIES, ids=list(ids)) if ids else []
 
 
-async def list_taxonomies(db: Session, ids: Sequence[UUID]) -> list[Taxonomy]:
+async def list_taxonomies(db: DatabaseSession, ids: Sequence[UUID]) -> list[Taxonomy]:
     return await db.all(_TAXONOMIES, ids=list(ids)) if ids else []
 
 
-async def list_images(db: Session, ids: Sequence[UUID]) -> list[Image]:
+async def list_images(db: DatabaseSession, ids: Sequence[UUID]) -> list[Image]:
     return await db.all(_IMAGES, ids=list(ids)) if ids else []
 
 
-async def list_facets(db: Session, taxon_ids: Sequence[UUID], currency: str) -> Facets:
+async def list_facets(db: DatabaseSession, taxon_ids: Sequence[UUID], currency: str) -> Facets:
     """Returns the facets and the number of products in these taxons, or in the whole shop."""
     rows = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
     values = [facet for facet in rows if facet.kind in {"option", "property"}]

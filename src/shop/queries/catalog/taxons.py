@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, Page
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.product_index import listing_facets
 from shop.models.catalog.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
@@ -115,7 +115,7 @@ def _count_statement(names: frozenset[str]) -> Statement[int]:
     return dynamic_statement(clause, lambda record: cast(int, record[0]))
 
 
-async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page | Keyset) -> list[ShownTaxon]:
+async def list_taxons(db: DatabaseSession, filters: Mapping[str, Any], page: Page | Keyset) -> list[ShownTaxon]:
     """Returns one page in tree order; with a cursor, one taxon more than the page size to detect a next page."""
     names = frozenset(filters)
     if isinstance(page, Page):
@@ -126,40 +126,40 @@ async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page | Keys
     return await db.all(_list_statement(names, is_after=bool(place)), **filters, **place, most=page.size + 1, skip=0)
 
 
-async def count_taxons(db: Session, filters: Mapping[str, Any]) -> int:
+async def count_taxons(db: DatabaseSession, filters: Mapping[str, Any]) -> int:
     return await db.one(_count_statement(frozenset(filters)), **filters) or 0
 
 
-async def list_taxons_of(db: Session, ids: Sequence[UUID]) -> list[ShownTaxon]:
+async def list_taxons_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownTaxon]:
     return await db.all(_SHOWN_OF, ids=list(ids)) if ids else []
 
 
-async def find_taxon_by_permalink(db: Session, permalink: str) -> ShownTaxon | None:
+async def find_taxon_by_permalink(db: DatabaseSession, permalink: str) -> ShownTaxon | None:
     return await db.one(_SHOWN_BY_PERMALINK, permalink=permalink)
 
 
-async def lock_taxonomy(db: Session, taxonomy_id: UUID) -> Taxonomy | None:
+async def lock_taxonomy(db: DatabaseSession, taxonomy_id: UUID) -> Taxonomy | None:
     """Locks a taxonomy, so that concurrent changes to one tree are serialized."""
     return await db.one(_LOCK_TAXONOMY, id=taxonomy_id)
 
 
-async def list_tree(db: Session, taxonomy_id: UUID) -> list[Taxon]:
+async def list_tree(db: DatabaseSession, taxonomy_id: UUID) -> list[Taxon]:
     return await db.all(_TREE, id=taxonomy_id)
 
 
-async def find_taxon(db: Session, taxon_id: UUID) -> Taxon | None:
+async def find_taxon(db: DatabaseSession, taxon_id: UUID) -> Taxon | None:
     return await db.one(_TAXON, id=taxon_id)
 
 
-async def find_root(db: Session, taxonomy_id: UUID) -> Taxon | None:
+async def find_root(db: DatabaseSession, taxonomy_id: UUID) -> Taxon | None:
     return await db.one(_ROOT, id=taxonomy_id)
 
 
-async def place_taxons(db: Session, places: Mapping[UUID, TreePosition]) -> list[UUID]:
+async def place_taxons(db: DatabaseSession, places: Mapping[UUID, TreePosition]) -> list[UUID]:
     """Updates the positions of taxons; returns the ids of those that changed."""
     columns = {f"{name}s": [getattr(place, name) for place in places.values()] for name in _COLUMNS}
     return await db.all(_PLACE, ids=list(places), **columns)
 
 
-async def list_products_in(db: Session, taxonomy_id: UUID) -> list[UUID]:
+async def list_products_in(db: DatabaseSession, taxonomy_id: UUID) -> list[UUID]:
     return await db.all(_IN_TAXONOMY, id=taxonomy_id)

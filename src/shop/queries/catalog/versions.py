@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import statement
 from shop.models.catalog.product_index import catalog_versions, listings
 
@@ -20,5 +20,5 @@ def version_of(record: Any) -> tuple[Any, ...]:
 _VERSION = statement(select(CATALOG_CHANGE_SUM, DUE), version_of)
 
 
-async def find_version(db: Session) -> tuple[Any, ...] | None:
+async def find_version(db: DatabaseSession) -> tuple[Any, ...] | None:
     return await db.one(_VERSION)

@@ -10,7 +10,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import customer_groups, users
 from shop.models.catalog.prices import (
@@ -160,17 +160,17 @@ _GROUPS = statement(
 )
 
 
-async def list_price_lists(db: Session, *, most: int) -> list[CountedList]:
+async def list_price_lists(db: DatabaseSession, *, most: int) -> list[CountedList]:
     """Returns price lists by priority, highest first."""
     return await db.all(_LISTS, most=most)
 
 
-async def find_price_list(db: Session, list_id: UUID) -> CountedList | None:
+async def find_price_list(db: DatabaseSession, list_id: UUID) -> CountedList | None:
     return await db.one(_ONE, list_id=list_id)
 
 
 async def list_entries(
-    db: Session, price_list: PriceList, search: str, before: UUID | None, *, most: int
+    db: DatabaseSession, price_list: PriceList, search: str, before: UUID | None, *, most: int
 ) -> list[NamedEntry]:
     """Returns entries, newest first; `search` is a prefix of the SKU."""
     return await db.all(
@@ -183,16 +183,16 @@ async def list_entries(
     )
 
 
-async def find_entries(db: Session, list_id: UUID, variant_ids: list[UUID]) -> dict[tuple[UUID, int], UUID]:
+async def find_entries(db: DatabaseSession, list_id: UUID, variant_ids: list[UUID]) -> dict[tuple[UUID, int], UUID]:
     """Returns the ids of a list's entries by variant and minimum quantity."""
     rows = await db.all(_OF_VARIANTS, list_id=list_id, ids=variant_ids)
     return {(variant_id, quantity): entry_id for variant_id, quantity, entry_id in rows}
 
 
-async def list_assigned_users(db: Session, list_id: UUID, search: str, *, most: int) -> list[AssignedUser]:
+async def list_assigned_users(db: DatabaseSession, list_id: UUID, search: str, *, most: int) -> list[AssignedUser]:
     return await db.all(_USERS, list_id=list_id, pattern=like_prefix(search.lower()), most=most)
 
 
-async def list_groups_for(db: Session, list_id: UUID) -> list[AssignedGroup]:
+async def list_groups_for(db: DatabaseSession, list_id: UUID) -> list[AssignedGroup]:
     """Returns all customer groups."""
     return await db.all(_GROUPS, list_id=list_id)

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Text, bindparam, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.access.users import CustomerGroup, customer_group_members, customer_groups
 from shop.models.catalog.prices import (
@@ -103,19 +103,21 @@ _GROUPS = statement(
 )
 
 
-async def list_customers_lists(db: Session, user_id: UUID, at: datetime | None = None) -> list[CustomersList]:
+async def list_customers_lists(db: DatabaseSession, user_id: UUID, at: datetime | None = None) -> list[CustomersList]:
     """Returns all price lists of a customer, active or not, as of `at` or now."""
     return await db.all(_LISTS, user_id=user_id, at=at)
 
 
-async def list_entries_of(db: Session, list_ids: Iterable[UUID], variant_ids: Iterable[UUID]) -> list[PriceListEntry]:
+async def list_entries_of(
+    db: DatabaseSession, list_ids: Iterable[UUID], variant_ids: Iterable[UUID]
+) -> list[PriceListEntry]:
     """Returns entries by minimum quantity, smallest first."""
     return await db.all(_ENTRIES, list_ids=list(list_ids), variant_ids=list(variant_ids))
 
 
-async def search_variants(db: Session, query: str, *, most: int) -> list[NamedVariant]:
+async def search_variants(db: DatabaseSession, query: str, *, most: int) -> list[NamedVariant]:
     return await db.all(_SEARCH, query=query, most=most)
 
 
-async def list_groups_of(db: Session, user_id: UUID) -> list[CustomerGroup]:
+async def list_groups_of(db: DatabaseSession, user_id: UUID) -> list[CustomerGroup]:
     return await db.all(_GROUPS, user_id=user_id)

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import CursorPosition
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.images import images
 from shop.models.catalog.prices import Price, prices
@@ -251,7 +251,7 @@ _ALL_PROPERTIES = statement(select(properties).order_by(properties.c.presentatio
 
 
 async def list_products(
-    db: Session, product_filter: ProductFilter, place: CursorPosition | None, *, currency: str, most: int
+    db: DatabaseSession, product_filter: ProductFilter, place: CursorPosition | None, *, currency: str, most: int
 ) -> list[ListedProduct]:
     """Returns products, newest first."""
     rows = await db.all(
@@ -271,32 +271,32 @@ async def list_products(
     return rows[::-1] if place and place.side == "after" else rows
 
 
-async def list_variants(db: Session, product_id: UUID) -> list[AdminVariant]:
+async def list_variants(db: DatabaseSession, product_id: UUID) -> list[AdminVariant]:
     """Returns the variants of a product, the master first."""
     return await db.all(_VARIANTS, product_id=product_id)
 
 
-async def list_prices(db: Session, variant_ids: list[UUID]) -> list[Price]:
+async def list_prices(db: DatabaseSession, variant_ids: list[UUID]) -> list[Price]:
     return await db.all(_PRICES, ids=variant_ids)
 
 
-async def list_stock(db: Session, variant_ids: list[UUID]) -> list[VariantStock]:
+async def list_stock(db: DatabaseSession, variant_ids: list[UUID]) -> list[VariantStock]:
     """Returns the stock of each variant at each location that is active or has a stock item of it."""
     return await db.all(_STOCK, ids=variant_ids)
 
 
-async def list_option_types(db: Session, product_id: UUID) -> list[ChosenOptionType]:
+async def list_option_types(db: DatabaseSession, product_id: UUID) -> list[ChosenOptionType]:
     """Returns all option types, the product's own first."""
     return await db.all(_OPTION_TYPES, product_id=product_id)
 
 
-async def list_option_values(db: Session, type_ids: list[UUID]) -> list[OptionValue]:
+async def list_option_values(db: DatabaseSession, type_ids: list[UUID]) -> list[OptionValue]:
     return await db.all(_OPTION_VALUES, ids=type_ids)
 
 
-async def list_product_properties(db: Session, product_id: UUID) -> list[NamedProperty]:
+async def list_product_properties(db: DatabaseSession, product_id: UUID) -> list[NamedProperty]:
     return await db.all(_PROPERTIES, product_id=product_id)
 
 
-async def list_properties(db: Session) -> list[Property]:
+async def list_properties(db: DatabaseSession) -> list[Property]:
     return await db.all(_ALL_PROPERTIES)

@@ -11,7 +11,7 @@ from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import NumberCursor
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.access.applications import applications
 from shop.models.access.operators import operators
@@ -162,7 +162,7 @@ _PLACES = statement(
 
 
 async def list_items(
-    db: Session, stock_filter: StockFilter, spot: NumberCursor | None, *, most: int
+    db: DatabaseSession, stock_filter: StockFilter, spot: NumberCursor | None, *, most: int
 ) -> list[NamedItem]:
     rows = await db.all(
         _list_statement(
@@ -180,11 +180,11 @@ async def list_items(
     return rows[::-1] if spot and spot.side == "back" else rows
 
 
-async def find_item(db: Session, item_id: UUID) -> NamedItem | None:
+async def find_item(db: DatabaseSession, item_id: UUID) -> NamedItem | None:
     return await db.one(_ITEM, item_id=item_id)
 
 
-async def list_ledger(db: Session, item: StockItem, before: UUID | None, *, most: int) -> list[LedgerLine]:
+async def list_ledger(db: DatabaseSession, item: StockItem, before: UUID | None, *, most: int) -> list[LedgerLine]:
     """Returns stock movements, newest first."""
     if before is None:
         return await db.all(_NEWEST, item_id=item.id, count=item.count_on_hand, most=most)
@@ -192,9 +192,9 @@ async def list_ledger(db: Session, item: StockItem, before: UUID | None, *, most
     return await db.all(_OLDER, item_id=item.id, before=before, count=count, most=most)
 
 
-async def list_counted_locations(db: Session) -> list[CountedLocation]:
+async def list_counted_locations(db: DatabaseSession) -> list[CountedLocation]:
     return await db.all(_LOCATIONS)
 
 
-async def list_locations(db: Session) -> list[StockLocation]:
+async def list_locations(db: DatabaseSession) -> list[StockLocation]:
     return await db.all(_PLACES)

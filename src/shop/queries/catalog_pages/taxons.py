@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.catalog.taxons import Taxon, Taxonomy, classifications, taxonomies, taxons
 
@@ -42,14 +42,14 @@ _OF_PRODUCT = statement(
 )
 
 
-async def list_taxonomies(db: Session) -> list[Taxonomy]:
+async def list_taxonomies(db: DatabaseSession) -> list[Taxonomy]:
     return await db.all(_TAXONOMIES)
 
 
-async def list_taxons(db: Session) -> list[CountedTaxon]:
+async def list_taxons(db: DatabaseSession) -> list[CountedTaxon]:
     """Returns the taxons of all taxonomies in tree order."""
     return await db.all(_TAXONS)
 
 
-async def list_taxon_ids_of(db: Session, product_id: UUID) -> list[UUID]:
+async def list_taxon_ids_of(db: DatabaseSession, product_id: UUID) -> list[UUID]:
     return await db.all(_OF_PRODUCT, product_id=product_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.checkout.coupons import Adjustment, adjustments
 
@@ -20,10 +20,10 @@ _DROP = statement(
 )
 
 
-async def list_manual(db: Session, order_id: UUID) -> list[Adjustment]:
+async def list_manual(db: DatabaseSession, order_id: UUID) -> list[Adjustment]:
     """Returns the manual adjustments of an order, newest first."""
     return await db.all(_MANUAL, order_id=order_id)
 
 
-async def drop_manual(db: Session, order_id: UUID) -> None:
+async def drop_manual(db: DatabaseSession, order_id: UUID) -> None:
     await db.all(_DROP, order_id=order_id)

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Text, bindparam, delete, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, statement
 from shop.models.cart.promotions import promotions
 from shop.models.checkout.coupons import coupon_codes, promotion_uses
@@ -129,7 +129,7 @@ _IS_BATCH_USED = statement(
 
 
 async def take_uses(
-    db: Session, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
+    db: DatabaseSession, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
 ) -> set[UUID]:
     """Takes a use of each promotion; returns those that succeeded. Runs in a transaction; a rollback releases them."""
     promotion_ids = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_TAKE, ids=list(ids))}
@@ -137,22 +137,22 @@ async def take_uses(
     return promotion_ids - set(over)
 
 
-async def take_codes(db: Session, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def take_codes(db: DatabaseSession, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Marks coupon codes as used by an order; returns those that were unused."""
     return set(await db.all(_TAKE_CODES, order_id=order_id, ids=list(ids))) if ids else set()
 
 
-async def give_back_uses(db: Session, order_id: UUID) -> None:
+async def give_back_uses(db: DatabaseSession, order_id: UUID) -> None:
     await db.all(_GIVE_BACK, order_id=order_id)
 
 
-async def recount(db: Session, promotion_id: UUID) -> int | None:
+async def recount(db: DatabaseSession, promotion_id: UUID) -> int | None:
     return await db.one(_RECOUNT, promotion_id=promotion_id)
 
 
-async def is_used(db: Session, promotion_id: UUID) -> bool:
+async def is_used(db: DatabaseSession, promotion_id: UUID) -> bool:
     return await db.one(_IS_USED, promotion_id=promotion_id) is not None
 
 
-async def is_batch_used(db: Session, batch_id: UUID) -> bool:
+async def is_batch_used(db: DatabaseSession, batch_id: UUID) -> bool:
     return await db.one(_IS_BATCH_USED, batch_id=batch_id) is not None

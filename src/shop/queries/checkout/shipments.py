@@ -8,7 +8,7 @@ from sqlalchemy import Text, bindparam, delete, exists, func, or_, select, updat
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.catalog.stock import StockLocation, stock_items, stock_locations
 from shop.models.checkout.shipments import (
@@ -180,60 +180,60 @@ _UNCHOOSE = statement(
 FRONT = ("both", "front_end")
 
 
-async def list_stock_of_variants(db: Session, variant_ids: Iterable[UUID]) -> list[LocationStock]:
+async def list_stock_of_variants(db: DatabaseSession, variant_ids: Iterable[UUID]) -> list[LocationStock]:
     """Returns the stock items at active locations, the default location first."""
     return await db.all(_SHELVES, ids=list(set(variant_ids)))
 
 
-async def list_places(db: Session) -> list[StockLocation]:
+async def list_places(db: DatabaseSession) -> list[StockLocation]:
     return await db.all(_PLACES)
 
 
-async def list_all_places(db: Session) -> list[StockLocation]:
+async def list_all_places(db: DatabaseSession) -> list[StockLocation]:
     """Returns all stock locations, including inactive ones."""
     return await db.all(_ALL_PLACES)
 
 
-async def find_place_of(db: Session, address_id: UUID) -> tuple[UUID, UUID | None] | None:
+async def find_place_of(db: DatabaseSession, address_id: UUID) -> tuple[UUID, UUID | None] | None:
     """Returns the country id and the state id of an address."""
     return await db.one(_PLACE_OF, id=address_id)
 
 
 async def list_methods(
-    db: Session, country_id: UUID, state_id: UUID | None, currency: str, displays: Sequence[str] = FRONT
+    db: DatabaseSession, country_id: UUID, state_id: UUID | None, currency: str, displays: Sequence[str] = FRONT
 ) -> list[ShippingOption]:
     """Returns the shipping methods for a destination, with their amounts in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
 
 
-async def list_methods_of(db: Session, ids: Sequence[UUID]) -> list[ShippingMethod]:
+async def list_methods_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShippingMethod]:
     """Returns shipping methods by id, including deleted ones, which old orders refer to."""
     return await db.all(_METHODS_OF, ids=list(ids)) if ids else []
 
 
-async def list_destinations(db: Session) -> list[tuple[UUID, UUID | None]]:
+async def list_destinations(db: DatabaseSession) -> list[tuple[UUID, UUID | None]]:
     """Returns the countries that can be shipped to, each with a state if only that state is."""
     return await db.all(_DESTINATIONS, displays=list(FRONT))
 
 
-async def list_shipments(db: Session, *order_ids: UUID) -> list[Shipment]:
+async def list_shipments(db: DatabaseSession, *order_ids: UUID) -> list[Shipment]:
     return await db.all(_SHIPMENTS, order_ids=list(order_ids))
 
 
-async def list_items(db: Session, *order_ids: UUID) -> list[ShipmentItem]:
+async def list_items(db: DatabaseSession, *order_ids: UUID) -> list[ShipmentItem]:
     return await db.all(_ITEMS, order_ids=list(order_ids))
 
 
-async def list_shipping_rates(db: Session, *order_ids: UUID) -> list[ShippingRate]:
+async def list_shipping_rates(db: DatabaseSession, *order_ids: UUID) -> list[ShippingRate]:
     """Returns shipping rates, the cheapest of each shipment first."""
     return await db.all(_RATES, order_ids=list(order_ids))
 
 
-async def unpack(db: Session, order_id: UUID) -> None:
+async def unpack(db: DatabaseSession, order_id: UUID) -> None:
     await db.all(_UNPACK, order_id=order_id)
 
 
-async def choose_rate(db: Session, order_id: UUID, shipment_id: UUID, rate_id: UUID) -> None:
+async def choose_rate(db: DatabaseSession, order_id: UUID, shipment_id: UUID, rate_id: UUID) -> None:
     """Selects one rate of a shipment. Deselects the others first, since at most one may be selected."""
     await db.all(_UNCHOOSE, order_id=order_id, of_shipment=shipment_id)
     await db.all(_CHOOSE, order_id=order_id, of_shipment=shipment_id, chosen=rate_id)

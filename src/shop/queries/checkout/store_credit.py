@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, func, select,
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
@@ -127,34 +127,34 @@ _DROP = statement(
 )
 
 
-async def find_credit_balance(db: Session, user_id: UUID, currency: str) -> int:
+async def find_credit_balance(db: DatabaseSession, user_id: UUID, currency: str) -> int:
     return await db.one(_LEFT, user_id=user_id, currency=currency) or 0
 
 
-async def lock_credits(db: Session, user_id: UUID, currency: str) -> list[StoreCredit]:
+async def lock_credits(db: DatabaseSession, user_id: UUID, currency: str) -> list[StoreCredit]:
     """Locks the customer's store credits with a balance, the oldest first."""
     return await db.all(_HOLD, user_id=user_id, currency=currency)
 
 
-async def lock_credit(db: Session, credit_id: UUID) -> StoreCredit | None:
+async def lock_credit(db: DatabaseSession, credit_id: UUID) -> StoreCredit | None:
     return await db.one(_HOLD_ONE, id=credit_id)
 
 
-async def list_spent_credits(db: Session, payment_id: UUID) -> list[SpentCredit]:
+async def list_spent_credits(db: DatabaseSession, payment_id: UUID) -> list[SpentCredit]:
     """Returns what a payment spent of each store credit, the newest first."""
     return await db.all(_SPENDING, payment_id=payment_id)
 
 
-async def list_sources_of(db: Session, payment_ids: list[UUID]) -> dict[UUID, PaymentCredit]:
+async def list_sources_of(db: DatabaseSession, payment_ids: list[UUID]) -> dict[UUID, PaymentCredit]:
     """Returns, by payment, the store credit that it used first or will use first."""
     return {credit.payment_id: credit for credit in await db.all(_SOURCES, payment_ids=payment_ids)}
 
 
-async def use_credit(db: Session, credit_id: UUID, more: int) -> None:
+async def use_credit(db: DatabaseSession, credit_id: UUID, more: int) -> None:
     """Increases the used amount, or decreases it if `more` is negative."""
     await db.one(_USE, credit_id=credit_id, more=more)
 
 
-async def drop_payments(db: Session, order_id: UUID, then: int = 0) -> None:
+async def drop_payments(db: DatabaseSession, order_id: UUID, then: int = 0) -> None:
     """Invalidates the open store credit payments of an order and sets its `store_credit_total`."""
     await db.one(_DROP, of_order=order_id, new_total=then)

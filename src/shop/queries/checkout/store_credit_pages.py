@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.operators import operators
 from shop.models.cart.orders import orders
@@ -57,16 +57,16 @@ _LEDGER = statement(_ledger, into(CreditLine))
 _OLDER = statement(_ledger.where(store_credit_events.c.id < bindparam("before", type_=_ID)), into(CreditLine))
 
 
-async def list_balances(db: Session, user_id: UUID) -> list[tuple[str, int]]:
+async def list_balances(db: DatabaseSession, user_id: UUID) -> list[tuple[str, int]]:
     """Returns the balance by currency, which is 0 if all of it is spent."""
     return await db.all(_BALANCES, user_id=user_id)
 
 
-async def list_grants(db: Session, user_id: UUID) -> list[StoreCredit]:
+async def list_grants(db: DatabaseSession, user_id: UUID) -> list[StoreCredit]:
     """Returns the store credits with a balance, newest first."""
     return await db.all(_GRANTS, user_id=user_id)
 
 
-async def list_ledger(db: Session, user_id: UUID, before: UUID | None = None, *, most: int) -> list[CreditLine]:
+async def list_ledger(db: DatabaseSession, user_id: UUID, before: UUID | None = None, *, most: int) -> list[CreditLine]:
     """Returns ledger entries, newest first; their ids are ordered by time."""
     return await db.all(_OLDER if before else _LEDGER, user_id=user_id, before=before, most=most)

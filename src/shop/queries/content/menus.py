@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, column,
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products
@@ -89,28 +89,28 @@ _LINKABLE = {
 _LINKABLES = {name: statement(clause, lambda record: cast(UUID, record[0])) for name, clause in _LINKABLE.items()}
 
 
-async def list_shown_items(db: Session, menu_ids: Sequence[UUID]) -> list[ShownItem]:
+async def list_shown_items(db: DatabaseSession, menu_ids: Sequence[UUID]) -> list[ShownItem]:
     """Returns all items of these menus in tree order."""
     return await db.all(_SHOWN_ITEMS, menu_ids=list(menu_ids)) if menu_ids else []
 
 
-async def lock_menu(db: Session, menu_id: UUID) -> Menu | None:
+async def lock_menu(db: DatabaseSession, menu_id: UUID) -> Menu | None:
     """Locks a menu, so that concurrent changes to one tree are serialized."""
     return await db.one(_LOCK_MENU, id=menu_id)
 
 
-async def list_tree(db: Session, menu_id: UUID) -> list[MenuItem]:
+async def list_tree(db: DatabaseSession, menu_id: UUID) -> list[MenuItem]:
     return await db.all(_TREE, id=menu_id)
 
 
-async def find_item(db: Session, item_id: UUID) -> LinkedItem | None:
+async def find_item(db: DatabaseSession, item_id: UUID) -> LinkedItem | None:
     return await db.one(_ITEM, id=item_id)
 
 
-async def place_items(db: Session, placements: Mapping[UUID, Placement]) -> None:
+async def place_items(db: DatabaseSession, placements: Mapping[UUID, Placement]) -> None:
     columns = {f"{name}s": [getattr(place, name) for place in placements.values()] for name in _TREE_COLUMNS}
     await db.all(_PLACE, ids=list(placements), **columns)
 
 
-async def can_link_to(db: Session, linked_type: str, record_id: UUID) -> bool:
+async def can_link_to(db: DatabaseSession, linked_type: str, record_id: UUID) -> bool:
     return await db.one(_LINKABLES[linked_type], id=record_id) is not None

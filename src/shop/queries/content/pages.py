@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Table, Text, bindparam
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, ListedRows, Page
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.content.pages import ShownPage, ShownPolicy, cms_pages, policies
 
@@ -71,7 +71,9 @@ _SLUGS = {
 }
 
 
-async def list_public(db: Session, public: PublicList, filters: Mapping[str, Any], page: Page | Keyset) -> ListedRows:
+async def list_public(
+    db: DatabaseSession, public: PublicList, filters: Mapping[str, Any], page: Page | Keyset
+) -> ListedRows:
     """Returns one page with one statement, or two if the page is past the last."""
     names = frozenset(filters)
     if isinstance(page, Keyset):
@@ -85,18 +87,18 @@ async def list_public(db: Session, public: PublicList, filters: Mapping[str, Any
     return ListedRows([], await db.one(_count_statement(public, names), **filters) or 0)
 
 
-async def find_public(db: Session, public: PublicList, key: UUID | str) -> Any:
+async def find_public(db: DatabaseSession, public: PublicList, key: UUID | str) -> Any:
     """Finds a record by id or slug; a slug may look like an id."""
     if isinstance(key, UUID):
         return await db.one(_found_by_id(public), id=key, slug=str(key))
     return await db.one(_found_by_slug(public), slug=key)
 
 
-async def list_pages_of(db: Session, ids: Sequence[UUID]) -> list[ShownPage]:
+async def list_pages_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownPage]:
     return await db.all(_PAGES_OF, ids=list(ids)) if ids else []
 
 
-async def list_slugs(db: Session, table: Table, slug: str) -> list[str]:
+async def list_slugs(db: DatabaseSession, table: Table, slug: str) -> list[str]:
     """Returns the slugs that equal this one or extend it with `-`."""
     return await db.all(_SLUGS[table], slug=slug)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Text, bindparam, func, or_, select, update
 
 from shop.base.listing import CursorPosition
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import User, users
@@ -58,12 +58,12 @@ _BY_KEYS = statement(
 )
 
 
-async def find_by_keys(db: Session, keys: list[str]) -> dict[str, UUID]:
+async def find_by_keys(db: DatabaseSession, keys: list[str]) -> dict[str, UUID]:
     """Returns customer ids by e-mail key; unknown keys are missing."""
     return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
-async def list_customers(db: Session, search: str, place: CursorPosition | None, *, most: int) -> list[User]:
+async def list_customers(db: DatabaseSession, search: str, place: CursorPosition | None, *, most: int) -> list[User]:
     """Returns customers, newest first; `search` is a prefix of the address or a name."""
     rows = await db.all(
         _list_statement("address" if "@" in search else "names" if search else None, place.side if place else None),
@@ -75,10 +75,10 @@ async def list_customers(db: Session, search: str, place: CursorPosition | None,
     return rows[::-1] if place and place.side == "after" else rows
 
 
-async def end_sessions(db: Session, user_id: UUID, reason: str) -> int:
+async def end_sessions(db: DatabaseSession, user_id: UUID, reason: str) -> int:
     return len(await db.all(_END_ALL, owner_id=user_id, reason=reason))
 
 
-async def set_disabled(db: Session, user_id: UUID, *, is_disabled: bool) -> bool:
+async def set_disabled(db: DatabaseSession, user_id: UUID, *, is_disabled: bool) -> bool:
     """Returns `False` if nothing changed."""
     return await db.one(_DISABLE if is_disabled else _ENABLE, user_id=user_id) is not None

@@ -8,7 +8,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.users import CustomerGroup, customer_group_members, customer_groups, users
 from shop.models.catalog.prices import PriceList, price_list_groups, price_lists
@@ -78,18 +78,18 @@ _LISTS = statement(
 )
 
 
-async def list_groups(db: Session, *, most: int) -> list[CountedGroup]:
+async def list_groups(db: DatabaseSession, *, most: int) -> list[CountedGroup]:
     return await db.all(_GROUPS, most=most)
 
 
-async def find_group(db: Session, group_id: UUID) -> CountedGroup | None:
+async def find_group(db: DatabaseSession, group_id: UUID) -> CountedGroup | None:
     return await db.one(_ONE, group_id=group_id)
 
 
-async def list_members(db: Session, group_id: UUID, search: str, *, most: int) -> list[Member]:
+async def list_members(db: DatabaseSession, group_id: UUID, search: str, *, most: int) -> list[Member]:
     """Returns members by address; `search` is a prefix of the address."""
     return await db.all(_MEMBERS, group_id=group_id, pattern=like_prefix(search.lower()), most=most)
 
 
-async def list_lists_of(db: Session, group_id: UUID) -> list[PriceList]:
+async def list_lists_of(db: DatabaseSession, group_id: UUID) -> list[PriceList]:
     return await db.all(_LISTS, group_id=group_id)

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Text, bindparam, case, delete, exists, func, 
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import AccountUser, Customer, User, users
@@ -218,11 +218,11 @@ _FIND_STATE = statement(
 )
 
 
-async def verify_user(db: Session, user_id: UUID, *, first_name: str | None, last_name: str | None) -> None:
+async def verify_user(db: DatabaseSession, user_id: UUID, *, first_name: str | None, last_name: str | None) -> None:
     await db.one(_VERIFY, user_id=user_id, given_first_name=first_name, given_last_name=last_name)
 
 
-async def find_account(db: Session, token_hash: bytes) -> AccountUser | None:
+async def find_account(db: DatabaseSession, token_hash: bytes) -> AccountUser | None:
     """Returns the account of a bearer token, checked in the same statement."""
     return await db.one(_FIND_ACCOUNT, hash=token_hash)
 
@@ -240,76 +240,76 @@ _DELETE_UNUSED_ADDRESSES = statement(
 )
 
 
-async def delete_unused_addresses(db: Session, ids: list[UUID]) -> None:
+async def delete_unused_addresses(db: DatabaseSession, ids: list[UUID]) -> None:
     """Deletes those addresses that no user and no order has."""
     await db.all(_DELETE_UNUSED_ADDRESSES, ids=ids)
 
 
-async def find_user(db: Session, user_id: UUID) -> AccountUser | None:
+async def find_user(db: DatabaseSession, user_id: UUID) -> AccountUser | None:
     return await db.one(_FIND_USER, id=user_id)
 
 
-async def lock_known_user(db: Session, user_id: UUID) -> User:
+async def lock_known_user(db: DatabaseSession, user_id: UUID) -> User:
     """Locks the user's row until the transaction ends, which serializes changes."""
     return cast(User, await db.one(_LOCK_USER, id=user_id))
 
 
-async def update_user(db: Session, user_id: UUID, **values: Any) -> User:
+async def update_user(db: DatabaseSession, user_id: UUID, **values: Any) -> User:
     return cast(
         User, await db.one(_UPDATE_USER, user_id=user_id, **{f"new_{name}": value for name, value in values.items()})
     )
 
 
-async def list_addresses(db: Session, user_id: UUID) -> list[PlacedAddress]:
+async def list_addresses(db: DatabaseSession, user_id: UUID) -> list[PlacedAddress]:
     return await db.all(_LIST_ADDRESSES, user_id=user_id)
 
 
-async def find_address(db: Session, user_id: UUID, address_id: UUID) -> PlacedAddress | None:
+async def find_address(db: DatabaseSession, user_id: UUID, address_id: UUID) -> PlacedAddress | None:
     return await db.one(_FIND_ADDRESS, user_id=user_id, id=address_id)
 
 
-async def find_addresses(db: Session, ids: list[UUID]) -> dict[UUID, PlacedAddress]:
+async def find_addresses(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, PlacedAddress]:
     return {address.id: address for address in await db.all(_FIND_ADDRESSES, ids=ids)}
 
 
-async def insert_address(db: Session, address_id: UUID, user_id: UUID | None, fields: dict[str, Any]) -> None:
+async def insert_address(db: DatabaseSession, address_id: UUID, user_id: UUID | None, fields: dict[str, Any]) -> None:
     await db.one(_INSERT_ADDRESS, id=address_id, user_id=user_id, **_new(fields))
 
 
-async def update_address(db: Session, address_id: UUID, fields: dict[str, Any]) -> None:
+async def update_address(db: DatabaseSession, address_id: UUID, fields: dict[str, Any]) -> None:
     await db.one(_UPDATE_ADDRESS, address_id=address_id, **_new(fields))
 
 
-async def is_used(db: Session, address_id: UUID) -> bool | None:
+async def is_used(db: DatabaseSession, address_id: UUID) -> bool | None:
     """Returns whether a completed order uses an address; `None` if no order does."""
     return await db.one(_IS_USED, address_id=address_id)
 
 
-async def hide_address(db: Session, address_id: UUID) -> None:
+async def hide_address(db: DatabaseSession, address_id: UUID) -> None:
     await db.one(_HIDE_ADDRESS, address_id=address_id)
 
 
-async def delete_address(db: Session, address_id: UUID) -> None:
+async def delete_address(db: DatabaseSession, address_id: UUID) -> None:
     await db.one(_DELETE_ADDRESS, address_id=address_id)
 
 
-async def replace_default(db: Session, user_id: UUID, *, old_id: UUID, new_id: UUID | None) -> None:
+async def replace_default(db: DatabaseSession, user_id: UUID, *, old_id: UUID, new_id: UUID | None) -> None:
     await db.one(_REPLACE_DEFAULT, user_id=user_id, old_id=old_id, new_id=new_id)
 
 
-async def find_country(db: Session, *, code: str, country_id: UUID | None) -> Country | None:
+async def find_country(db: DatabaseSession, *, code: str, country_id: UUID | None) -> Country | None:
     return await db.one(_FIND_COUNTRY, code=code, id=country_id)
 
 
-async def list_countries(db: Session) -> list[Country]:
+async def list_countries(db: DatabaseSession) -> list[Country]:
     return await db.all(_COUNTRIES)
 
 
-async def list_states(db: Session, country_id: UUID) -> list[State]:
+async def list_states(db: DatabaseSession, country_id: UUID) -> list[State]:
     return await db.all(_STATES, country_id=country_id)
 
 
-async def find_state(db: Session, *, country_id: UUID, text: str, state_id: UUID | None) -> State | None:
+async def find_state(db: DatabaseSession, *, country_id: UUID, text: str, state_id: UUID | None) -> State | None:
     return await db.one(_FIND_STATE, country_id=country_id, text=text, id=state_id)
 
 

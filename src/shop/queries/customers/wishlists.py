@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id, new_wishlist_token
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import users
 from shop.models.catalog.prices import prices
@@ -159,80 +159,82 @@ def _items_statement(by: str, *, is_personal: bool) -> Statement[SeenItem]:
     return dynamic_statement(clause.select_from(source).where(these).order_by(*_order), into(SeenItem))
 
 
-async def list_lists(db: Session, owner_id: UUID) -> list[Wishlist]:
+async def list_lists(db: DatabaseSession, owner_id: UUID) -> list[Wishlist]:
     return await db.all(_LIST, owner_id=owner_id)
 
 
-async def find_visible_list(db: Session, token: str, viewer_id: UUID | None) -> Wishlist | None:
+async def find_visible_list(db: DatabaseSession, token: str, viewer_id: UUID | None) -> Wishlist | None:
     """Finds a public list, or one of the viewer's own."""
     return await db.one(_FIND_SEEN, token=token, owner_id=viewer_id)
 
 
-async def find_own(db: Session, owner_id: UUID, list_id: UUID) -> Wishlist | None:
+async def find_own(db: DatabaseSession, owner_id: UUID, list_id: UUID) -> Wishlist | None:
     return await db.one(_FIND_OWN, owner_id=owner_id, id=list_id)
 
 
-async def find_default(db: Session, owner_id: UUID) -> Wishlist | None:
+async def find_default(db: DatabaseSession, owner_id: UUID) -> Wishlist | None:
     return await db.one(_FIND_DEFAULT, owner_id=owner_id)
 
 
-async def lock_own(db: Session, owner_id: UUID, token: str) -> Wishlist | None:
+async def lock_own(db: DatabaseSession, owner_id: UUID, token: str) -> Wishlist | None:
     """Locks an own list, so that concurrent additions are counted one after the other."""
     return await db.one(_LOCK_OWN, owner_id=owner_id, token=token)
 
 
-async def lock_list(db: Session, list_id: UUID) -> bool:
+async def lock_list(db: DatabaseSession, list_id: UUID) -> bool:
     """Locks a list of any owner; returns whether it exists."""
     return await db.one(_LOCK, id=list_id) is not None
 
 
-async def lock_owner(db: Session, list_id: UUID) -> None:
+async def lock_owner(db: DatabaseSession, list_id: UUID) -> None:
     await db.one(_LOCK_OWNER, id=list_id)
 
 
-async def count_lists(db: Session, owner_id: UUID) -> int:
+async def count_lists(db: DatabaseSession, owner_id: UUID) -> int:
     return await db.one(_COUNT, owner_id=owner_id) or 0
 
 
-async def insert_list(db: Session, owner_id: UUID, *, name: str, is_private: bool, is_default: bool) -> Wishlist:
+async def insert_list(
+    db: DatabaseSession, owner_id: UUID, *, name: str, is_private: bool, is_default: bool
+) -> Wishlist:
     values = {"name": name, "is_private": is_private, "is_default": is_default}
     wishlist = await db.one(_INSERT, id=new_id(), token=new_wishlist_token(), owner_id=owner_id, **values)
     return cast(Wishlist, wishlist)
 
 
-async def clear_default(db: Session, owner_id: UUID) -> None:
+async def clear_default(db: DatabaseSession, owner_id: UUID) -> None:
     await db.one(_CLEAR_DEFAULT, owner_id=owner_id)
 
 
-async def delete_list(db: Session, owner_id: UUID, token: str) -> bool:
+async def delete_list(db: DatabaseSession, owner_id: UUID, token: str) -> bool:
     return await db.one(_DELETE, owner_id=owner_id, token=token) is not None
 
 
-async def list_items(db: Session, list_ids: Sequence[UUID]) -> list[WishedItem]:
+async def list_items(db: DatabaseSession, list_ids: Sequence[UUID]) -> list[WishedItem]:
     """Returns the items of these lists, oldest first."""
     return await db.all(_ITEMS, ids=list_ids) if list_ids else []
 
 
-async def list_priced_items(db: Session, list_ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
+async def list_priced_items(db: DatabaseSession, list_ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
     return await _see(db, "wishlist_id", list_ids, pricing)
 
 
-async def find_priced_item(db: Session, item_id: UUID, pricing: Pricing) -> SeenItem | None:
+async def find_priced_item(db: DatabaseSession, item_id: UUID, pricing: Pricing) -> SeenItem | None:
     return next(iter(await _see(db, "id", [item_id], pricing)), None)
 
 
-async def _see(db: Session, by: str, ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
+async def _see(db: DatabaseSession, by: str, ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
     lists = pricing.values if pricing.is_personal else {}
     query = _items_statement(by, is_personal=pricing.is_personal)
     return await db.all(query, ids=ids, currency=pricing.currency, **lists) if ids else []
 
 
-async def list_purchasable_ids(db: Session, variant_ids: Sequence[UUID]) -> set[UUID]:
+async def list_purchasable_ids(db: DatabaseSession, variant_ids: Sequence[UUID]) -> set[UUID]:
     """Returns the variants that are for sale, regardless of stock."""
     return set(await db.all(_PURCHASABLE, ids=variant_ids)) if variant_ids else set()
 
 
-async def put_items(db: Session, list_id: UUID, wishes: Sequence[LineItemInput]) -> list[UUID]:
+async def put_items(db: DatabaseSession, list_id: UUID, wishes: Sequence[LineItemInput]) -> list[UUID]:
     """Upserts one item per variant and sets its quantity."""
     # Items with the same creation time are sorted by id, which must be the order of the request.
     ids = sorted(new_id() for _ in wishes)
@@ -240,10 +242,10 @@ async def put_items(db: Session, list_id: UUID, wishes: Sequence[LineItemInput])
     return await db.all(_PUT, list_id=list_id, ids=ids, variant_ids=variant_ids, quantities=quantities)
 
 
-async def set_quantity(db: Session, list_id: UUID, item_id: UUID, quantity: int) -> bool:
+async def set_quantity(db: DatabaseSession, list_id: UUID, item_id: UUID, quantity: int) -> bool:
     return await db.one(_SET_QUANTITY, list_id=list_id, item_id=item_id, new_quantity=quantity) is not None
 
 
-async def remove_items(db: Session, list_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+async def remove_items(db: DatabaseSession, list_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
     """Removes items from a list; returns the ids of those that were on it."""
     return await db.all(_REMOVE, list_id=list_id, ids=ids)

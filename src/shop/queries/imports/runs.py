@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Table, Text, and_, bindparam, delete, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, into, statement
 from shop.models.catalog.prices import Price, PriceList, PriceListEntry, price_list_entries, price_lists, prices
 from shop.models.catalog.products import option_types, option_values, product_slugs, products, properties, variants
@@ -82,7 +82,7 @@ _ALL_ENTRIES = statement(
 )
 
 
-async def find_names(db: Session, references: ReferencedNames) -> Names:
+async def find_names(db: DatabaseSession, references: ReferencedNames) -> Names:
     """Looks up names with one statement for each kind that is referenced."""
     types, values = list(references.option_types), list(references.option_values)
     return Names(
@@ -100,13 +100,13 @@ async def find_names(db: Session, references: ReferencedNames) -> Names:
     )
 
 
-async def free_slugs(db: Session, slugs: Sequence[str]) -> None:
+async def free_slugs(db: DatabaseSession, slugs: Sequence[str]) -> None:
     """Deletes former slugs that are now current slugs of new products."""
     if slugs:
         await db.all(_FREE_SLUGS, names=list(slugs))
 
 
-async def lock_priced(db: Session, skus: Iterable[str], ids: Iterable[UUID], lists: Iterable[str]) -> PriceData:
+async def lock_priced(db: DatabaseSession, skus: Iterable[str], ids: Iterable[UUID], lists: Iterable[str]) -> PriceData:
     """Returns the referenced variants with their prices; locks the products against concurrent price changes."""
     variant_rows = await db.all(_VARIANTS, ids=list(ids), names=list(skus))
     if not variant_rows:
@@ -123,7 +123,7 @@ async def lock_priced(db: Session, skus: Iterable[str], ids: Iterable[UUID], lis
     )
 
 
-async def list_priced_after(db: Session, variant_id: UUID, most: int) -> PriceData:
+async def list_priced_after(db: DatabaseSession, variant_id: UUID, most: int) -> PriceData:
     """Returns the next variants with all their prices and price list entries."""
     variant_rows = await db.all(_VARIANTS_AFTER, id=variant_id, most=most)
     if not variant_rows:
@@ -140,10 +140,10 @@ async def list_priced_after(db: Session, variant_id: UUID, most: int) -> PriceDa
     )
 
 
-async def _find_ids(db: Session, query: Statement[tuple[str, UUID]], names: Iterable[str]) -> dict[str, UUID]:
+async def _find_ids(db: DatabaseSession, query: Statement[tuple[str, UUID]], names: Iterable[str]) -> dict[str, UUID]:
     return dict(await _all(db, query, names))
 
 
-async def _all(db: Session, query: Statement[R], names: Iterable[str]) -> list[R]:
+async def _all(db: DatabaseSession, query: Statement[R], names: Iterable[str]) -> list[R]:
     name_list = list(names)
     return await db.all(query, names=name_list) if name_list else []

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Float, case, cast, func, literal_column, select
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.checkout.payments import payment_attempts, unsettled_attempts
 from shop.models.journal import audit_events, housekeeping_runs, outbox_mails
@@ -83,5 +83,5 @@ _GAUGES = statement(
 )
 
 
-async def read_gauges(db: Session) -> Gauges | None:
+async def read_gauges(db: DatabaseSession) -> Gauges | None:
     return await db.one(_GAUGES)

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, seconds, statement
 from shop.models.access.operators import operator_links, operator_sessions
 from shop.models.access.sessions import access_tokens, login_requests, sessions
@@ -152,10 +152,10 @@ _NOTE_RUN = statement(
 _TAKE_BROOM = statement(select(func.pg_try_advisory_xact_lock(_BROOM)), lambda record: cast(bool, record[0]))
 
 
-async def try_housekeeping_lock(db: Session) -> bool:
+async def try_housekeeping_lock(db: DatabaseSession) -> bool:
     """Tries the cluster-wide housekeeping lock."""
     return await db.one(_TAKE_BROOM) is True
 
 
-async def note_run(db: Session, backlog: dict[str, int]) -> None:
+async def note_run(db: DatabaseSession, backlog: dict[str, int]) -> None:
     await db.one(_NOTE_RUN, backlog=backlog)

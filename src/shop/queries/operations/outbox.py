@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.cart.orders import orders
 from shop.models.journal import OutboxMail
@@ -104,37 +104,37 @@ _NEWEST = statement(
 
 
 async def insert_mail(
-    db: Session, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
+    db: DatabaseSession, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
 ) -> None:
     await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, source=source, **values)
 
 
-async def lease_mail(db: Session, *, lease: int) -> OutboxMail | None:
+async def lease_mail(db: DatabaseSession, *, lease: int) -> OutboxMail | None:
     """Leases a due mail for `lease` seconds and counts the attempt."""
     return await db.one(_LEASE, lease=lease)
 
 
-async def mark_sent(db: Session, mail_id: UUID) -> None:
+async def mark_sent(db: DatabaseSession, mail_id: UUID) -> None:
     await db.one(_MARK_SENT, mail_id=mail_id)
 
 
-async def retry_later(db: Session, mail_id: UUID, *, pause: int, error: str) -> None:
+async def retry_later(db: DatabaseSession, mail_id: UUID, *, pause: int, error: str) -> None:
     await db.one(_RETRY, mail_id=mail_id, pause=pause, error=error)
 
 
-async def mark_counted(db: Session, mail_id: UUID) -> None:
+async def mark_counted(db: DatabaseSession, mail_id: UUID) -> None:
     """Marks a mail as counted against the budget and deletes its source, which is no longer needed."""
     await db.one(_MARK_COUNTED, mail_id=mail_id)
 
 
-async def give_up(db: Session, mail_id: UUID, error: str) -> None:
+async def give_up(db: DatabaseSession, mail_id: UUID, error: str) -> None:
     await db.one(_GIVE_UP, mail_id=mail_id, error=error)
 
 
-async def list_newest(db: Session, *, to: str | None, most: int) -> list[OutboxMail]:
+async def list_newest(db: DatabaseSession, *, to: str | None, most: int) -> list[OutboxMail]:
     """Returns the newest mails, without those that wait for the mail budget or expired waiting."""
     return await db.all(_NEWEST, to=to, most=most)
 
 
-async def is_late(db: Session, mail_id: UUID) -> bool:
+async def is_late(db: DatabaseSession, mail_id: UUID) -> bool:
     return await db.one(_IS_LATE, id=mail_id) is not None

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, statement
 from shop.models.cart.orders import line_items, orders, stock_holds
 from shop.models.catalog.products import variants
@@ -220,11 +220,11 @@ _PAYMENT_STATES = statement(
 )
 
 
-async def list_payment_states(db: Session, *, after: UUID, most: int) -> list[StoredState]:
+async def list_payment_states(db: DatabaseSession, *, after: UUID, most: int) -> list[StoredState]:
     """Returns the payment states of completed orders after an id."""
     return await db.all(_PAYMENT_STATES, after=after, most=most)
 
 
-async def list_findings(db: Session, name: str) -> list[Finding]:
+async def list_findings(db: DatabaseSession, name: str) -> list[Finding]:
     """Runs the check of this name; returns the inconsistent records, each with a message."""
     return await db.all(_CHECKS[name])

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.checkout.payments import Refund, refunds
 from shop.models.checkout.shipments import shipping_methods, shipping_rates
@@ -25,10 +25,10 @@ _TRACKING = statement(
 )
 
 
-async def list_refunds(db: Session, order_id: UUID) -> list[Refund]:
+async def list_refunds(db: DatabaseSession, order_id: UUID) -> list[Refund]:
     return await db.all(_REFUNDS, order_id=order_id)
 
 
-async def list_tracking_urls(db: Session, order_id: UUID) -> dict[UUID, str]:
+async def list_tracking_urls(db: DatabaseSession, order_id: UUID) -> dict[UUID, str]:
     """Returns tracking URLs by shipment, of the selected shipping method, even if it is deleted."""
     return dict(await db.all(_TRACKING, order_id=order_id))

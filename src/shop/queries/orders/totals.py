@@ -9,7 +9,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import statement
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import variants
@@ -35,6 +35,6 @@ _NOTE = statement(
 )
 
 
-async def note_sales(db: Session, pieces: Mapping[UUID, int]) -> None:
+async def note_sales(db: DatabaseSession, pieces: Mapping[UUID, int]) -> None:
     """Adds the quantities sold, by variant, to their products."""
     await db.all(_NOTE, ids=list(pieces), quantities=list(pieces.values()))

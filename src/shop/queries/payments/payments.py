@@ -10,7 +10,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, seconds, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import (
@@ -198,32 +198,32 @@ _NOTE = statement(
 FRONT = ("both", "front_end")
 
 
-async def list_methods(db: Session, displays: tuple[str, ...] = FRONT) -> list[PaymentMethod]:
+async def list_methods(db: DatabaseSession, displays: tuple[str, ...] = FRONT) -> list[PaymentMethod]:
     return await db.all(_METHODS, displays=list(displays))
 
 
-async def find_method(db: Session, method_id: UUID, displays: tuple[str, ...] = FRONT) -> PaymentMethod | None:
+async def find_method(db: DatabaseSession, method_id: UUID, displays: tuple[str, ...] = FRONT) -> PaymentMethod | None:
     return await db.one(_METHOD, id=method_id, displays=list(displays))
 
 
-async def list_methods_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentMethod]:
+async def list_methods_of(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, PaymentMethod]:
     return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
 
 
-async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
+async def list_payments(db: DatabaseSession, *order_ids: UUID) -> list[Payment]:
     return await db.all(_PAYMENTS, order_ids=list(order_ids))
 
 
-async def is_paying(db: Session, order_id: UUID) -> bool:
+async def is_paying(db: DatabaseSession, order_id: UUID) -> bool:
     """Returns whether a payment of an order is in progress or completed."""
     return await db.one(_IS_PAYING, order_id=order_id) is not None
 
 
-async def invalidate_open(db: Session, order_id: UUID) -> None:
+async def invalidate_open(db: DatabaseSession, order_id: UUID) -> None:
     await db.all(_INVALIDATE, of_order=order_id)
 
 
-async def remove_untried(db: Session, order_id: UUID) -> None:
+async def remove_untried(db: DatabaseSession, order_id: UUID) -> None:
     """Deletes the replaced payments of an open order, with their unsaved cards."""
     await db.all(_REMOVE_UNTRIED, of_order=order_id)
 
@@ -239,7 +239,7 @@ class Change(msgspec.Struct, frozen=True):
     reference: str | None = None
 
 
-async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payment | None:
+async def change_payment(db: DatabaseSession, payment_id: UUID, change: Change) -> Payment | None:
     """Changes a payment; returns `None` if its state has changed and does not allow it."""
     return await db.one(
         _CHANGE,
@@ -253,47 +253,49 @@ async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payme
     )
 
 
-async def claim_unsettled_attempts(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
+async def claim_unsettled_attempts(db: DatabaseSession, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
     """Claims unsettled attempts older than `age` seconds; each is claimed by one process, and not again within `pause`
     seconds.
     """
     return await db.all(_STUCK, age=age, pause=pause, most=most)
 
 
-async def find_payment(db: Session, payment_id: UUID) -> Payment | None:
+async def find_payment(db: DatabaseSession, payment_id: UUID) -> Payment | None:
     return await db.one(_PAYMENT, id=payment_id)
 
 
-async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
+async def find_attempt(db: DatabaseSession, attempt_id: UUID) -> PaymentAttempt | None:
     return await db.one(_ATTEMPT, id=attempt_id)
 
 
 async def insert_webhook_notice(
-    db: Session, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID
+    db: DatabaseSession, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID
 ) -> bool:
     """Records a webhook notice; returns whether it is new."""
     values = {"payment_method_id": method_id, "reference": reference, "payment_id": payment_id}
     return await db.one(_NOTE, id=notice_id, **values) is not None
 
 
-async def end_refund(db: Session, attempt_id: str, state: str) -> None:
+async def end_refund(db: DatabaseSession, attempt_id: str, state: str) -> None:
     await db.one(_END_REFUND, of_attempt=attempt_id, new_state=state)
 
 
-async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
+async def is_older(db: DatabaseSession, attempt_id: UUID, age: int) -> bool:
     return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
 
 
-async def note_reference(db: Session, attempt_id: UUID, reference: str) -> None:
+async def note_reference(db: DatabaseSession, attempt_id: UUID, reference: str) -> None:
     """Saves the provider's reference of an unsettled attempt."""
     await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
 
 
-async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:
+async def list_attempts(db: DatabaseSession, order_id: UUID) -> list[PaymentAttempt]:
     return await db.all(_ATTEMPTS, order_id=order_id)
 
 
-async def end_attempt(db: Session, attempt_id: UUID, outcome: str, reference: str | None, message: str | None) -> bool:
+async def end_attempt(
+    db: DatabaseSession, attempt_id: UUID, outcome: str, reference: str | None, message: str | None
+) -> bool:
     """Records the outcome of an attempt; returns `False` if it had one already."""
     values = {"new_outcome": outcome, "new_reference": reference, "new_message": message}
     return await db.one(_END, attempt_id=attempt_id, **values) is not None

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Boolean, Text, and_, bindparam, case, exists, extract, func, or_, select, update
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import (
@@ -135,40 +135,40 @@ _DROP_OWNER_PAYMENTS = statement(
 )
 
 
-async def has_owner_payment(db: Session, order_id: UUID) -> bool:
+async def has_owner_payment(db: DatabaseSession, order_id: UUID) -> bool:
     """Returns whether an order has a valid payment with its owner's card or store credit."""
     return await db.one(_HAS_OWNER_PAYMENT, order_id=order_id) is not None
 
 
-async def drop_owner_payments(db: Session, order_id: UUID) -> bool:
+async def drop_owner_payments(db: DatabaseSession, order_id: UUID) -> bool:
     """Invalidates open payments with the owner's card or store credit; returns whether there were any."""
     return await db.one(_DROP_OWNER_PAYMENTS, of_order=order_id) is not None
 
 
-async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, CreditCard]:
+async def list_sources_of(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, CreditCard]:
     return {source.id: source for source in await db.all(_SOURCES_OF, ids=ids)} if ids else {}
 
 
-async def list_cards(db: Session, user_id: UUID) -> list[CreditCard]:
+async def list_cards(db: DatabaseSession, user_id: UUID) -> list[CreditCard]:
     """Returns the usable saved cards of a user, the last used first."""
     return await db.all(_CARDS, user_id=user_id)
 
 
-async def find_card(db: Session, user_id: UUID, card_id: UUID) -> CreditCard | None:
+async def find_card(db: DatabaseSession, user_id: UUID, card_id: UUID) -> CreditCard | None:
     return await db.one(_CARD, user_id=user_id, id=card_id)
 
 
-async def find_customer(db: Session, user_id: UUID, provider_type: str) -> str | None:
+async def find_customer(db: DatabaseSession, user_id: UUID, provider_type: str) -> str | None:
     """Returns the provider's customer reference of a user, from any of the user's cards."""
     return await db.one(_CUSTOMER, user_id=user_id, type=provider_type)
 
 
-async def save_card_details(db: Session, attempt_id: UUID, *, is_kept: bool, told: dict[str, Any]) -> None:
+async def save_card_details(db: DatabaseSession, attempt_id: UUID, *, is_kept: bool, told: dict[str, Any]) -> None:
     """Saves the provider's details of the card used in an attempt; missing details stay unchanged."""
     values = {f"new_{name}": told.get(name) for name in (*_TEXT_COLUMNS, *_NUMBERS)}
     await db.one(_KEEP, attempt_id=attempt_id, is_kept=is_kept, **values)
 
 
-async def soft_delete_card(db: Session, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:
+async def soft_delete_card(db: DatabaseSession, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:
     """Deletes a saved card; returns its provider reference and payment method, or `None` if there is no such card."""
     return await db.one(_FORGET, card_id=card_id, of_user=user_id)

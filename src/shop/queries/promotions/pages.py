@@ -12,7 +12,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import CursorPosition
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import customer_groups, users
 from shop.models.cart.orders import Order, orders
@@ -170,7 +170,7 @@ _CARTS = statement(
 
 
 async def list_promotions(
-    db: Session, search: str, place: CursorPosition | None, *, most: int
+    db: DatabaseSession, search: str, place: CursorPosition | None, *, most: int
 ) -> list[CountedPromotion]:
     """Returns promotions, newest first."""
     small = search.lower()
@@ -185,21 +185,21 @@ async def list_promotions(
     return rows[::-1] if place and place.side == "after" else rows
 
 
-async def find_promotion(db: Session, promotion_id: UUID) -> CountedPromotion | None:
+async def find_promotion(db: DatabaseSession, promotion_id: UUID) -> CountedPromotion | None:
     return await db.one(_ONE, promotion_id=promotion_id)
 
 
-async def list_conditions(db: Session, promotion_id: UUID) -> list[PromotionRule]:
+async def list_conditions(db: DatabaseSession, promotion_id: UUID) -> list[PromotionRule]:
     """Returns the rules of a promotion, oldest first."""
     return await db.all(_CONDITIONS, promotion_id=promotion_id)
 
 
-async def list_benefits(db: Session, promotion_id: UUID) -> list[PromotionAction]:
+async def list_benefits(db: DatabaseSession, promotion_id: UUID) -> list[PromotionAction]:
     return await db.all(_BENEFITS, promotion_id=promotion_id)
 
 
 async def list_batches(
-    db: Session, promotion_id: UUID, place: CursorPosition | None, *, most: int
+    db: DatabaseSession, promotion_id: UUID, place: CursorPosition | None, *, most: int
 ) -> list[CountedBatch]:
     """Returns coupon batches, newest first."""
     rows = await db.all(
@@ -212,30 +212,30 @@ async def list_batches(
     return rows[::-1] if place and place.side == "after" else rows
 
 
-async def find_batch(db: Session, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:
+async def find_batch(db: DatabaseSession, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:
     """Finds a batch of this promotion."""
     return await db.one(_BATCH, promotion_id=promotion_id, batch_id=batch_id)
 
 
-async def list_export_codes(db: Session, batch_id: UUID) -> list[ExportedCode]:
+async def list_export_codes(db: DatabaseSession, batch_id: UUID) -> list[ExportedCode]:
     return await db.all(_EXPORT_CODES, batch_id=batch_id)
 
 
-async def find_names(db: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+async def find_names(db: DatabaseSession, ids: Iterable[UUID]) -> dict[UUID, str]:
     """Returns the names of products, taxons and customer groups; missing ones are left out."""
     id_list = list(ids)
     return dict(await db.all(_NAMES, ids=id_list)) if id_list else {}
 
 
-async def search_products_by_name(db: Session, query: str, text: str, *, most: int) -> list[NamedRecord]:
+async def search_products_by_name(db: DatabaseSession, query: str, text: str, *, most: int) -> list[NamedRecord]:
     """Searches products by a `tsquery`; `text` is the search it was built from."""
     return await db.all(_SEARCH_PRODUCTS, query=query, text=text.lower(), most=most)
 
 
-async def list_groups(db: Session) -> list[NamedRecord]:
+async def list_groups(db: DatabaseSession) -> list[NamedRecord]:
     return await db.all(_GROUPS)
 
 
-async def list_open_carts(db: Session, *, most: int) -> list[OpenCart]:
+async def list_open_carts(db: DatabaseSession, *, most: int) -> list[OpenCart]:
     """Returns non-empty carts, the last updated first."""
     return await db.all(_CARTS, most=most)

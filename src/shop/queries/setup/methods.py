@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, ColumnElement, Table, bindparam, delete, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.shipments import shipping_method_amounts, shipping_methods
@@ -62,11 +62,11 @@ _REMOVE_AMOUNTS = statement(
 )
 
 
-async def unset_default_tax(db: Session, but: UUID) -> None:
+async def unset_default_tax(db: DatabaseSession, but: UUID) -> None:
     await db.all(_UNSET, but=but)
 
 
-async def remove_amounts(db: Session, method_id: UUID) -> None:
+async def remove_amounts(db: DatabaseSession, method_id: UUID) -> None:
     await db.all(_REMOVE_AMOUNTS, method_id=method_id)
 
 
@@ -81,5 +81,5 @@ def _hide(table: Table) -> Statement[UUID]:
     return dynamic_statement(clause, lambda record: cast(UUID, record[0]))
 
 
-async def hide(db: Session, table: Table, record_id: UUID) -> None:
+async def hide(db: DatabaseSession, table: Table, record_id: UUID) -> None:
     await db.one(_hide(table), record_id=record_id)

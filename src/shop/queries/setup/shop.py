@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 from sqlalchemy import Text, and_, bindparam, column, exists, func, literal_column, or_, select, table, update
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.operators import operators
 from shop.models.access.users import users
@@ -65,32 +65,32 @@ _IN_USE = statement(
 )
 
 
-async def find_shop(db: Session) -> Shop | None:
+async def find_shop(db: DatabaseSession) -> Shop | None:
     return await db.one(_SHOP)
 
 
-async def find_state(db: Session) -> DatabaseState | None:
+async def find_state(db: DatabaseSession) -> DatabaseState | None:
     return await db.one(_STATE)
 
 
-async def try_write(db: Session) -> None:
+async def try_write(db: DatabaseSession) -> None:
     """Writes and commits without a change, to detect problems such as a missing synchronous standby."""
     await db.one(_TRY_WRITE)
 
 
-async def is_in_use(db: Session) -> bool:
+async def is_in_use(db: DatabaseSession) -> bool:
     """Returns whether there are orders, users or operators."""
     return await db.one(_IN_USE) is True
 
 
-async def is_empty(db: Session) -> bool:
+async def is_empty(db: DatabaseSession) -> bool:
     return await db.one(_EMPTY) is True
 
 
-async def fill_shop(db: Session, *, name: str, currencies: list[str]) -> bool:
+async def fill_shop(db: DatabaseSession, *, name: str, currencies: list[str]) -> bool:
     return await db.one(_FILL, new_name=name, new_currencies=currencies) is not None
 
 
-async def update_shop(db: Session, *, version: int, **values: Any) -> Shop | None:
+async def update_shop(db: DatabaseSession, *, version: int, **values: Any) -> Shop | None:
     """Updates the shop and returns it; `None` if it has changed since `version`."""
     return await db.one(_UPDATE, seen_version=version, **{f"new_{name}": value for name, value in values.items()})

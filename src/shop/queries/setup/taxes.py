@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy import and_, exists, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Session
+from shop.db.pool import DatabaseSession
 from shop.db.statements import opaque_param, statement
 from shop.models.customers.addresses import addresses
 from shop.models.setup.zones import tax_rates, zone_members, zones
@@ -36,6 +36,6 @@ _RATES = statement(
 )
 
 
-async def list_rates(db: Session, address_id: UUID | None) -> list[Rate]:
+async def list_rates(db: DatabaseSession, address_id: UUID | None) -> list[Rate]:
     """Returns the tax rates of all zones of an address; without an address, those of the default tax zone."""
     return await db.all(_RATES, address_id=address_id)

@@ -60,16 +60,16 @@ def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list
 
 def _warnings(line: LineItem, quote: Quote | None) -> list[CartWarning]:
     if quote is None or not quote.is_sold:
-        return [CartWarning("not_sold", line.id, "It is not sold any more.")]
+        return [CartWarning("not_sold", line.id, "It is no longer available.")]
     warnings = []
     if quote.price is None or line.price is None:
         warnings.append(CartWarning("no_price", line.id, "It has no price in this currency."))
     elif quote.price != line.price:
         warnings.append(
-            CartWarning("price_changed", line.id, "It costs another price now.", quoted=line.price, now=quote.price)
+            CartWarning("price_changed", line.id, "Its price has changed.", quoted=line.price, now=quote.price)
         )
     if not quote.can_supply(line.quantity):
-        warnings.append(CartWarning("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
+        warnings.append(CartWarning("stock_low", line.id, "Not enough stock available.", available=quote.most))
     return warnings
 
 
@@ -88,7 +88,7 @@ def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
     if quote.price is None:
         return "no_price_in_currency", "variant_id", "has no price in the currency of the cart"
     if not quote.can_supply(quantity):
-        return "out_of_stock", "quantity", f"is more than can be had: {quote.most}"
+        return "out_of_stock", "quantity", f"is more than the available stock: {quote.most}"
     return None
 
 

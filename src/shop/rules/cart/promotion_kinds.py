@@ -16,7 +16,7 @@ Ids = frozenset[int]
 """Ids as integers: every cart looks up many, and integers are the fastest to look up."""
 
 
-class Good(msgspec.Struct, frozen=True):
+class BasketItem(msgspec.Struct, frozen=True):
     """A cart line as promotions see it; `place` is its index in the basket's goods."""
 
     id: UUID
@@ -34,19 +34,19 @@ class Basket(msgspec.Struct, frozen=True):
     """A cart and its customer, as promotions see them."""
 
     currency: str
-    goods: Sequence[Good]
+    goods: Sequence[BasketItem]
     shipments: Sequence[tuple[UUID, int]] = ()
     """Shipment ids with their costs."""
     groups: Ids = frozenset()
     has_ordered: bool | None = False
     """None for a guest."""
-    promotable: Sequence[Good] = ()
+    promotable: Sequence[BasketItem] = ()
     """The goods that may be discounted."""
     amount: int = 0
     """The total of the goods."""
 
 
-def fill_basket(currency: str, goods: Sequence[Good], **more: Any) -> Basket:
+def fill_basket(currency: str, goods: Sequence[BasketItem], **more: Any) -> Basket:
     promotable = [good for good in goods if good.is_promotionable]
     return Basket(currency, goods, promotable=promotable, amount=sum(good.amount for good in goods), **more)
 
@@ -54,7 +54,7 @@ def fill_basket(currency: str, goods: Sequence[Good], **more: Any) -> Basket:
 Names = frozenset[int] | None
 """The indexes of the goods a condition applies to; none if it applies to all."""
 Condition = Callable[[Mapping[str, Any], Basket], tuple[str | None, Names]]
-Benefit = Callable[[Mapping[str, Any], Basket, Sequence[Good], int], Iterable[tuple[int, Exact]]]
+Benefit = Callable[[Mapping[str, Any], Basket, Sequence[BasketItem], int], Iterable[tuple[int, Exact]]]
 
 
 class ConditionKind(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def _of_products(settings: Mapping[str, Any], basket: Basket) -> tuple[str | Non
 def _of_taxons(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     taxon_ids = settings["taxon_ids"]
     positions = frozenset([good.place for good in basket.goods if not taxon_ids.isdisjoint(good.taxons)])
-    return (None if positions else "nothing of its categories is in the cart"), positions
+    return (None if positions else "no product of its categories is in the cart"), positions
 
 
 def _of_groups(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
@@ -103,28 +103,28 @@ def _first_order(_settings: Mapping[str, Any], basket: Basket) -> tuple[str | No
 def _minimum(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     least = settings["amounts"].get(basket.currency)
     if least is None:
-        return f"it does not count in {basket.currency}", None
+        return f"it does not apply in {basket.currency}", None
     if basket.amount >= least:
         return None, None
     return _too_little(least, basket.currency), None
 
 
 def _percent_off_lines(
-    settings: Mapping[str, Any], _basket: Basket, goods: Sequence[Good], _left: int
+    settings: Mapping[str, Any], _basket: Basket, goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
     part, whole = settings["percent"]
     return [(good.place, (good.amount * part, whole)) for good in goods]
 
 
 def _amount_off_pieces(
-    settings: Mapping[str, Any], basket: Basket, goods: Sequence[Good], _left: int
+    settings: Mapping[str, Any], basket: Basket, goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
     off = settings["amounts"].get(basket.currency, 0)
     return [(good.place, (min(off, good.price) * good.quantity, 1)) for good in goods]
 
 
 def _buy_some_get_some(
-    settings: Mapping[str, Any], _basket: Basket, goods: Sequence[Good], _left: int
+    settings: Mapping[str, Any], _basket: Basket, goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
     """Discounts the cheapest pieces, for each complete group of `buy` plus `get`."""
     part, whole = settings["percent"]
@@ -136,20 +136,20 @@ def _buy_some_get_some(
 
 
 def _free_shipping(
-    _settings: Mapping[str, Any], basket: Basket, _goods: Sequence[Good], _left: int
+    _settings: Mapping[str, Any], basket: Basket, _goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
     return [(place, (cost, 1)) for place, (_, cost) in enumerate(basket.shipments)]
 
 
 def _percent_off_order(
-    settings: Mapping[str, Any], _basket: Basket, _goods: Sequence[Good], left: int
+    settings: Mapping[str, Any], _basket: Basket, _goods: Sequence[BasketItem], left: int
 ) -> Iterable[tuple[int, Exact]]:
     part, whole = settings["percent"]
     return [(0, (left * part, whole))]
 
 
 def _amount_off_order(
-    settings: Mapping[str, Any], basket: Basket, _goods: Sequence[Good], left: int
+    settings: Mapping[str, Any], basket: Basket, _goods: Sequence[BasketItem], left: int
 ) -> Iterable[tuple[int, Exact]]:
     return [(0, (min(left, settings["amounts"].get(basket.currency, 0)), 1))]
 

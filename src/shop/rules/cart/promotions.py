@@ -16,7 +16,17 @@ from uuid import UUID
 import msgspec
 
 from shop.base.money import currency_digits
-from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, Benefit, Condition, Exact, Good, Level, Names
+from shop.rules.cart.promotion_kinds import (
+    BENEFITS,
+    CONDITIONS,
+    Basket,
+    BasketItem,
+    Benefit,
+    Condition,
+    Exact,
+    Level,
+    Names,
+)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -81,7 +91,7 @@ def make_deal(
     return Deal(promotion_id, name, checks, *of, at_most, description, code, is_any, asks_taxons)
 
 
-def find_eligible_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
+def find_eligible_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[BasketItem]]:
     """Returns why the promotion does not apply to the basket, or none, and the goods it applies to."""
     whys: list[str] = []
     names: Names = None
@@ -163,7 +173,7 @@ def _share(offer: tuple[Deal, Any]) -> float:
 
 
 def _sum_benefits(
-    benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[Good]
+    benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[BasketItem]
 ) -> Iterable[tuple[int, Exact]]:
     """Adds up the benefits of one promotion."""
     if len(benefits) == 1:

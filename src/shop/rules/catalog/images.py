@@ -89,7 +89,7 @@ def _decode(data: bytes) -> Image.Image:
         raise _invalid_attachment(f"has more than {MOST_PIXELS // 1_000_000} megapixels") from None
     except Exception:
         # Decoders fail in many ways on broken or malicious files; each means that the file is invalid.
-        raise _invalid_attachment("is not a PNG, JPEG, WebP or GIF picture that can be read to its end") from None
+        raise _invalid_attachment("is not a valid PNG, JPEG, WebP or GIF image") from None
 
 
 def _normalize(image: Image.Image) -> Image.Image:

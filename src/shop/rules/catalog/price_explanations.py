@@ -39,7 +39,7 @@ def explain_rejection(
         (price_list.has_ended, "has ended"),
         (says.from_quantity is not None, f"begins at {says.from_quantity} pieces"),
         (says.amount is None and not says.has_percent, "has no price for it"),
-        (says.has_percent and not has_base, "takes a percentage off a price that is not there"),
+        (says.has_percent and not has_base, "takes a percentage off a price that does not exist"),
         (price_list.priority < priority, f"has a smaller priority, {price_list.priority} against {priority}"),
     )
     return next((reason for is_so, reason in reasons if is_so), "has the same priority and is not cheaper")

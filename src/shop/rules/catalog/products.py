@@ -21,7 +21,7 @@ def product_errors(values: Mapping[str, Any], existing: Product | None = None) -
     if "slug" in values and existing and not values["slug"]:
         errors["slug"] = ["must be given"]
     elif values.get("slug") and slug_of(values["slug"]) != values["slug"]:
-        errors["slug"] = ["may have small letters, digits and single hyphens between them"]
+        errors["slug"] = ["may contain only lowercase letters, digits and single hyphens"]
     starts, ends = _moment("available_on", values, existing), _moment("discontinue_on", values, existing)
     if starts and ends and ends <= starts:
         errors["discontinue_on"] = ["must be later than available_on"]
@@ -60,7 +60,7 @@ def option_errors(
     """
     existing_ids = {value for _, value in option_pairs}
     if len(existing_ids) != len(set(value_ids)):
-        return {"option_value_ids": ["name an option value that is not there"]}
+        return {"option_value_ids": ["name an option value that does not exist"]}
     if len({kind for kind, _ in option_pairs}) != len(option_pairs):
         return {"option_value_ids": ["have two values of one option type"]}
     if existing_ids and frozenset(existing_ids) in others:

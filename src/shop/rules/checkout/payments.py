@@ -124,7 +124,7 @@ def refusal_of(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str
     if act == "void" and (payment.state not in {"pending", "completed"} or payment.refunded):
         return "base", f"A payment that is {payment.state} cannot be voided."
     if act == "refund" and (payment.state != "completed" or not 0 < amount <= payment.captured - payment.refunded):
-        return "amount", "must be more than nothing, and at most what was taken and not given back"
+        return "amount", "must be greater than 0 and at most the captured amount not yet refunded"
     return None
 
 

@@ -27,7 +27,7 @@ class CheckoutRequirement(msgspec.Struct, frozen=True):
     sentence: str
 
 
-class Facts(msgspec.Struct, frozen=True):
+class CheckoutFacts(msgspec.Struct, frozen=True):
     """The facts that the requirements check."""
 
     state: str
@@ -46,34 +46,34 @@ class Facts(msgspec.Struct, frozen=True):
     """Number of lines without a price in the cart's currency."""
 
 
-def missing(facts: Facts) -> list[CheckoutRequirement]:
+def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
     """Returns all missing requirements for completion, in the order of the steps."""
     return [
         CheckoutRequirement(step, code, field, sentence)
         for step, code, field, sentence, is_there in (
-            ("cart", "cart_empty", "line_items", "Put something into the cart.", facts.item_count > 0),
+            ("cart", "cart_empty", "line_items", "Add an item to the cart.", facts.item_count > 0),
             (
                 "cart",
                 "no_price_in_currency",
                 "line_items",
-                "Take out the lines that have no price in this currency, or change the currency.",
+                "Remove the items without a price in this currency, or change the currency.",
                 not facts.unpriced,
             ),
-            ("address", "email_missing", "email", "Give an e-mail address.", bool(facts.email)),
-            ("address", "address_missing", "bill_address", "Give a billing address.", facts.has_bill_address),
-            ("address", "address_missing", "ship_address", "Give a shipping address.", facts.has_ship_address),
+            ("address", "email_missing", "email", "Enter an e-mail address.", bool(facts.email)),
+            ("address", "address_missing", "bill_address", "Enter a billing address.", facts.has_bill_address),
+            ("address", "address_missing", "ship_address", "Enter a shipping address.", facts.has_ship_address),
             (
                 "delivery",
                 "no_shipping_rate",
                 "shipments",
-                "Choose how every shipment is sent.",
+                "Choose a shipping method for every shipment.",
                 facts.parcels > 0 and not facts.unrated,
             ),
             (
                 "payment",
                 "payment_missing",
                 "payments",
-                "Say how the order is paid.",
+                "Choose a payment method.",
                 facts.total == 0 or facts.covered >= facts.total,
             ),
         )
@@ -88,7 +88,7 @@ def following(state: str, total: int) -> str | None:
     return STATES[STATES.index(state) + 1] if state in OPEN else None
 
 
-def blocking(facts: Facts) -> Sequence[CheckoutRequirement]:
+def blocking(facts: CheckoutFacts) -> Sequence[CheckoutRequirement]:
     """Returns the missing requirements that block leaving the current step."""
     upto = STATES.index(facts.state)
     return [requirement for requirement in missing(facts) if STATES.index(requirement.step) <= upto]

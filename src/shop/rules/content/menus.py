@@ -10,8 +10,8 @@ from shop.models.content.menus import MenuItem, ShownItem
 MOST_ITEMS = 200
 MOST_LEVELS = 5
 """Levels below the root."""
-TOO_MANY = f"has {MOST_ITEMS} items already, and cannot have more"
-TOO_DEEP = f"would stand more than {MOST_LEVELS} levels deep"
+TOO_MANY = f"has {MOST_ITEMS} items, which is the maximum"
+TOO_DEEP = f"would be nested more than {MOST_LEVELS} levels deep"
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ MOST_ITEMS = 250
 LONGEST_NAME = 255
 DEFAULT_NAME = "My wishes"
 """The name of a default list that is created on request."""
-NO_MORE_LISTS = f"a user has at most {MOST_LISTS} wishlists; change one of them, or remove one"
+NO_MORE_LISTS = f"a user has at most {MOST_LISTS} wishlists; change or delete one"
 NO_MORE_ITEMS = f"a wishlist holds at most {MOST_ITEMS} items"
 
 

@@ -78,7 +78,7 @@ def _stock_errors(at: str, stock_line: StockLine, default: StockLine) -> Errors:
     if abs(count or 0) > LARGEST_COUNT:
         return {f"{at}.count_on_hand": ["must have at most nine digits"]}
     if (count or 0) < 0 and not is_backorderable:
-        return {f"{at}.count_on_hand": ["is less than nothing, and the item is not backorderable"]}
+        return {f"{at}.count_on_hand": ["is less than 0, and the item is not backorderable"]}
     return {}
 
 
@@ -98,7 +98,7 @@ def _sku_errors(line: ProductLine, pairs: list[Pair], existing: FullProduct | No
         if sku and (sku in sku_owners or (owner and (existing is None or owner != existing.row.id))):
             errors[f"{pair.line.at}.sku"] = ["is taken"]
         if pair.present and pair.present.row.id in previous_ids:
-            errors[f"{pair.line.at}.sku"] = ["is that of a variant named before in this line"]
+            errors[f"{pair.line.at}.sku"] = ["is used by another variant in this line"]
         sku_owners[sku] = pair.line.at
         previous_ids |= {pair.present.row.id} if pair.present else set()
     return errors

@@ -70,7 +70,7 @@ class PriceBook:
         if line.amount is None:
             return "unchanged" if self._now.pop(key, None) is None else "updated"
         if line.amount is UNSET and previous is None:
-            raise Invalid({"amount": ["must be given for a price that is not there yet"]})
+            raise Invalid({"amount": ["must be given for a new price"]})
         amount = previous[0] if line.amount is UNSET and previous else _units(line.amount, currency, "amount")
         compare_at = (previous[1] if previous else None) if line.compare_at is UNSET else None
         if line.compare_at not in {UNSET, None}:
@@ -111,7 +111,7 @@ class PriceBook:
         if line.currency not in {None, price_list.currency}:
             raise Invalid({"currency": [f"must be that of the list, {price_list.currency}, or left out"]})
         if line.compare_at not in {UNSET, None}:
-            raise Invalid({"compare_at": ["is not for the entries of a list"]})
+            raise Invalid({"compare_at": ["cannot be set for price list entries"]})
         return (variant.id, price_list.id, line.min_quantity), price_list.currency
 
 

@@ -30,7 +30,7 @@ def part_errors(what: str, kind: str, preferences: Mapping[str, Any]) -> dict[st
     if definition is None:
         return {"type": [f"must be one of {', '.join(KINDS[what])}"]}
     errors = {
-        f"preferences.{name}": ["is not a known member"] for name in preferences if name not in definition.settings
+        f"preferences.{name}": ["is not a known field"] for name in preferences if name not in definition.settings
     }
     for name, form in definition.settings.items():
         try:
@@ -74,7 +74,7 @@ def _amounts(value: Any) -> dict[str, int]:
         if not isinstance(currency, str) or not is_currency(currency) or amount is None:
             raise ValueError('must be amounts by currency like {"USD": "10.0"}')
         if amount <= 0:
-            raise ValueError("must be more than nothing")
+            raise ValueError("must be greater than 0")
         minor_amounts[currency] = minor_units(amount, currency)
     if not minor_amounts:
         raise ValueError('must be amounts by currency like {"USD": "10.0"}')

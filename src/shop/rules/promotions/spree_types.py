@@ -35,7 +35,7 @@ _FLAT = f"{_CALCULATOR}FlatRate"
 _PERCENT = {f"{_CALCULATOR}FlatPercentItemTotal": "flat_percent", f"{_CALCULATOR}PercentOnLineItem": "percent"}
 """The preference that holds the percentage, by calculator."""
 ADJUSTABLES = {"Spree::Order": "order", "Spree::LineItem": "line_item", "Spree::Shipment": "shipment"}
-UNKNOWN = "is not a known member"
+UNKNOWN = "is not a known field"
 
 
 def translate_payment_method(values: Values) -> dict[str, Any]:
