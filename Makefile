@@ -19,7 +19,7 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 	@exec $(VENV)/bin/shop serve --demo
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
-	@$(VENV)/bin/python -m pytest --forks 3 -m "not torture" $(CHECKED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%)
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml, security rules tested
 	@$(VENV)/bin/ruff format --check --quiet .
@@ -35,7 +35,7 @@ migration: $(DEV) ## write the next migration from the tables: make migration NA
 	@test -n "$(NAME)" || { echo 'Say what changes: make migration NAME="add brands"'; exit 1; }
 	@$(VENV)/bin/python -m shop.migrations.revise "$(NAME)"
 
-security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
+security: $(DEV) ## write docs/generated/security-tests.md: which test proves which rule of docs/security.md
 	@$(VENV)/bin/python -m tests.security_rules
 
 compatibility: $(DEV) ## write the tables of docs/compatibility.md: what of the Spree API v2 is served
@@ -45,8 +45,8 @@ bench: $(DEV) ## the benchmark, written to bench/report.md; with BASE=<commit> a
 	@$(VENV)/bin/python -m bench.$(if $(BASE),compare $(BASE),run)
 
 torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
-	@$(VENV)/bin/python -m pytest --forks 3 -m torture
-	@$(VENV)/bin/python -m pytest --forks 3 -m "hypothesis and not torture" --hypothesis-profile thorough
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m torture
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "hypothesis and not torture" --hypothesis-profile thorough
 	@$(VENV)/bin/python -m tests.on_postgres_15
 
 install: $(RUN) ## the virtual environment in .venv with the locked dependencies

@@ -9,8 +9,8 @@ import asyncpg
 from bench.catalog_data import fill_catalog
 from bench.machinery import Sample, Server, bearer_script, load, median, median_ratio, run_sql, uncached_script
 from bench.rounds import Bench, console, ratio_table
+from shop.base.crypto.secrets import USER_ACCESS, new_secret, secret_hash
 from shop.base.ids import new_id
-from shop.base.secrets import USER_ACCESS, new_secret, secret_hash
 
 PRODUCTS = "/api/v2/storefront/products"
 WITH = "include=default_variant,images"

@@ -15,7 +15,6 @@ import asyncpg
 import msgspec
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
-from starlette.types import Receive, Scope, Send
 
 from bench.floor_buying import FloorBuying
 from bench.floor_catalog import FloorCatalog
@@ -24,6 +23,7 @@ from bench.floor_signin import FloorSignIn
 from shop.base.ids import new_id
 from shop.base.money import money_text, wire_decimal
 from shop.storefront.resources.sales import CART
+from shop.web.asgi import Receive, Scope, Send
 
 AMOUNTS = (
     "item_total",

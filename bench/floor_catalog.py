@@ -7,9 +7,9 @@ import msgspec
 from bench.floor_platform import encode
 from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
-from shop.base.product_query import ProductQuery, query_shape
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
+from shop.models.catalog.product_query import ProductQuery, query_shape
 from shop.queries.catalog import product_lists, storefront, versions
 from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
 from shop.rules.catalog.images import styles_of

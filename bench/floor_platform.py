@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+from shop.base.crypto.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, secret_hash
 from shop.base.ids import new_id
 from shop.base.listing import Sort
 from shop.base.money import money_text, wire_decimal
-from shop.base.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, secret_hash
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute, Money
 from shop.platform.resources.registry import COLLECTIONS
@@ -19,7 +19,7 @@ from shop.queries.access import sessions as access
 encode = msgspec.json.Encoder().encode
 SIZE, LIFE, MONTH = 25, 7200, 2_592_000
 ORDERS = COLLECTIONS["order"]
-_RECORDS = ORDERS.noun.records
+_RECORDS = ORDERS.actions.records
 _LIST = records._list_statement(_RECORDS, ((), False), Sort("id", True), "number")
 _COUNT = records._count_statement(_RECORDS, ((), False))
 _PLAIN = [field.name for field in ORDERS.resource.fields if isinstance(field, Attribute)]

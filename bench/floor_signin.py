@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from shop.base.crypto.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_hash, secret_text
 from shop.base.ids import new_id
-from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_hash, secret_text
 from shop.queries import journal
 from shop.queries.access import login as requests
 from shop.queries.access import sessions as access

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shop.app import ServerApplication, Serving
-from shop.base.settings import read_settings
-from shop.cli.serve import make_server
+from shop.app.application import ServerApplication
+from shop.app.configuration import Serving
+from shop.base.config.settings import read_settings
+from shop.cli.server.serve import make_server
 from shop.site.health import show_liveness
-from shop.web.endpoint import EndpointContext, Route
+from shop.web.endpoint import Route
 from shop.web.log import configure_logging
 
 EXTRA = tuple(
@@ -30,16 +31,9 @@ EXTRA = tuple(
 )
 
 
-class ExtraRoutesApplication(ServerApplication):
-    """The same application with additional routes."""
-
-    def _routes(self, frame: EndpointContext) -> tuple[Route, ...]:
-        return (*EXTRA, *super()._routes(frame))
-
-
-def load_crowded(serving: Serving, beats: Any) -> ExtraRoutesApplication:
+def load_with_extra_routes(serving: Serving, beats: Any) -> ServerApplication:
     configure_logging("info", "json")
-    return ExtraRoutesApplication(serving, beats)
+    return ServerApplication(serving, beats, EXTRA)
 
 
 if __name__ == "__main__":
@@ -47,7 +41,7 @@ if __name__ == "__main__":
     serving = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.mkdtemp(prefix="shop-")), frozenset())
     try:
         make_server(serving, "127.0.0.1", int(sys.argv[1]), 1).serve(
-            target_loader=partial(load_crowded, serving), wrap_loader=False
+            target_loader=partial(load_with_extra_routes, serving), wrap_loader=False
         )
     finally:
         shutil.rmtree(serving.run_dir, ignore_errors=True)

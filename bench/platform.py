@@ -11,8 +11,8 @@ import msgspec
 
 from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, median_ratio, run_sql
 from bench.rounds import Bench, ratio_table
+from shop.base.crypto.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
 from shop.base.ids import new_id
-from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
 from shop.jsonapi.paging import cursor
 
 TOKEN = "/shop_oauth/token"

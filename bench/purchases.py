@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
-import httpx
+import httpx2
 
 from bench.catalog_data import fill_catalog
 from bench.machinery import Sample, Server, load, median, median_ratio, run_sql
 from bench.rounds import KEYS, Bench, console, ratio_table
-from shop.base.keys import parse_keys
-from shop.base.tokens import order_token
+from shop.base.crypto.keys import parse_keys
+from shop.base.crypto.order_tokens import order_token
 
 CART = "/api/v2/storefront/cart/add_item"
 SIZES = (1, 5, 100)
@@ -153,7 +153,7 @@ def buying_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
 
 async def _journeys(base: str, variants: list[str], method: str) -> float:
     durations = []
-    async with httpx.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
+    async with httpx2.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
         for _ in range(JOURNEYS):
             start = time.perf_counter()
             await _buy(http, variants, method)
@@ -161,7 +161,7 @@ async def _journeys(base: str, variants: list[str], method: str) -> float:
     return sorted(durations)[len(durations) // 2] * 1000
 
 
-async def _buy(http: httpx.AsyncClient, variants: list[str], method: str) -> None:
+async def _buy(http: httpx2.AsyncClient, variants: list[str], method: str) -> None:
     address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main Street", "city": "Springfield"}
     address |= {"zipcode": "62701", "state_name": "IL", "country_iso": "US"}
     cart = (await http.post("/cart")).json()

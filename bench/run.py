@@ -27,8 +27,8 @@ from bench.platform import flood, platform_tables
 from bench.purchases import buying_tables
 from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, ratio_table
 from bench.signin import make_bearers, make_requests
-from shop.base.keys import parse_keys
-from shop.base.tokens import order_token
+from shop.base.crypto.keys import parse_keys
+from shop.base.crypto.order_tokens import order_token
 from shop.db.embedded import Embedded, database_url
 from shop.migrations.upgrade import upgrade
 

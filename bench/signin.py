@@ -6,9 +6,9 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from shop.base.crypto.keys import Keys
+from shop.base.crypto.secrets import USER_ACCESS, new_bytes, secret_hash, secret_text
 from shop.base.ids import new_id
-from shop.base.keys import Keys
-from shop.base.secrets import USER_ACCESS, new_bytes, secret_hash, secret_text
 from shop.rules.access.codes import login_code
 
 

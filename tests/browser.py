@@ -1,4 +1,4 @@
-"""A real browser for tests: Debian's Chromium, headless, and what every page of ours is held to."""
+"""A real browser for tests, headless Chromium, and the checks that every page must pass."""
 
 import os
 import shutil
@@ -11,27 +11,37 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, ConsoleMessage, Page, Response, async_playwright, expect
 
 LAPTOP, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (360, 740)
-__all__ = ["LAPTOP", "PHONE", "SMALL_PHONE", "Browser", "Page", "barriers", "chromium", "scrolls_sideways", "visit"]
+__all__ = [
+    "LAPTOP",
+    "PHONE",
+    "SMALL_PHONE",
+    "Browser",
+    "Page",
+    "accessibility_violations",
+    "chromium",
+    "scrolls_sideways",
+    "visit",
+]
 
-# A page has as long as a busy machine needs; what is there is seen at once.
+# Long enough for a busy machine; an element that is present is found at once.
 expect.set_options(timeout=20_000)
 _AXE = Axe().axe_script
-_FIND = """options => axe.run(options).then(found => found.violations
+_FIND = """options => axe.run(options).then(result => result.violations
     .filter(rule => ["serious", "critical"].includes(rule.impact))
     .map(rule => ({id: rule.id, help: rule.help, elements: rule.nodes.map(node => node.html.slice(0, 200))})))"""
 
 
 def chromium_path() -> str:
-    """Where Chromium is; on a fresh Debian machine it is installed first, where that is allowed."""
-    found = shutil.which("chromium")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    """The path of Chromium. As root on a Debian machine, a missing one is installed first."""
+    path = shutil.which("chromium")
+    if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(["apt-get", "update", "-qq"], check=False, capture_output=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False, capture_output=True, env=quiet)
-        found = shutil.which("chromium")
-    if found is None:
+        path = shutil.which("chromium")
+    if path is None:
         raise AssertionError("The browser tests need Chromium: run `apt-get install chromium` as root.")
-    return found
+    return path
 
 
 @asynccontextmanager
@@ -50,43 +60,42 @@ async def chromium() -> AsyncIterator[Browser]:
 async def visit(
     browser: Browser, url: str, size: tuple[int, int] = LAPTOP, *, is_dark: bool = False, **options: Any
 ) -> AsyncIterator[Page]:
-    """A page in a context of its own, so that nothing of it is left; whatever it complains about fails the test."""
+    """A page in a new browser context. An error in its console, or a missing file, fails the test."""
     context = await browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if is_dark else "light", **options
     )
-    complaints: list[str] = []
+    errors: list[str] = []
     page = await context.new_page()
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said) else None)
-    page.on("response", lambda answer: complaints.append(answer.url) if _is_missing(answer) else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if _is_error(message) else None)
+    page.on("response", lambda response: errors.append(response.url) if _is_missing(response) else None)
     try:
         await page.goto(url)
         yield page
     finally:
         await context.close()
-    assert complaints == []
+    assert errors == []
 
 
-def _is_complaint(said: ConsoleMessage) -> bool:
-    # An answer that refuses is told to the console too; that a page is one may be what the test is about.
-    is_status = said.text.startswith("Failed to load resource")
-    return "Content Security" in said.text or (said.type == "error" and not is_status)
+def _is_error(message: ConsoleMessage) -> bool:
+    # The browser also logs every response with an error status; a test may ask for one on purpose.
+    is_status = message.text.startswith("Failed to load resource")
+    return "Content Security" in message.text or (message.type == "error" and not is_status)
 
 
-def _is_missing(answer: Response) -> bool:
-    return answer.status >= 400 and answer.request.resource_type in {"stylesheet", "script", "image", "font"}
+def _is_missing(response: Response) -> bool:
+    return response.status >= 400 and response.request.resource_type in {"stylesheet", "script", "image", "font"}
 
 
 async def scrolls_sideways(page: Page) -> bool:
     return bool(await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-async def barriers(page: Page, *rules: str) -> list[str]:
-    """What keeps people out, as axe sees it: every serious or critical violation with the elements it is about.
-
-    Of some rules only, where others cannot have changed since.
-    """
+async def accessibility_violations(page: Page, *rules: str) -> list[str]:
+    """Every serious or critical violation that axe finds, with its elements; of all rules, or of these only."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(_AXE)
-    found = await page.evaluate(_FIND, {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})})
-    return [f"{rule['id']}: {rule['help']}: {rule['elements']}" for rule in found]
+    violations = await page.evaluate(
+        _FIND, {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    )
+    return [f"{rule['id']}: {rule['help']}: {rule['elements']}" for rule in violations]

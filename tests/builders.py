@@ -1,4 +1,4 @@
-"""Things of a shop for tests, made as a machine makes them: over the Platform API."""
+"""Records of a shop for tests, made over the Platform API."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product as combinations
@@ -12,7 +12,7 @@ from tests.shopper import Answer
 
 
 class MadeProduct(msgspec.Struct, frozen=True):
-    """Ids of a product, of its master, and of its other variants in their order."""
+    """The ids of a product, its master and its other variants in their order."""
 
     id: str
     slug: str
@@ -20,30 +20,30 @@ class MadeProduct(msgspec.Struct, frozen=True):
     variants: tuple[str, ...] = ()
 
     @property
-    def sold(self) -> str:
-        """The variant that is bought first: the first of the others, or the master."""
+    def variant_id(self) -> str:
+        """The variant to buy: the first besides the master, or the master if it is the only one."""
         return self.variants[0] if self.variants else self.master
 
 
 class Make:
-    """Says only what a test is about; the rest is some usual shop's."""
+    """Makes records. A test names the fields that it is about; the others have usual values."""
 
     def __init__(self, machine: Machine, place: str | None = None) -> None:
         self.machine = machine
-        self._known: dict[tuple[str, ...], str] = {("place",): place} if place else {}
+        self._ids: dict[tuple[str, ...], str] = {("place",): place} if place else {}
 
     async def new(self, path: str, kind: str, /, **fields: Any) -> Answer:
-        made = await self.machine.post(f"/{path}", {kind: fields})
-        assert made.status == 201, made
-        return made
+        response = await self.machine.post(f"/{path}", {kind: fields})
+        assert response.status == 201, response
+        return response
 
     async def change(self, path: str, record_id: str, kind: str, /, **fields: Any) -> None:
-        changed = await self.machine.patch(f"/{path}/{record_id}", {kind: fields})
-        assert changed.status == 200, changed
+        response = await self.machine.patch(f"/{path}/{record_id}", {kind: fields})
+        assert response.status == 200, response
 
     async def remove(self, path: str, record_id: str) -> None:
-        removed = await self.machine.delete(f"/{path}/{record_id}")
-        assert removed.status == 204, removed
+        response = await self.machine.delete(f"/{path}/{record_id}")
+        assert response.status == 204, response
 
     async def product(
         self,
@@ -57,20 +57,20 @@ class Make:
         properties: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> MadeProduct:
-        """Active and with a price. With `options` a variant for each combination, each with the price and the stock."""
+        """An active product with a price; with `options`, a variant for each combination with that price and stock."""
         costs = {} if price is None else {"price": price}
-        made = await self.new(
+        record = await self.new(
             "products", "product", **{"name": name, "status": "active", "taxon_ids": list(taxons), **costs, **fields}
         )
-        master = made.json["data"]["relationships"]["primary_variant"]["data"]["id"]
+        master = record.json["data"]["relationships"]["primary_variant"]["data"]["id"]
         for property_name, value in (properties or {}).items():
-            await self._property(made.id, property_name, value)
-        await self._priced_and_stored(master, prices, on_hand)
+            await self._property(record.id, property_name, value)
+        await self._add_prices_and_stock(master, prices, on_hand)
         variants = []
-        for chosen in combinations(*options.values()) if options else ():
-            pairs = dict(zip(options or (), chosen, strict=True))
-            variants.append(await self.variant(made.id, pairs, price=price, prices=prices, on_hand=on_hand))
-        return MadeProduct(made.id, made["slug"], master, tuple(variants))
+        for values in combinations(*options.values()) if options else ():
+            pairs = dict(zip(options or (), values, strict=True))
+            variants.append(await self.variant(record.id, pairs, price=price, prices=prices, on_hand=on_hand))
+        return MadeProduct(record.id, record["slug"], master, tuple(variants))
 
     async def variant(
         self,
@@ -82,22 +82,24 @@ class Make:
         on_hand: int | None = None,
         **fields: Any,
     ) -> str:
-        chosen = [await self.option(kind, value) for kind, value in (options or {}).items()]
+        value_ids = [await self.option(kind, value) for kind, value in (options or {}).items()]
         costs = {} if price is None else {"price": price}
-        made = await self.new(
-            "variants", "variant", **{"product_id": product_id, "option_value_ids": chosen, **costs, **fields}
+        record = await self.new(
+            "variants", "variant", **{"product_id": product_id, "option_value_ids": value_ids, **costs, **fields}
         )
-        await self._priced_and_stored(made.id, prices, on_hand)
-        return made.id
+        await self._add_prices_and_stock(record.id, prices, on_hand)
+        return record.id
 
-    async def _priced_and_stored(self, variant_id: str, prices: Mapping[str, str] | None, on_hand: int | None) -> None:
+    async def _add_prices_and_stock(
+        self, variant_id: str, prices: Mapping[str, str] | None, on_hand: int | None
+    ) -> None:
         for currency, amount in (prices or {}).items():
             await self.new("prices", "price", variant_id=variant_id, currency=currency, amount=amount)
         if on_hand is not None:
             await self.stock(variant_id, on_hand)
 
     async def stock(self, variant_id: str, count: int = 0, *, backorderable: bool = False, place: str = "") -> str:
-        """How many lie at a place: the usual one, or the one named."""
+        """A stock item at the location `place`, or at the usual one; returns its id."""
         item = {
             "variant_id": variant_id,
             "stock_location_id": place or await self.place(),
@@ -110,26 +112,26 @@ class Make:
         return await self._once(("place",), "stock_locations", "stock_location", name=f"Store {uuid4().hex}")
 
     async def option_type(self, name: str, **fields: Any) -> str:
-        shown = {"name": name, "presentation": name.capitalize(), **fields}
-        return await self._once(("option_type", name), "option_types", "option_type", **shown)
+        values = {"name": name, "presentation": name.capitalize(), **fields}
+        return await self._once(("option_type", name), "option_types", "option_type", **values)
 
     async def option(self, kind: str, value: str, **fields: Any) -> str:
         type_id = await self.option_type(kind)
-        shown = {"option_type_id": type_id, "name": value, "presentation": value.capitalize(), **fields}
-        return await self._once(("option", kind, value), "option_values", "option_value", **shown)
+        values = {"option_type_id": type_id, "name": value, "presentation": value.capitalize(), **fields}
+        return await self._once(("option", kind, value), "option_values", "option_value", **values)
 
     async def property(self, name: str, **fields: Any) -> str:
-        shown = {"name": name, "presentation": name.capitalize(), **fields}
-        return await self._once(("property", name), "properties", "property", **shown)
+        values = {"name": name, "presentation": name.capitalize(), **fields}
+        return await self._once(("property", name), "properties", "property", **values)
 
     async def _property(self, product_id: str, name: str, value: str) -> None:
-        fact = {"product_id": product_id, "property_id": await self.property(name), "value": value}
-        await self.new("product_properties", "product_property", **fact)
+        fields = {"product_id": product_id, "property_id": await self.property(name), "value": value}
+        await self.new("product_properties", "product_property", **fields)
 
     async def taxonomy(self, name: str = "", **fields: Any) -> tuple[str, str]:
-        """A tree: its id and that of its root."""
-        made = await self.new("taxonomies", "taxonomy", name=name or f"Tree t{uuid4().hex}", **fields)
-        return made.id, made.json["data"]["relationships"]["taxons"]["data"][0]["id"]
+        """A taxonomy; returns its id and the id of its root."""
+        taxonomy = await self.new("taxonomies", "taxonomy", name=name or f"Tree t{uuid4().hex}", **fields)
+        return taxonomy.id, taxonomy.json["data"]["relationships"]["taxons"]["data"][0]["id"]
 
     async def taxon(self, name: str, parent_id: str, **fields: Any) -> str:
         return (await self.new("taxons", "taxon", name=name, parent_id=parent_id, **fields)).id
@@ -143,32 +145,34 @@ class Make:
         entries: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> str:
-        """Assigned to users and groups by their ids; `entries` are amounts by variant, from one piece on."""
-        made = await self.new(
+        """A price list for these users and groups; `entries` are amounts by variant id, from a quantity of one."""
+        price_list = await self.new(
             "price_lists", "price_list", **{"name": name or f"List {uuid4().hex}", "currency": "USD", **fields}
         )
         for user_id in users:
-            await self.new("price_list_users", "price_list_user", price_list_id=made.id, user_id=str(user_id))
+            await self.new("price_list_users", "price_list_user", price_list_id=price_list.id, user_id=str(user_id))
         for group_id in groups:
-            await self.new("price_list_groups", "price_list_group", price_list_id=made.id, customer_group_id=group_id)
+            await self.new(
+                "price_list_groups", "price_list_group", price_list_id=price_list.id, customer_group_id=group_id
+            )
         for variant_id, amount in (entries or {}).items():
-            await self.entry(made.id, variant_id, amount)
-        return made.id
+            await self.entry(price_list.id, variant_id, amount)
+        return price_list.id
 
     async def entry(self, list_id: str, variant_id: str, amount: str, *, min_quantity: int = 1) -> str:
-        fact = {"price_list_id": list_id, "variant_id": variant_id, "amount": amount, "min_quantity": min_quantity}
-        return (await self.new("price_list_entries", "price_list_entry", **fact)).id
+        fields = {"price_list_id": list_id, "variant_id": variant_id, "amount": amount, "min_quantity": min_quantity}
+        return (await self.new("price_list_entries", "price_list_entry", **fields)).id
 
     async def group(self, *user_ids: Any) -> str:
-        made = await self.new("customer_groups", "customer_group", name=f"Group {uuid4().hex}")
+        group = await self.new("customer_groups", "customer_group", name=f"Group {uuid4().hex}")
         for user_id in user_ids:
             await self.new(
-                "customer_group_members", "customer_group_member", customer_group_id=made.id, user_id=str(user_id)
+                "customer_group_members", "customer_group_member", customer_group_id=group.id, user_id=str(user_id)
             )
-        return made.id
+        return group.id
 
     async def _once(self, key: tuple[str, ...], path: str, kind: str, /, **fields: Any) -> str:
-        """The same for every product of a test."""
-        if key not in self._known:
-            self._known[key] = (await self.new(path, kind, **fields)).id
-        return self._known[key]
+        """Makes a record when it is first needed; all products of a test share it."""
+        if key not in self._ids:
+            self._ids[key] = (await self.new(path, kind, **fields)).id
+        return self._ids[key]

@@ -1,5 +1,5 @@
-"""PostgreSQL for tests: one shared server with a fresh database for each test that asks, and data directories with an
-embedded database of their own. Both are copied from migrated templates.
+"""PostgreSQL for tests: a shared server with new databases, and data directories with an embedded database. Both are
+copied from migrated templates.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from shop.migrations.upgrade import upgrade
 
 TEMPLATE = "shop_template"
 OTHER_BINARIES = "TEST_POSTGRES_BINARIES"
-"""The variable that names the programs of another PostgreSQL than the embedded one."""
-ROOM = 4 << 30
-_MEMORY = Path("/dev/shm")
+"""The environment variable with the directory of another PostgreSQL than the embedded one."""
+NEEDED_BYTES = 4 << 30
+_MEMORY_DIR = Path("/dev/shm")
 
 
 def make_run_dir() -> Path:
-    """A directory that another account can walk through: as root the server runs under one."""
-    path = Path(tempfile.mkdtemp(prefix="shop-test-", dir=_MEMORY if _has_room(_MEMORY) else None))
+    """A directory that other accounts can enter: started by root, the server runs under another account."""
+    path = Path(tempfile.mkdtemp(prefix="shop-test-", dir=_MEMORY_DIR if _has_space(_MEMORY_DIR) else None))
     path.chmod(0o755)
     return path
 
 
-def _has_room(directory: Path) -> bool:
-    """A cluster is thousands of small files, which a disk takes seconds to make and to take away."""
-    return os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > ROOM
+def _has_space(directory: Path) -> bool:
+    """Whether memory has space for a cluster: a disk takes seconds to create and delete its thousands of files."""
+    return os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > NEEDED_BYTES
 
 
 def with_database(url: str, name: str) -> str:
-    address, mark, options = url.partition("?")
-    return f"{address.rpartition('/')[0]}/{name}{mark}{options}"
+    address, separator, options = url.partition("?")
+    return f"{address.rpartition('/')[0]}/{name}{separator}{options}"
 
 
 def execute(url: str, *statements: str) -> None:
@@ -51,13 +51,13 @@ def execute(url: str, *statements: str) -> None:
         finally:
             await connection.close()
 
-    # A thread of its own: the calling test may have a running loop.
+    # In another thread: the calling test may have a running event loop.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(run())).result()
 
 
 class Server(Embedded):
-    """The server of a data directory. A shop that is served in the directory joins it, whatever its version."""
+    """The server of a data directory. A shop with the same directory uses it, whatever its version."""
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
@@ -73,7 +73,7 @@ class Server(Embedded):
 
 
 class Cluster:
-    """This process's hold on the shared server."""
+    """The shared server, as one process uses it."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
@@ -91,8 +91,8 @@ class Cluster:
         self._server.stop()
 
     def _make_templates(self) -> None:
-        """The files of a server that was stopped, for data directories; a database, for the shared server."""
-        # No test data outlives the run; tests of durability start a server of their own.
+        """Makes the files of a stopped server, for data directories, and a database, for the shared server."""
+        # Test data need not survive a crash; tests of durability start another server.
         settings = [f"alter system set {name} = off" for name in ("fsync", "full_page_writes")]
         self._execute(*settings, "select pg_reload_conf()")
         upgrade(self._url)
@@ -103,7 +103,7 @@ class Cluster:
 
     @contextmanager
     def data_dir(self, name: str) -> Iterator[tuple[Path, str]]:
-        """A data directory with a migrated embedded database, which runs from here to there, and the database's URL."""
+        """A data directory with a running, migrated embedded database, and the URL of the database."""
         path = self.run_dir / name
         path.mkdir(mode=0o711)
         _copy(self.run_dir / "template", path / "postgres")
@@ -115,7 +115,7 @@ class Cluster:
             shutil.rmtree(path, ignore_errors=True)
 
     def new_database(self, name: str, template: str = TEMPLATE) -> str:
-        # Files are copied, page by page nothing need be written twice.
+        # `file_copy` does not write every page to the log as well.
         copy = f"create database {name} template {template} strategy file_copy"
         with self._lock():
             self._execute(f"drop database if exists {name} with (force)", copy)
@@ -127,7 +127,7 @@ class Cluster:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """A copy of the template from here to there."""
+        """A copy of the template, dropped at the end."""
         yield self.new_database(name)
         self.drop_database(name)
 
@@ -136,14 +136,14 @@ class Cluster:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """A template can be copied by one session at a time."""
+        """Only one session at a time can copy a template."""
         with (self.run_dir / "template.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
 
 def _copy(source: Path, target: Path) -> None:
-    """With owners and modes: as root the server runs under an account of its own."""
+    """Copies with owners and modes: started by root, the server runs under another account."""
     subprocess.run(["cp", "-a", source, target], check=True)
 
 

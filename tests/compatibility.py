@@ -1,5 +1,5 @@
-"""What of the Spree API v2 is served, compared with its own list. `python -m tests.compatibility` writes the tables of
-docs/compatibility.md.
+"""Compares the shop with the operations and attributes of the Spree API v2. `python -m tests.compatibility` writes the
+tables of docs/compatibility.md.
 """
 
 import json
@@ -33,7 +33,7 @@ DIFFERS = {
     "POST /api/v2/platform/images": "multipart; the file in `attachment`",
     "POST /api/v2/platform/users": "without a password",
 }
-"""What is served, and not as in Spree."""
+"""Operations that differ from Spree's."""
 ABSENT = {
     r"passwords|account_confirmations": "there are no passwords to reset or confirm",
     r"posts|post_categories": "no blog",
@@ -50,14 +50,14 @@ ABSENT = {
     r"credit_cards": "cards belong to shoppers; applications see them with a payment (`include=source`)",
     r"payments": "shoppers make payments; verbs capture and void them, `POST /refunds` gives money back",
 }
-"""Why something is not served, by a part of its path; the first that fits."""
+"""The reason why an operation is missing, by a pattern of its path; the first match counts."""
 
 
 _SHOWN_ALONE = {"taxon": "taxon_with_products", "country": "country_with_states"}
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One of Spree's operations, and how it is served here."""
+    """One of Spree's operations, and how this shop serves it."""
 
     name: str
     status: str
@@ -65,39 +65,39 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def spree() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(SPREE.read_text())
-    del found["about"]
-    return found
+    apis: dict[str, Any] = json.loads(SPREE.read_text())
+    del apis["about"]
+    return apis
 
 
 def operations(api: Mapping[str, Any]) -> list[Operation]:
-    served = {_shape(f"{route.method} {route.path}") for route in every_route()}
-    return [_operation(*each.split(" "), prefix=api["prefix"], served=served) for each in api["operations"]]
+    routes = {_shape(f"{route.method} {route.path}") for route in every_route()}
+    return [_operation(*each.split(" "), prefix=api["prefix"], routes=routes) for each in api["operations"]]
 
 
-def _operation(method: str, path: str, *, prefix: str, served: set[str]) -> Operation:
+def _operation(method: str, path: str, *, prefix: str, routes: set[str]) -> Operation:
     name = f"{method} {prefix}{path}"
     if name in DIFFERS:
         return Operation(name, "differs", DIFFERS[name])
-    if _shape(name) in served:
+    if _shape(name) in routes:
         return Operation(name, "served")
-    why = next((why for part, why in ABSENT.items() if re.search(rf"/({part})(/|$)", path)), "")
-    return Operation(name, "not served", why)
+    reason = next((reason for part, reason in ABSENT.items() if re.search(rf"/({part})(/|$)", path)), "")
+    return Operation(name, "not served", reason)
 
 
 def _shape(name: str) -> str:
     return re.sub(r"\{[^}]*\}", "{}", name).replace("credit_cards/default", "credit_cards/{}")
 
 
-def attributes(types: Mapping[str, str], ours: Mapping[str, Resource]) -> list[tuple[str, list[str], list[str]]]:
-    """Of each type what Spree shows and this shop does not, and what only this shop shows."""
-    found = []
+def attributes(types: Mapping[str, str], resources: Mapping[str, Resource]) -> list[tuple[str, list[str], list[str]]]:
+    """For each type: the names that only Spree has, and the names that only this shop has."""
+    rows = []
     for name, text in types.items():
-        resource = ours.get(_SHOWN_ALONE.get(name, name)) or ours.get(name)
-        shown = {*resource.kinds(), *resource.relations} if resource else set()
-        theirs = set(text.split())
-        found.append((name, sorted(theirs - shown), sorted(shown - theirs)))
-    return found
+        resource = resources.get(_SHOWN_ALONE.get(name, name)) or resources.get(name)
+        shop_names = {*resource.kinds(), *resource.relations} if resource else set()
+        spree_names = set(text.split())
+        rows.append((name, sorted(spree_names - shop_names), sorted(shop_names - spree_names)))
+    return rows
 
 
 def tables() -> str:
@@ -115,14 +115,14 @@ def tables() -> str:
 def _summary() -> str:
     rows = []
     for title, api in spree().items():
-        found = [each.status for each in operations(api)]
-        counts = [str(found.count(status)) for status in ("served", "differs", "not served")]
-        rows.append((title, str(len(found)), *counts))
+        statuses = [each.status for each in operations(api)]
+        counts = [str(statuses.count(status)) for status in ("served", "differs", "not served")]
+        rows.append((title, str(len(statuses)), *counts))
     return _table(("API", "operations of Spree", "served", "differ", "not served"), rows)
 
 
-def _rows(found: Iterable[Operation]) -> list[tuple[str, str, str]]:
-    return [(f"`{each.name}`", each.status, each.note) for each in found]
+def _rows(operations: Iterable[Operation]) -> list[tuple[str, str, str]]:
+    return [(f"`{each.name}`", each.status, each.note) for each in operations]
 
 
 def _names(names: Iterable[str]) -> str:
@@ -135,7 +135,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def page() -> str:
-    """The page as it must be: the guide as it was written, and the tables as they are now."""
+    """The text of the page with up-to-date tables."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
 

@@ -1,4 +1,4 @@
-"""What every test may ask for: a served shop, shoppers, the database behind it, builders."""
+"""Fixtures for every test: a served shop, its database, shoppers, builders."""
 
 import asyncio
 import gc
@@ -11,34 +11,32 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import httpx
+import httpx2
 import hypothesis
 import msgspec
 import pytest
 import uvloop
 
-from tests import contract, secrets_seen
+from tests import contract, secret_leaks
 from tests.browser import Browser, chromium
 from tests.builders import Make
-from tests.checkout_builders import Buyer, Till, new_till
+from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
 from tests.cli.command import Command
 from tests.cluster import Cluster, execute, make_run_dir, remove_run_dir
-from tests.connections import as_new
-from tests.http_client import Kept
+from tests.connections import borrow_connection
+from tests.forkserver import start_fork_server
+from tests.http_client import SharedTransport
 from tests.platform.client import Machine, new_machine
-from tests.sampling import leave_out_the_rest
+from tests.sampling import leave_out_torture_cases
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
-from tests.warm import warm
 
-pytest_plugins = ["tests.forks"]
 _RUN_DIR = pytest.StashKey[Path]()
-_STARTING = pytest.StashKey[Thread]()
-# Asked for by the client at every request; that it is not there is otherwise found out anew each time.
+# The HTTP client tries to import it with every request; this ends the search for a module that is not installed.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
-# What runs the shop runs its tests: it takes an eighth off their time.
+# The event loop of the shop itself; tests take an eighth less time with it.
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-# How much is thought out where nothing is asked of a shop; `make torture` takes the second.
+# The number of examples of a property test that sends no request; `make torture` uses the second profile.
 hypothesis.settings.register_profile("suite", max_examples=40, derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile("suite")
@@ -47,56 +45,66 @@ hypothesis.settings.load_profile("suite")
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     if config.getoption("markexpr") == "not torture":
-        leave_out_the_rest()
+        leave_out_torture_cases()
+    if hasattr(config, "workerinput"):
+        config.stash[_RUN_DIR] = Path(config.workerinput["run_dir"])
+        start_fork_server()
+        return
     run_dir = config.stash[_RUN_DIR] = make_run_dir()
     config.add_cleanup(lambda: remove_run_dir(run_dir))
-    if config.getoption("forks") and not config.option.collectonly:
-        config.stash[_STARTING] = _start_early(config)
+    if config.getoption("numprocesses", None) and not config.option.collectonly:
+        _start_cluster(config)
 
 
-def _start_early(config: pytest.Config) -> Thread:
-    """While the tests are gathered the server is made that they would wait for, and what shops are forked off."""
-    warm()
+def pytest_configure_node(node: Any) -> None:
+    """Passes the directory of the shared database server to a process that runs tests."""
+    node.workerinput["run_dir"] = str(node.config.stash[_RUN_DIR])
+
+
+def _start_cluster(config: pytest.Config) -> None:
+    """Starts the shared database server while the tests are collected."""
     cluster = Cluster(config.stash[_RUN_DIR])
-    starting = Thread(target=cluster.start)
-    starting.start()
+    thread = Thread(target=cluster.start)
+    thread.start()
 
-    def end() -> None:
-        starting.join()
+    def stop() -> None:
+        thread.join()
         cluster.stop()
 
-    config.add_cleanup(end)
-    return starting
+    config.add_cleanup(stop)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """To think out what they try takes longer than the rest of the suite."""
+    """Generating the cases of these tests takes longer than the rest of the suite."""
     return True if collection_path.name == "test_edges.py" and config.getoption("markexpr") != "torture" else None
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was loaded stays to the end, and need not be looked at by every collection of garbage."""
+def pytest_collection_finish() -> None:
+    """Modules stay loaded to the end; frozen, they do not slow down each garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()
-    if starting := session.config.stash.get(_STARTING, None):
-        # A process with threads is not one to be copied.
-        starting.join()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_leaked() -> Iterator[None]:
-    """Set up before all else, so that at its end every shop has ended, and its log and what it kept were searched."""
+def assert_no_secret_leaked() -> Iterator[None]:
+    """Set up first and so torn down last: every shop is stopped, and its log, database and files are searched."""
     yield
-    assert not secrets_seen.leaks, "\n".join(["secrets stand where none may", *secrets_seen.leaks[:20]])
+    assert not secret_leaks.leaks, "\n".join(["secrets leaked", *secret_leaks.leaks[:20]])
 
 
 @pytest.fixture(scope="session", autouse=True)
-def responses_are_described() -> Iterator[None]:
-    """Every response that a test received is one that the OpenAPI description allows."""
+def assert_responses_match_openapi() -> Iterator[None]:
+    """Every response that a test receives matches the OpenAPI description."""
     yield
-    found = [f"{what}\n    {excerpt}" for what, excerpt in contract.violations.items()]
-    assert not found, "\n".join(["responses differ from /openapi.json", *found])
+    violations = [f"{violation}\n    {excerpt}" for violation, excerpt in contract.violations.items()]
+    assert not violations, "\n".join(["responses differ from /openapi.json", *violations])
+
+
+@pytest.fixture(scope="session")
+def worker_name(worker_id: str) -> str:
+    """The name of this process among those that run tests."""
+    return worker_id
 
 
 @pytest.fixture(scope="session")
@@ -113,9 +121,9 @@ def database(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
     with cluster.data_dir(f"data_{worker_name}") as (data_dir, url):
         execute(url, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
         yield data_dir, url
-        # A thread of its own: the loop of the tests may still run.
+        # In another thread: the event loop of the tests may still run.
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(lambda: asyncio.run(secrets_seen.search_database(url))).result()
+            thread.submit(lambda: asyncio.run(secret_leaks.search_database(url))).result()
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +134,7 @@ def database_url(database: tuple[Path, str]) -> str:
 
 @pytest.fixture
 def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., str]]:
-    """Databases that a test may spoil."""
+    """Makes databases that only one test uses."""
     names: list[str] = []
 
     def make(template: str = "shop_template") -> str:
@@ -140,7 +148,7 @@ def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., s
 
 @pytest.fixture
 def own_data_dir(cluster: Cluster, worker_name: str) -> Iterator[Callable[[], tuple[Path, str]]]:
-    """Data directories for try-outs of a test's own, each with the URL of its embedded database."""
+    """Makes data directories for the try-outs of one test, each with the URL of its embedded database."""
     with ExitStack() as stack:
         numbers = count()
         yield lambda: stack.enter_context(cluster.data_dir(f"own_{worker_name}_{next(numbers)}"))
@@ -156,12 +164,12 @@ def service(database: tuple[Path, str]) -> Iterator[Service]:
         SHOP_DRAIN_SECONDS="0",
         SHOP_LOG_LEVEL="info",
         SHOP_CORS_ORIGINS="https://store.example",
-        # The suite signs in more new shoppers in an hour than a shop would want to.
+        # The suite signs in more new shoppers in an hour than the default allows.
         SHOP_LIMIT_MAILS="100000/3600",
     )
     yield service
     service.stop()
-    secrets_seen.search_files(data_dir)
+    secret_leaks.search_files(data_dir)
 
 
 @pytest.fixture(scope="session")
@@ -170,103 +178,103 @@ def shop() -> Command:
 
 
 @pytest.fixture(scope="session")
-async def kept_lines() -> AsyncIterator[Kept]:
+async def shared_transport() -> AsyncIterator[SharedTransport]:
     """Connections to served shops that stay open from test to test."""
-    kept = Kept()
-    yield kept
-    await kept.close()
+    transport = SharedTransport()
+    yield transport
+    await transport.close()
 
 
 @pytest.fixture
-async def http(service: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with service.client(transport=kept_lines) as client:
+async def http(service: Service, shared_transport: SharedTransport) -> AsyncIterator[httpx2.AsyncClient]:
+    async with service.client(transport=shared_transport) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """A real Chromium; open pages with `visit`."""
-    async with chromium() as started:
-        yield started
+    async with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
-def guest(http: httpx.AsyncClient) -> Shopper:
+def guest(http: httpx2.AsyncClient) -> Shopper:
     return Shopper(http)
 
 
 @pytest.fixture
-def another_guest(http: httpx.AsyncClient) -> Shopper:
+def another_guest(http: httpx2.AsyncClient) -> Shopper:
     return Shopper(http)
 
 
 @pytest.fixture(scope="session")
-async def kept_connections(cluster: Cluster) -> AsyncIterator[dict[str, Any]]:
-    """Connections that tests use one after another, by their address: one costs as much as a small test. They end
-    before the databases do, which are dropped while some may still be open.
+async def shared_connections(cluster: Cluster) -> AsyncIterator[dict[str, Any]]:
+    """Database connections by URL, which tests use one after another: to open one takes as long as a small test. They
+    are closed before the shared server stops.
     """
-    kept: dict[str, Any] = {}
-    yield kept
-    for connection in kept.values():
-        # Its database may be gone already.
+    connections: dict[str, Any] = {}
+    yield connections
+    for connection in connections.values():
+        # Its database may be dropped already.
         connection.terminate()
 
 
 @pytest.fixture
-async def db(database_url: str, kept_connections: dict[str, Any]) -> AsyncIterator[Any]:
-    """A connection to the served shop's database, as new."""
-    async with as_new(kept_connections, database_url) as connection:
+async def db(database_url: str, shared_connections: dict[str, Any]) -> AsyncIterator[Any]:
+    """A connection to the database of the served shop."""
+    async with borrow_connection(shared_connections, database_url) as connection:
         yield connection
 
 
 @pytest.fixture(scope="session")
-def granted() -> dict[str, Machine]:
-    """The machines of `writer` and `reader`, let in once: a test that ends a token has a machine of its own."""
+def machines() -> dict[str, Machine]:
+    """The applications of `writer` and `reader`, by access level. A test that ends a token makes another one."""
     return {}
 
 
 @pytest.fixture
-async def writer(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) -> Machine:
-    """A machine that writes."""
-    return await _known(granted, http, db, "write")
+async def writer(http: httpx2.AsyncClient, db: Any, machines: dict[str, Machine]) -> Machine:
+    """An application that may write."""
+    return await _machine_for(machines, http, db, "write")
 
 
 @pytest.fixture
-async def reader(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) -> Machine:
-    """A machine that only reads."""
-    return await _known(granted, http, db, "read")
+async def reader(http: httpx2.AsyncClient, db: Any, machines: dict[str, Machine]) -> Machine:
+    """An application that may only read."""
+    return await _machine_for(machines, http, db, "read")
 
 
 @pytest.fixture(scope="session")
 def common() -> dict[str, Any]:
-    """What the tests of one shop make once: where goods lie, and how they are sent and paid."""
+    """Records that the tests of one shop share: a stock location, and the setup of a checkout."""
     return {}
 
 
 @pytest.fixture
 async def make(writer: Machine, common: dict[str, Any]) -> Make:
-    """What it stores lies where other tests have theirs: whoever changes that place has one of their own."""
+    """Builds records. All tests share its stock location: a test that changes one makes another."""
     if "place" not in common:
         common["place"] = await Make(writer).place()
     return Make(writer, common["place"])
 
 
 @pytest.fixture
-async def till(make: Make, common: dict[str, Any]) -> Till:
-    """The same for all: whoever changes anything of it has one of their own."""
-    if "till" not in common:
-        common["till"] = await new_till(make)
-    shared: Till = common["till"]
+async def checkout_setup(make: Make, common: dict[str, Any]) -> CheckoutSetup:
+    """Shared by all tests: a test that changes a part of it makes another setup."""
+    if "checkout_setup" not in common:
+        common["checkout_setup"] = await new_checkout_setup(make)
+    shared: CheckoutSetup = common["checkout_setup"]
     return msgspec.structs.replace(shared, make=make)
 
 
 @pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+def buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> Buyer:
+    return Buyer(http, checkout_setup)
 
 
-async def _known(granted: dict[str, Machine], http: httpx.AsyncClient, db: Any, level: str) -> Machine:
-    if level not in granted:
-        granted[level] = await new_machine(http, db, level)
-    kept = granted[level]
-    return Machine(http, {"access_token": kept.access_token, "refresh_token": kept.refresh_token})
+async def _machine_for(machines: dict[str, Machine], http: httpx2.AsyncClient, db: Any, level: str) -> Machine:
+    if level not in machines:
+        machines[level] = await new_machine(http, db, level)
+    machine = machines[level]
+    return Machine(http, {"access_token": machine.access_token, "refresh_token": machine.refresh_token})

@@ -8,10 +8,10 @@ import asyncpg
 
 
 @asynccontextmanager
-async def as_new(kept: dict[str, Any], url: str) -> AsyncIterator[Any]:
-    """A connection to this address out of those that are kept, with nothing of its last user left."""
-    if url not in kept or kept[url].is_closed():
-        kept[url] = await asyncpg.connect(url)
-    yield kept[url]
-    if not kept[url].is_closed():
-        await kept[url].reset()
+async def borrow_connection(connections: dict[str, Any], url: str) -> AsyncIterator[Any]:
+    """The connection to this URL, opened if there is none; it is reset after use."""
+    if url not in connections or connections[url].is_closed():
+        connections[url] = await asyncpg.connect(url)
+    yield connections[url]
+    if not connections[url].is_closed():
+        await connections[url].reset()

@@ -1,6 +1,6 @@
-"""Whether every response that the suite receives is one that `/openapi.json` describes: status, media type and body.
+"""Compares every response that the suite receives with `/openapi.json`: status, media type and body.
 
-The clients report each response as it passes; the run fails at its end if one was not as described.
+The HTTP clients of the suite pass each response to `check_response`; a difference fails the run at its end.
 """
 
 import json
@@ -9,18 +9,18 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import jsonschema_rs
 
-from shop.app import DOCUMENTED_APIS
+from shop.app.routes import DOCUMENTED_APIS
 from shop.site.reference import build_openapi
 from shop.web.router import ABSENT
 
 violations: dict[str, str] = {}
-"""What was not as described, with an excerpt of the first such response."""
+"""Each kind of difference, with an excerpt of the first such response."""
 _MOST = 200
 _EVERYWHERE = {405, 414, 431, 500, 503}
-"""Statuses that are described once for all addresses."""
+"""Statuses that the description has once for all paths."""
 _ERRORS = ("ErrorBody", "OAuthErrorBody")
 _URI = "urn:shop:openapi"
 
@@ -37,8 +37,8 @@ def _registry() -> jsonschema_rs.Registry:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Paths without parameters first, as OpenAPI prefers them, and last those with a parameter that has slashes."""
-    rest = {route.path.replace("*}", "}") for door in DOCUMENTED_APIS for route in door.routes if "*}" in route.path}
+    """Paths without parameters come first, as OpenAPI demands; those with slashes in a parameter come last."""
+    rest = {route.path.replace("*}", "}") for api in DOCUMENTED_APIS for route in api.routes if "*}" in route.path}
     paths = sorted(_description()["paths"], key=lambda path: (path in rest, path.count("{"), path))
     return [(re.compile(_pattern(path, has_rest=path in rest)), path) for path in paths]
 
@@ -59,8 +59,8 @@ def _validator(*keys: str) -> Any:
     return jsonschema_rs.Draft202012Validator({"$ref": f"{_URI}#/{pointer}"}, registry=_registry())
 
 
-def check_response(method: str, address: str, response: httpx.Response) -> None:
-    """Notes what the description does not say of this response."""
+def check_response(method: str, address: str, response: httpx2.Response) -> None:
+    """Adds the differences between this response and the description to `violations`."""
     path = _path_of(address.partition("?")[0])
     if path is None or len(violations) > _MOST:
         return
@@ -70,25 +70,25 @@ def check_response(method: str, address: str, response: httpx.Response) -> None:
     elif operation is None:
         violations.setdefault(f"{method} {path}: {response.status_code} and not 405", response.text[:300])
     else:
-        _check_described(method, path, operation, response)
+        _check_operation(method, path, operation, response)
 
 
-def _check_error(name: str, response: httpx.Response) -> None:
-    """What any address may answer has a body of errors too."""
+def _check_error(name: str, response: httpx2.Response) -> None:
+    """A response that any path may give has an error body too."""
     body = response.content
     if body and not any(_validator("components", "schemas", error).is_valid(json.loads(body)) for error in _ERRORS):
         violations.setdefault(f"{name}: {response.status_code} has no error body", response.text[:300])
 
 
-def _check_described(method: str, path: str, operation: dict[str, Any], response: httpx.Response) -> None:
+def _check_operation(method: str, path: str, operation: dict[str, Any], response: httpx2.Response) -> None:
     name, status = f"{method} {path}", str(response.status_code)
     if status not in operation["responses"]:
         violations.setdefault(f"{name}: {status} is not described", response.text[:300])
         return
     media = response.headers.get("content-type", "").partition(";")[0]
-    described = operation["responses"][status].get("content", {})
-    if bool(media) != bool(described) or (media and media not in described):
-        violations.setdefault(f"{name}: {status} is {media or 'empty'}, not {[*described]}", response.text[:300])
+    content = operation["responses"][status].get("content", {})
+    if bool(media) != bool(content) or (media and media not in content):
+        violations.setdefault(f"{name}: {status} is {media or 'empty'}, not {[*content]}", response.text[:300])
     elif media.endswith("json") and method != "HEAD":
         keys = ("paths", path, method.lower(), "responses", status, "content", media, "schema")
         is_ndjson = media == "application/x-ndjson"

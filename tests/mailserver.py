@@ -1,4 +1,4 @@
-"""A real mail server for tests: plain, STARTTLS or TLS, with or without a login, and able to be away or unwilling."""
+"""A real mail server for tests: plain, STARTTLS or TLS, with or without a login. It can stop, hang and refuse mail."""
 
 import asyncio
 import datetime
@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-class Received:
-    """Mails as the server got them; what arrives can be awaited."""
+class MailHandler:
+    """Stores the mails that the server receives; a test can wait for them."""
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []
@@ -46,7 +46,7 @@ class Received:
         return [mail for mail in self.mails if mail["To"].lower() == address.lower()]
 
     def wait(self, address: str, count: int = 1, seconds: float = 15) -> list[EmailMessage]:
-        """The mails to this address, once so many are there."""
+        """Waits for so many mails to this address, and returns them."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.to(address)) >= count, seconds), (
                 f"only {len(self.to(address))} mails came to {address}, and {len(self.mails)} in all"
@@ -55,7 +55,7 @@ class Received:
 
 
 class _Session(SMTP):
-    """A connection that can be ended from outside."""
+    """A connection that `MailServer.stop` can end."""
 
     def connection_made(self, transport: Any) -> None:
         self.event_handler.transports.append(transport)
@@ -68,12 +68,12 @@ class _Controller(Controller):
 
 
 class MailServer:
-    """Listens on a loopback port from `start` to `stop`; the port stays its own in between."""
+    """Listens on a loopback port from `start` to `stop`; started again, it uses the same port."""
 
     def __init__(
         self, *, tls: str = "none", directory: Path | None = None, login: tuple[str, str] | None = None
     ) -> None:
-        self.received = Received()
+        self.received = MailHandler()
         self._login = login
         self._tls = tls
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if directory else None
@@ -81,7 +81,7 @@ class MailServer:
         self.logins = 0
         self._controller: Controller | None = None
         if directory:
-            self.show_certificate(directory)
+            self.use_new_certificate(directory)
 
     def start(self) -> "MailServer":
         options: dict[str, Any] = {"hostname": "127.0.0.1", "port": self.port or free_port()}
@@ -110,18 +110,18 @@ class MailServer:
         for transport in self.received.transports:
             transport.abort()
         self.received.transports.clear()
-        await asyncio.sleep(0)  # The ends are worked off before the loop is stopped.
+        await asyncio.sleep(0)  # Lets the loop close the connections before it stops.
 
-    def show_certificate(self, directory: Path) -> None:
-        """From now on a new one; it is left in that directory."""
+    def use_new_certificate(self, directory: Path) -> None:
+        """Uses a new certificate from now on, and writes it to this directory."""
         assert self._context
         make_certificate(directory)
         self._context.load_cert_chain(directory / "certificate.pem", directory / "key.pem")
 
     def _check(self, _server: SMTP, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
         self.logins += 1
-        sent = (data.login.decode(), data.password.decode()) if isinstance(data, LoginPassword) else None
-        return AuthResult(success=sent == self._login)
+        credentials = (data.login.decode(), data.password.decode()) if isinstance(data, LoginPassword) else None
+        return AuthResult(success=credentials == self._login)
 
 
 def free_port() -> int:
@@ -131,7 +131,7 @@ def free_port() -> int:
 
 
 def make_certificate(directory: Path) -> None:
-    """A certificate for 127.0.0.1 that signs itself; `certificate.pem` is what a client must trust."""
+    """Writes a self-signed certificate for 127.0.0.1; a client must trust `certificate.pem`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)

@@ -30,7 +30,14 @@ def is_participle(name: str) -> bool:
 
 
 def names_of(tree: ast.AST) -> Iterator[str]:
-    """Every name that a module binds or uses; not the attributes of other people's objects."""
+    """Every name that a module binds or uses, without attributes and without names of libraries."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    libraries = [node for node in imports if (node.module or "").partition(".")[0] not in {"shop", "tests", "bench"}]
+    library_names = {alias.asname or alias.name for node in libraries for alias in node.names}
+    yield from (name for name in _all_names(tree) if name not in library_names)
+
+
+def _all_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Name():
@@ -42,23 +49,23 @@ def names_of(tree: ast.AST) -> Iterator[str]:
 
 
 def count(paths: Iterable[Path]) -> tuple[Counter[str], int]:
-    """How often each participle is used, and the number of lines."""
-    used: Counter[str] = Counter()
+    """The uses of each participle, and the number of lines."""
+    names: Counter[str] = Counter()
     lines = 0
     for path in paths:
         text = path.read_text()
         lines += len(text.splitlines())
-        used.update(name for name in names_of(ast.parse(text)) if is_participle(name))
-    return used, lines
+        names.update(name for name in names_of(ast.parse(text)) if is_participle(name))
+    return names, lines
 
 
 def rate(folder: str) -> float:
     """Participles per 1,000 lines."""
-    used, lines = count((ROOT / folder).rglob("*.py"))
-    return 1000 * used.total() / lines
+    names, lines = count((ROOT / folder).rglob("*.py"))
+    return 1000 * names.total() / lines
 
 
 if __name__ == "__main__":
     for folder in ("src", "tests", "bench"):
-        used, _ = count((ROOT / folder).rglob("*.py"))
-        print(f"{folder}: {rate(folder):.1f} per 1,000 lines; {used.most_common(40)}")
+        names, _ = count((ROOT / folder).rglob("*.py"))
+        print(f"{folder}: {rate(folder):.1f} per 1,000 lines; {names.most_common(40)}")

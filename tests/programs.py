@@ -1,4 +1,4 @@
-"""Programs that Debian has as packages of the same name: found, or installed where that is allowed."""
+"""Finds programs that Debian has as packages of the same name, and as root installs missing ones."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ import pytest
 
 
 @cache
-def installed(name: str) -> str:
+def find_program(name: str) -> str:
     """The path of a program."""
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
     program = shutil.which(name, path=path)
     if not program and os.geteuid() == 0 and shutil.which("apt-get"):
-        # At run level 1 the package does not start a server of its own.
+        # At run level 1 the package does not start its service.
         environ = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
         install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
         subprocess.run(install, env=environ, check=False, capture_output=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Promotions for tests, made as a machine makes them; each is about goods of its own, so that no other test is."""
+"""Promotions for tests, made over the Platform API; each is for products of one test, so that it changes no other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,24 +13,24 @@ TENTH: Part = ("percent_off_items", {"percent": "10"})
 FREE_SHIPPING: Part = ("free_shipping", {})
 
 
-def about(*products: MadeProduct) -> Part:
-    return "product", {"product_ids": [made.id for made in products]}
+def for_products(*products: MadeProduct) -> Part:
+    return "product", {"product_ids": [product.id for product in products]}
 
 
 def attributes(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    return [{"type": kind, "preferences": dict(given)} for kind, given in parts]
+    return [{"type": kind, "preferences": dict(preferences)} for kind, preferences in parts]
 
 
-async def new_deal(make: Make, *benefits: Part, conditions: Sequence[Part] = (), **fields: Any) -> Answer:
-    """Without a code or more it is automatic, and must say what it is about."""
-    said = {"name": f"Deal {uuid4().hex[:8]}", **fields}
-    if "code" not in said and "is_automatic" not in said:
+async def create_promotion(make: Make, *benefits: Part, conditions: Sequence[Part] = (), **fields: Any) -> Answer:
+    """Without a code the promotion is automatic; it must then have conditions."""
+    promotion_fields = {"name": f"Deal {uuid4().hex[:8]}", **fields}
+    if "code" not in promotion_fields and "is_automatic" not in promotion_fields:
         assert conditions, "an automatic promotion of everything would change the totals of other tests"
-        said["is_automatic"] = True
+        promotion_fields["is_automatic"] = True
     return await make.new(
         "promotions",
         "promotion",
-        **said,
+        **promotion_fields,
         promotion_rules_attributes=attributes(conditions),
         promotion_actions_attributes=attributes(benefits),
     )
@@ -40,8 +40,8 @@ def new_code() -> str:
     return f"code-{uuid4().hex[:12]}"
 
 
-def named(answer: Answer) -> dict[str, tuple[str, str | None]]:
-    """The promotions that a cart shows when they are included: amount and code by name."""
+def promotions_of(answer: Answer) -> dict[str, tuple[str, str | None]]:
+    """Amount and code by name, of the promotions included in the document of a cart."""
     return {
         each["attributes"]["name"]: (each["attributes"]["amount"], each["attributes"]["code"])
         for each in answer.json.get("included", ())

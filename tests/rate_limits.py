@@ -1,12 +1,12 @@
-"""What a response must say that refuses a source for a while."""
+"""The headers of a response to a source that is over a limit."""
 
 import re
 
-import httpx
+import httpx2
 
 
-def assert_limited(response: httpx.Response, name: str) -> None:
-    """A 429 with its limits as structured fields (draft-ietf-httpapi-ratelimit-headers) and when to come again."""
+def assert_limited(response: httpx2.Response, name: str) -> None:
+    """A 429 with `Retry-After`, and its limits as structured fields (draft-ietf-httpapi-ratelimit-headers)."""
     assert response.status_code == 429, response.text
     seconds = int(response.headers["retry-after"])
     policies = response.headers["ratelimit-policy"].split(", ")

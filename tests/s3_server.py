@@ -1,4 +1,4 @@
-"""A small store that speaks enough of S3 for tests: every request's signature is worked out again and compared."""
+"""A small server with as much of S3 as tests need; it verifies the signature of every request."""
 
 import hashlib
 import hmac
@@ -21,16 +21,16 @@ _AUTHORIZATION = re.compile(
 
 
 class BucketServer:
-    """Objects by their key. While `is_away`, every request is answered with 503."""
+    """Objects by key. While `is_away`, the response to every request is 503."""
 
     def __init__(self) -> None:
         self.objects: dict[str, tuple[bytes, str]] = {}
-        self.seen: list[dict[str, str]] = []
-        self.refused: list[str] = []
+        self.request_headers: list[dict[str, str]] = []
+        self.refusals: list[str] = []
         self.is_away = False
         self.fails_after: int | None = None
-        """How many more objects are taken before a disk is full."""
-        self.asked_to_put, self.may_put = threading.Event(), threading.Event()
+        """After so many more objects the disk is full."""
+        self.put_requested, self.may_put = threading.Event(), threading.Event()
         self.may_put.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -38,7 +38,7 @@ class BucketServer:
 
     @property
     def url(self) -> str:
-        """As SHOP_MEDIA_URL has it."""
+        """The value for SHOP_MEDIA_URL."""
         host = f"127.0.0.1:{self._server.server_address[1]}"
         return f"s3://{KEY_ID}:{quote(SECRET, safe='')}@{host}/{BUCKET}/shop/media?region={REGION}&tls=0"
 
@@ -67,11 +67,11 @@ class BucketServer:
 
             def do(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                store.seen.append({name.lower(): value for name, value in self.headers.items()})
-                why = store.check(self.command, self.path, dict(store.seen[-1]), body)
-                if why:
-                    store.refused.append(why)
-                    self.answer(403, f"<Error><Code>{why}</Code></Error>".encode())
+                store.request_headers.append({name.lower(): value for name, value in self.headers.items()})
+                error_code = store.check(self.command, self.path, dict(store.request_headers[-1]), body)
+                if error_code:
+                    store.refusals.append(error_code)
+                    self.answer(403, f"<Error><Code>{error_code}</Code></Error>".encode())
                 elif store.is_away:
                     self.answer(503)
                 else:
@@ -83,7 +83,7 @@ class BucketServer:
                 if bucket != BUCKET:
                     self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
                 elif self.command == "PUT":
-                    store.asked_to_put.set()
+                    store.put_requested.set()
                     store.may_put.wait(20)
                     if store.fails_after is not None:
                         store.fails_after -= 1
@@ -101,8 +101,8 @@ class BucketServer:
                 elif key in store.objects:
                     data, kind = store.objects[key]
                     tag = f'"{hashlib.md5(data).hexdigest()}"'
-                    modified = "Mon, 02 Nov 2026 10:00:00 GMT"
-                    self.answer(200, data, ETag=tag, Last_Modified=modified, Content_Type=kind)
+                    last_modified = "Mon, 02 Nov 2026 10:00:00 GMT"
+                    self.answer(200, data, ETag=tag, Last_Modified=last_modified, Content_Type=kind)
                 else:
                     self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
@@ -120,11 +120,11 @@ class BucketServer:
         return f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode()
 
     def check(self, method: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
-        """Why a request is not one of ours: signature version 4, worked out from what came."""
-        found = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
-        if found is None:
+        """The error code for a request whose signature (version 4) is wrong."""
+        match = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
+        if match is None:
             return "AccessDenied"
-        key_id, scope, names, signature = found.groups()
+        key_id, scope, names, signature = match.groups()
         day, region, _, _ = scope.split("/")
         digest = headers.get("x-amz-content-sha256", "")
         if key_id != KEY_ID or region != REGION or not headers["x-amz-date"].startswith(day):
@@ -135,9 +135,9 @@ class BucketServer:
             return "AccessDenied"
         parts = urlsplit(path)
         query = sorted(parse_qsl(parts.query, keep_blank_values=True))
-        asked = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query)
-        signed = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in names.split(";"))
-        request = "\n".join((method, parts.path, asked, signed, names, digest))
+        canonical_query = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query)
+        canonical_headers = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in names.split(";"))
+        request = "\n".join((method, parts.path, canonical_query, canonical_headers, names, digest))
         text = "\n".join(
             ("AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(request.encode()).hexdigest())
         )

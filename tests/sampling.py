@@ -1,4 +1,4 @@
-"""Which cases of a test the suite looks at: where many are of one kind, a few. `make torture` looks at all."""
+"""Samples the cases of a test: the suite runs a few of each kind, `make torture` runs all."""
 
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -9,22 +9,22 @@ import pytest
 _left_out: list[str] = []
 
 
-def leave_out_the_rest() -> None:
-    """Nobody asks for torture: to gather what it would look at takes as long as many a test."""
+def leave_out_torture_cases() -> None:
+    """Does not even collect the cases of `make torture`, which takes as long as many a test."""
     _left_out.append("torture")
 
 
 def first(most: int, cases: Iterable[Any]) -> list[Any]:
-    """Those after the first ones are torture's."""
+    """The first cases; `make torture` runs the others."""
     numbers = count()
-    return usual(cases, lambda _: next(numbers) < most)
+    return common_cases(cases, lambda _: next(numbers) < most)
 
 
-def usual(cases: Iterable[Any], is_usual: Callable[[Any], bool]) -> list[Any]:
-    """In their order; the others are torture's."""
-    known = [(case, is_usual(case)) for case in cases]
-    return [case if is_it else _tortured(case) for case, is_it in known if is_it or not _left_out]
+def common_cases(cases: Iterable[Any], is_usual: Callable[[Any], bool]) -> list[Any]:
+    """The usual cases in their order; `make torture` runs the others."""
+    pairs = [(case, is_usual(case)) for case in cases]
+    return [case if usual else _mark_torture(case) for case, usual in pairs if usual or not _left_out]
 
 
-def _tortured(case: Any) -> Any:
+def _mark_torture(case: Any) -> Any:
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.torture)

@@ -1,4 +1,4 @@
-"""Which test proves which rule of docs/security.md. `python -m tests.security_rules` writes docs/security-tests.md."""
+"""Lists the tests of each rule of docs/security.md; run as a module, it writes docs/generated/security-tests.md."""
 
 import ast
 import re
@@ -8,10 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "security.md"
-PAGE = ROOT / "docs" / "security-tests.md"
+PAGE = ROOT / "docs" / "generated" / "security-tests.md"
 HEADER = """# Tests of the security rules
 
-The tests that prove each rule of [security.md](security.md), by their markers. Tests with an asterisk are run by
+The tests that prove each rule of [security.md](../security.md), by their markers. Tests with an asterisk are run by
 `make torture`. Written by `make security`.
 """
 
@@ -50,18 +50,18 @@ def _marked_tests(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
             slow = "*" if "mark.torture" in "".join(map(ast.unparse, [*node.decorator_list, *of_module])) else ""
             for rule in dict.fromkeys([*own, *_security_ids(of_module)]):
                 yield rule, node.name + slow
-    # A marker in another place would be overlooked.
+    # A marker in another place has no effect.
     assert len(markers) == len(_security_ids([tree])), f"tests/{name}: mark a test function, or set pytestmark"
 
 
 def _security_ids(nodes: Sequence[ast.AST]) -> list[str]:
     calls = (call for node in nodes for call in ast.walk(node) if isinstance(call, ast.Call))
-    marked = (call for call in calls if ast.unparse(call.func) == "pytest.mark.security")
-    return [ast.literal_eval(argument) for call in marked for argument in call.args]
+    markers = (call for call in calls if ast.unparse(call.func) == "pytest.mark.security")
+    return [ast.literal_eval(argument) for call in markers for argument in call.args]
 
 
 def write_page() -> str:
-    """The text of docs/security-tests.md."""
+    """The text of docs/generated/security-tests.md."""
     tests = find_tests()
     rules, pending = list_rules()
     sections = []

@@ -1,4 +1,4 @@
-"""A real `shop serve` for tests: started, watched through its own log, and always stopped."""
+"""Runs a real `shop serve` for tests: starts it, reads its log, and always stops it."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
-from tests.http_client import NO_CERTIFICATES, Kept, KeptClient
-from tests.secrets_seen import NotingAsyncClient, NotingClient, search_log
-from tests.warm import Forked
+from tests.forkserver import ForkedCommand
+from tests.http_client import NO_CERTIFICATES, SharedTransport
+from tests.secret_leaks import NotingAsyncClient, NotingClient, search_log
 
 SHOP = Path(sys.executable).parent / "shop"
 KEYS = "t1:" + "5a" * 32
@@ -24,13 +24,13 @@ START_SECONDS = 30
 
 
 def clean_environ(**extra: str) -> dict[str, str]:
-    """The machine's environment without any setting of a shop, and then what the test wants."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
-    return {**kept, "SHOP_LOG_FORMAT": "json", **extra}
+    """The environment of the machine without settings of a shop, and these variables."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
+    return {**environ, "SHOP_LOG_FORMAT": "json", **extra}
 
 
 class Service:
-    """One served shop. What it logs can be awaited; nothing here sleeps."""
+    """One running shop. A test waits for a line of its log; nothing here sleeps."""
 
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._changed = threading.Condition()
@@ -49,8 +49,8 @@ class Service:
             self.kill()
             raise
 
-    def _begin(self, command: list[str]) -> "Forked | subprocess.Popen[str]":
-        return Forked(command, self.environ)
+    def _begin(self, command: list[str]) -> "ForkedCommand | subprocess.Popen[str]":
+        return ForkedCommand(command, self.environ)
 
     def _read(self) -> None:
         assert self.process.stderr
@@ -66,52 +66,50 @@ class Service:
             self._changed.notify_all()
 
     def wait_for(self, matches: Any, seconds: float = START_SECONDS, *, count: int = 1, since: int = 0) -> str:
-        """The first line that matches (or the count-th), waiting for it; `since` so many lines were there."""
-        seen = since
+        """Waits for the first matching line of the log, or the count-th; ignores the first `since` lines."""
+        position = since
         hits: list[str] = []
 
-        def found() -> bool:
-            nonlocal seen
-            new = self.lines[seen:]
-            seen += len(new)
+        def has_enough() -> bool:
+            nonlocal position
+            new = self.lines[position:]
+            position += len(new)
             hits.extend(line for line in new if matches(line))
             return len(hits) >= count
 
         with self._changed:
-            self._changed.wait_for(lambda: found() or self._ended, seconds)
+            self._changed.wait_for(lambda: has_enough() or self._ended, seconds)
         if len(hits) < count:
-            raise AssertionError("the service did not say it; it said:\n" + "".join(self.lines[-40:]))
+            raise AssertionError("the log has no such line; its last lines are:\n" + "".join(self.lines[-40:]))
         return hits[count - 1]
 
     def wait_for_listener(self) -> None:
-        """A worker says that it is ready just before it listens; whether it does, only a call can tell."""
+        """Waits until a worker accepts connections: it logs that it is ready just before it listens."""
         address = urlsplit(self.url)
         end = time.monotonic() + 10
         while True:
             try:
                 socket.create_connection((address.hostname or "", address.port or 0), 10).close()
             except ConnectionRefusedError:
-                assert time.monotonic() < end, "nobody listens"
+                assert time.monotonic() < end, "no worker listens"
             else:
                 return
 
-    def client(self, *, timeout: float = 20, transport: Kept | None = None) -> httpx.AsyncClient:
-        if transport:
-            return KeptClient(transport, self.url, timeout)
-        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout)
+    def client(self, *, timeout: float = 20, transport: SharedTransport | None = None) -> httpx2.AsyncClient:
+        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
 
-    def get(self, path: str) -> httpx.Response:
-        """Over a connection of its own."""
+    def get(self, path: str) -> httpx2.Response:
+        """Over a new connection."""
         with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
             return http.get(path)
 
-    def post(self, path: str, json: Any = None) -> httpx.Response:
-        """Over a connection of its own."""
+    def post(self, path: str, json: Any = None) -> httpx2.Response:
+        """Over a new connection."""
         with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
             return http.post(path, json=json)
 
     def request_line(self, request_id: str) -> dict[str, Any]:
-        """What the log says of one request."""
+        """The line of the log about one request."""
         line: dict[str, Any] = json.loads(self.wait_for(lambda line: f'"request_id":"{request_id}"' in line, 5))
         return line
 
@@ -119,7 +117,7 @@ class Service:
         return [json.loads(line)["pid"] for line in self.lines if '"worker ready"' in line]
 
     def stop(self, seconds: float = 30) -> int:
-        """SIGTERM, then the exit status."""
+        """Sends SIGTERM, and returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait(seconds)
 
@@ -135,16 +133,21 @@ class Service:
             self.process.kill()
             self.process.wait(10)
         self._reader.join(10)
-        # An orphan may still hold the pipe; closing it under the reader would wait for ever.
+        # An orphan process may still have the pipe open; closing it while the thread reads would block for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
         search_log(urlsplit(self.environ.get("SHOP_DATABASE_URL", "")).path or "a shop", self.lines)
 
 
 class InstalledService(Service):
-    """Served by the installed script itself, as an operator starts it."""
+    """Runs the installed script, as an operator does."""
 
     def _begin(self, command: list[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [SHOP, *command], env=self.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [SHOP, *command],
+            env=self.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )

@@ -1,17 +1,17 @@
-"""A shopper at the storefront: speaks HTTP, remembers its order token, reads answers as a client would."""
+"""A client of the storefront: sends requests, remembers its order token, reads responses."""
 
 from typing import Any
 from urllib.parse import urlencode
 
-import httpx
+import httpx2
 
 PREFIX = "/api/v2/storefront"
 
 
 class Answer:
-    """An answer; `answer["total"]` is an attribute of the one record it shows."""
+    """A response; `answer["total"]` is an attribute of its record."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx2.Response) -> None:
         self.response = response
         self.status = response.status_code
         self.headers = response.headers
@@ -40,15 +40,17 @@ class Answer:
 
 
 class Shopper:
-    """One visitor with one order token at most."""
+    """One visitor with at most one order token."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx2.AsyncClient) -> None:
         self.http = http
         self.order_token: str | None = None
 
     async def ask(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Answer:
-        own = {"X-Shop-Order-Token": self.order_token} if self.order_token else {}
-        answer = Answer(await self.http.request(method, PREFIX + path, headers={**own, **(headers or {})}, **options))
+        token_header = {"X-Shop-Order-Token": self.order_token} if self.order_token else {}
+        answer = Answer(
+            await self.http.request(method, PREFIX + path, headers={**token_header, **(headers or {})}, **options)
+        )
         if method == "POST" and path.partition("?")[0] == "/cart" and answer.status == 201:
             self.order_token = answer.json["data"]["attributes"].get("token", self.order_token)
         return answer

@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback in front of a PostgreSQL socket: its path can be broken in the ways a network breaks."""
+"""A TCP proxy on loopback in front of a PostgreSQL socket, which can fail as a network fails."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class TcpProxy:
-    """Runs in a thread of its own, so that a test may block while it forwards."""
+    """Runs in another thread, so that it forwards while a test blocks."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
@@ -27,15 +27,15 @@ class TcpProxy:
         return f"postgresql://shop@127.0.0.1:{self.port}/{database}?sslmode=disable"
 
     def accept(self) -> None:
-        """Forwards, from here or again."""
+        """Forwards, or forwards again."""
         self._run(self._accept())
 
     def hang(self) -> None:
-        """Forwards nothing more, and tells nobody; new connections are made and stay silent."""
+        """Silently forwards nothing more; accepts new connections, and sends nothing over them."""
         self._loop.call_soon_threadsafe(self._flowing.clear)
 
     def refuse_new(self) -> None:
-        """Refuses new connections; those that there are go on."""
+        """Refuses new connections, and keeps the others."""
         self._run(self._refuse_new())
 
     def refuse(self) -> None:
@@ -76,9 +76,9 @@ class TcpProxy:
         self._writers.add(writer)
         with suppress(OSError, asyncio.CancelledError):
             await self._flowing.wait()
-            behind, ahead = await asyncio.open_unix_connection(str(self._socket))
-            self._writers.add(ahead)
-            await asyncio.gather(self._pump(reader, ahead), self._pump(behind, writer))
+            server_reader, server_writer = await asyncio.open_unix_connection(str(self._socket))
+            self._writers.add(server_writer)
+            await asyncio.gather(self._pump(reader, server_writer), self._pump(server_reader, writer))
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -92,7 +92,7 @@ class TcpProxy:
 
 @contextmanager
 def proxy_to(url: str) -> Iterator[TcpProxy]:
-    """In front of the embedded server that this URL leads to."""
+    """A proxy in front of the embedded server with this URL."""
     (directory,) = parse_qs(urlsplit(url).query)["host"]
     proxy = TcpProxy(Path(directory) / ".s.PGSQL.5432")
     try:

@@ -1,4 +1,4 @@
-"""`make bench BASE=<commit>`: what counts as a regression, and that a commit can be compared with itself."""
+"""`make bench BASE=<commit>`: which difference is a regression, and that a commit can be compared with itself."""
 
 import os
 import subprocess
@@ -39,9 +39,9 @@ def test_one_more_statement_is_worse() -> None:
 def test_a_commit_is_compared_with_itself() -> None:
     command = [sys.executable, "-m", "bench.compare", "HEAD", "--rounds", "1", "--only", "cart read"]
 
-    done = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)
+    result = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)
 
-    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| cart read")]
-    assert [row[0] for row in rows] == ["| cart read", "| cart read, 5 lines"], done.stdout + done.stderr
+    rows = [line.split(" | ") for line in result.stdout.splitlines() if line.startswith("| cart read")]
+    assert [row[0] for row in rows] == ["| cart read", "| cart read, 5 lines"], result.stdout + result.stderr
     # Figures depend on the machine; statements do not.
     assert [row[-1] for row in rows] == ["same |", "same |"]

@@ -1,4 +1,4 @@
-"""The page about compatibility says what is served."""
+"""The page about compatibility matches the routes and resources of the shop."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What README and docs say is true: their commands run, their links lead somewhere, their tables match the code."""
+"""README and docs are right: their commands run, their links lead somewhere, their tables match the code."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from shop.base.settings import VARIABLES
-from shop.base.tokens import ORDER_TOKEN_PATTERN
-from shop.base.version import VERSION
-from shop.cli.credentials import credential_page
+from shop.base.config.variables import VARIABLES
+from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
+from shop.cli.access.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
+from shop.cli.version import VERSION
 from tests import security_rules
 from tests.service import SHOP, Service
 
@@ -24,11 +24,11 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 
 
 def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
-    """What a chain of a page prints, pasted beside this shop."""
+    """Runs the commands of a page against this shop, and returns the JSON documents that they print."""
     chain = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[number]
-    here = chain.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
+    script = chain.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
     out = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", here],
+        ["bash", "-euo", "pipefail", "-c", script],
         capture_output=True,
         text=True,
         timeout=60,
@@ -45,27 +45,27 @@ def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
 
 
 def test_the_readmes_chain_for_machines_works_as_pasted(service: Service) -> None:
-    listed, made = paste(1, service)
+    orders, user = paste(1, service)
 
-    assert {order["attributes"]["state"] for order in listed["data"]} <= {"cart"}
-    assert made["data"]["attributes"]["first_name"] == "Grace"
+    assert {order["attributes"]["state"] for order in orders["data"]} <= {"cart"}
+    assert user["data"]["attributes"]["first_name"] == "Grace"
 
 
 def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
     documents = paste(0, service)
 
-    whole, part, euro, again, gone, notice, me, mine, sessions, signed_out = documents
+    whole, part, euro, again, deletion_status, notice, account, user_cart, sessions, sign_out = documents
     assert whole["data"]["attributes"]["state"] == "cart"
-    shown = {"number": whole["data"]["attributes"]["number"], "state": "cart", "display_total": "$0.00"}
-    assert part["data"]["attributes"] == shown
+    attributes = {"number": whole["data"]["attributes"]["number"], "state": "cart", "display_total": "$0.00"}
+    assert part["data"]["attributes"] == attributes
     assert euro["data"]["attributes"]["currency"] == "EUR"
     assert again == euro
-    assert gone == 204
+    assert deletion_status == 204
     assert list(notice) == ["message"]
-    assert me["data"]["attributes"]["first_name"] == "Ada"
-    assert mine["data"]["relationships"]["user"]["data"]["id"] == me["data"]["id"]
+    assert account["data"]["attributes"]["first_name"] == "Ada"
+    assert user_cart["data"]["relationships"]["user"]["data"]["id"] == account["data"]["id"]
     assert [session["attributes"]["current"] for session in sessions["data"]] == [True]
-    assert signed_out == {}
+    assert sign_out == {}
 
 
 @pytest.mark.torture
@@ -108,7 +108,7 @@ def test_the_table_of_settings_is_the_programs_own() -> None:
 
 
 def test_the_table_of_credentials_is_made_from_the_routes() -> None:
-    assert (ROOT / "docs" / "credentials.md").read_text() == credential_page(every_route())
+    assert (ROOT / "docs" / "generated" / "credentials.md").read_text() == credential_page(every_route())
 
 
 def test_the_list_of_security_tests_is_made_from_their_markers() -> None:
@@ -133,15 +133,15 @@ def test_the_published_pattern_of_order_tokens_is_the_one_in_use() -> None:
 def test_the_version_is_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     newest = re.search(r"^## ([0-9.]+) ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    printed = CliRunner().invoke(commands, ["--version"]).output
+    output = CliRunner().invoke(commands, ["--version"]).output
 
     assert newest
-    assert (project["version"], newest[1], printed) == (VERSION, VERSION, f"shop, version {VERSION}\n")
+    assert (project["version"], newest[1], output) == (VERSION, VERSION, f"shop, version {VERSION}\n")
 
 
 def test_every_decision_is_in_the_index() -> None:
     folder = ROOT / "docs" / "decisions"
 
-    linked = re.findall(r"\((0[0-9]{3}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text())
+    file_names = re.findall(r"\((0[0-9]{3}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text())
 
-    assert linked == sorted(path.name for path in folder.glob("0*.md"))
+    assert file_names == sorted(path.name for path in folder.glob("0*.md"))

@@ -1,4 +1,4 @@
-"""The locks are in step with pyproject.toml: every requirement pinned, hashed, satisfied, and no address recorded."""
+"""The locks match pyproject.toml: every requirement has a pin that satisfies it, with hashes and without a URL."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUN = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
-WANTED = {"run.txt": RUN, "dev.txt": [*RUN, *PROJECT["project"]["optional-dependencies"]["dev"]]}
+REQUIREMENTS = {"run.txt": RUN, "dev.txt": [*RUN, *PROJECT["project"]["optional-dependencies"]["dev"]]}
 
 
 def pins(name: str) -> dict[str, Requirement]:
@@ -23,42 +23,42 @@ def pins(name: str) -> dict[str, Requirement]:
     return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
 
 
-def needed(roots: list[str]) -> set[str]:
-    """The names that the roots need on this machine, by what the installed packages say of themselves."""
-    found: set[tuple[str, frozenset[str]]] = set()
-    waiting = [Requirement(root) for root in roots]
-    while waiting:
-        requirement = waiting.pop()
-        mark = (canonicalize_name(requirement.name), frozenset(requirement.extras))
-        if mark in found:
+def requirements_of(roots: list[str]) -> set[str]:
+    """The names of all packages that the roots need on this machine, by the metadata of the installed packages."""
+    keys: set[tuple[str, frozenset[str]]] = set()
+    queue = [Requirement(root) for root in roots]
+    while queue:
+        requirement = queue.pop()
+        key = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+        if key in keys:
             continue
-        found.add(mark)
+        keys.add(key)
         for line in metadata.requires(requirement.name) or []:
             inner = Requirement(line)
             environments = [
                 {**cast(dict[str, str], default_environment()), "extra": extra} for extra in {"", *requirement.extras}
             ]
             if inner.marker is None or any(inner.marker.evaluate(environment) for environment in environments):
-                waiting.append(inner)
-    return {name for name, _ in found}
+                queue.append(inner)
+    return {name for name, _ in keys}
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", REQUIREMENTS)
 def test_every_requirement_is_pinned_to_a_version_that_satisfies_it(name: str) -> None:
-    locked = pins(name)
-    for line in WANTED[name]:
+    pin_by_name = pins(name)
+    for line in REQUIREMENTS[name]:
         requirement = Requirement(line)
-        (pin,) = locked[canonicalize_name(requirement.name)].specifier
+        (pin,) = pin_by_name[canonicalize_name(requirement.name)].specifier
         assert pin.operator == "=="
         assert requirement.specifier.contains(pin.version), line
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", REQUIREMENTS)
 def test_the_lock_has_all_that_is_needed(name: str) -> None:
-    assert needed(WANTED[name]) <= set(pins(name))
+    assert requirements_of(REQUIREMENTS[name]) <= set(pins(name))
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", REQUIREMENTS)
 def test_every_pin_has_hashes_and_no_address_is_recorded(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     entries = re.split(r"\n(?=[a-zA-Z0-9])", text)

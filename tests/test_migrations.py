@@ -1,4 +1,4 @@
-"""Migrations are in step with the tables, can be run by many at once, and every statement fits the migrated schema."""
+"""Migrations match the declared tables, several processes may run them at once, and every statement fits the schema."""
 
 import asyncio
 import pkgutil
@@ -20,7 +20,7 @@ from shop.db.statements import STATEMENTS
 from shop.migrations.upgrade import MODEL_MODULES, alembic_config, current_revision, newest_revision, upgrade
 from tests.service import KEYS, SHOP, clean_environ
 
-# What the catalogue knows of our tables; `alembic check` sees no changed CHECK or partial-index predicate.
+# The schema as the database has it: `alembic check` does not compare CHECK constraints or predicates of indexes.
 CATALOGUE = {
     "columns": """select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns
         where table_schema = 'public' order by 1, 2""",
@@ -33,17 +33,19 @@ CATALOGUE = {
 
 
 def modules_of(package: Any) -> list[str]:
-    walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    return [module.name for module in walked if not module.ispkg]
+    modules = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [module.name for module in modules if not module.ispkg]
 
 
 async def catalogue(url: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = await asyncpg.connect(url)
     try:
-        found = {name: [tuple(row) for row in await connection.fetch(query)] for name, query in CATALOGUE.items()}
+        rows_by_name = {
+            name: [tuple(row) for row in await connection.fetch(query)] for name, query in CATALOGUE.items()
+        }
     finally:
         await connection.close()
-    return {name: [row for row in rows if row[0] != "alembic_version"] for name, rows in found.items()}
+    return {name: [row for row in rows if row[0] != "alembic_version"] for name, rows in rows_by_name.items()}
 
 
 def test_alembic_finds_nothing_left_to_generate(database_url: str) -> None:
@@ -53,16 +55,16 @@ def test_alembic_finds_nothing_left_to_generate(database_url: str) -> None:
 async def test_migrating_makes_exactly_what_the_tables_declare(
     own_database: Callable[..., str], database_url: str
 ) -> None:
-    declared = own_database(template="template0")
-    for chapter in MODEL_MODULES:
-        import_module(chapter)
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(declared))
+    url = own_database(template="template0")
+    for module in MODEL_MODULES:
+        import_module(module)
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(url))
     async with engine.begin() as connection:
         await connection.run_sync(metadata.create_all)
         await connection.execute(text("select 1"))
     await engine.dispose()
 
-    assert await catalogue(declared) == await catalogue(database_url)
+    assert await catalogue(url) == await catalogue(database_url)
 
 
 async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: Any) -> None:

@@ -1,4 +1,4 @@
-"""Every rule of docs/security.md has a test that carries its id."""
+"""Every rule of docs/security.md has a test with its id as a marker."""
 
 from tests.security_rules import find_tests, list_rules
 

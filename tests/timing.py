@@ -1,20 +1,20 @@
-"""Whether response times tell two kinds of requests apart."""
+"""Tests whether response times of two kinds of requests differ."""
 
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable
 
 Pair = tuple[float, float]
-"""Seconds of a request of each kind, made side by side."""
+"""The seconds that a request of each kind took, one sent right after the other."""
 MOST_PAIRS = 2000
 GAP = 0.002
 AUC = 0.05
 
 
 async def assert_same_time(measure: Callable[[], Awaitable[list[Pair]]]) -> None:
-    """The median difference is below 2 ms, and whoever guesses a kind by its time is right half of the time.
+    """The median difference is below 2 ms, and a guess of the kind by the time is right in half of the cases.
 
-    A busy machine blurs both, and more pairs sharpen them again; a difference that is there stays.
+    On a busy machine both vary; more pairs even that out, while a real difference remains.
     """
     pairs: list[Pair] = []
     while len(pairs) < MOST_PAIRS:
@@ -28,6 +28,6 @@ async def assert_same_time(measure: Callable[[], Awaitable[list[Pair]]]) -> None
 
 def rank_auc(these: list[float], others: list[float]) -> float:
     """The probability that one of these is larger than one of the others (Mann-Whitney); ties count half."""
-    ranked = sorted(others)
-    larger = sum(bisect_left(ranked, value) + bisect_right(ranked, value) for value in these)
+    ascending = sorted(others)
+    larger = sum(bisect_left(ascending, value) + bisect_right(ascending, value) for value in these)
     return larger / 2 / len(these) / len(others)

@@ -1,4 +1,4 @@
-"""Wishlists with many things on them, and users with many wishlists: written past the shop, which takes long."""
+"""Writes wishlists with many items, and users with many wishlists, to the database: over HTTP it takes long."""
 
 from typing import Any
 from uuid import uuid4
@@ -15,8 +15,8 @@ async def add_lists(db: Any, user_id: Any, count: int) -> None:
 
 
 async def add_items(db: Any, list_id: Any, product_id: Any, count: int) -> None:
-    """Variants that are not sold any more, which are in the way like any other."""
-    made = await db.fetch(
+    """Adds deleted variants, which count like any other item."""
+    rows = await db.fetch(
         "insert into variants (id, product_id, sku, deleted_at, created_at, updated_at)"
         " select gen_random_uuid(), $1, '', now(), now(), now() from generate_series(1, $2) returning id",
         product_id,
@@ -26,5 +26,5 @@ async def add_items(db: Any, list_id: Any, product_id: Any, count: int) -> None:
         "insert into wished_items (id, wishlist_id, variant_id, created_at, updated_at)"
         " select gen_random_uuid(), $1, variant_id, now(), now() from unnest($2::uuid[]) variant_id",
         list_id,
-        [row["id"] for row in made],
+        [row["id"] for row in rows],
     )

@@ -13,8 +13,8 @@ from shop.actions.context import Shared
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.outbox import MailSender, deliver, lease
 from shop.actions.payments.settlement import settle_stale_attempts
+from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
-from shop.base.settings import Settings
 from shop.gateways.mail import Mail, Smtp
 
 T = TypeVar("T")
@@ -37,26 +37,26 @@ def build_mailer(settings: Settings) -> MailSender:
     return Smtp(settings.smtp_url, settings.mail_from) if settings.smtp_url else Mailbox()
 
 
-async def work(shared: Shared, postman: MailSender, housekeeping_seconds: float = BUDGET_SECONDS) -> None:
+async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float = BUDGET_SECONDS) -> None:
     """Runs all loops until canceled. A failed task is retried in the next round; no loop ends or waits for another."""
     turn = asyncio.Lock()
     async with asyncio.TaskGroup() as group:
         for _ in range(DELIVERY_LOOPS):
-            group.create_task(_run_delivery_loop(shared, postman, turn))
+            group.create_task(_run_delivery_loop(shared, mailer, turn))
         group.create_task(_run_due_tasks_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
 
 
-async def _run_delivery_loop(shared: Shared, postman: MailSender, turn: asyncio.Lock) -> None:
+async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.Lock) -> None:
     """Leases and delivers queued e-mail. Only one loop leases at a time; while it delivers, the next one leases."""
     while not _is_cancelled():
         async with turn:
             if (mail := await _log_errors(lease(shared))) is None:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(shared.mail_waits.wait(), LOOK_SECONDS)
-                shared.mail_waits.clear()
+                    await asyncio.wait_for(shared.mail_queued.wait(), LOOK_SECONDS)
+                shared.mail_queued.clear()
                 continue
-        await _log_errors(deliver(shared, postman, mail))
+        await _log_errors(deliver(shared, mailer, mail))
 
 
 async def _run_due_tasks_loop(shared: Shared) -> None:

@@ -1,4 +1,4 @@
-"""An operator's browser: signed in by its cookie, and what a person does with the pages."""
+"""A browser that is signed in as an operator by its cookie, and steps that several tests take in it."""
 
 import re
 from contextlib import AbstractAsyncContextManager
@@ -6,20 +6,26 @@ from typing import Any
 
 from playwright.async_api import Page
 
-from tests.admin.dashboard import COOKIE, PASSWORD, Desk
+from tests.admin.dashboard import COOKIE, PASSWORD, Dashboard
 from tests.browser import LAPTOP, Browser, visit
 
 API = "/admin/integrations/api"
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 
-def window(
-    browser: Browser, desk: Desk, path: str = "/admin", size: tuple[int, int] = LAPTOP, **options: Any
+def open_page(
+    browser: Browser, dashboard: Dashboard, path: str = "/admin", size: tuple[int, int] = LAPTOP, **options: Any
 ) -> AbstractAsyncContextManager[Page]:
-    """A page of someone who is signed in; addresses are paths of the shop."""
-    cookie = {"name": COOKIE, "value": desk.secret, "domain": desk.http.base_url.host, "path": "/", "secure": True}
+    """Opens a page of the shop, signed in as the operator; later URLs may be paths."""
+    cookie = {
+        "name": COOKIE,
+        "value": dashboard.secret,
+        "domain": dashboard.http.base_url.host,
+        "path": "/",
+        "secure": True,
+    }
     storage_state = {"cookies": [{**cookie, "httpOnly": True, "sameSite": "Strict", "expires": -1}], "origins": []}
-    origin = str(desk.http.base_url).rstrip("/")
+    origin = str(dashboard.http.base_url).rstrip("/")
     return visit(browser, origin + path, size, base_url=origin, storage_state=storage_state, **options)
 
 
@@ -29,8 +35,8 @@ async def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
     await page.get_by_role("button", name="Sign in").click()
 
 
-async def ask_for_application(page: Page, name: str, level: str) -> None:
-    """From the list to the question whether to make it."""
+async def fill_application_form(page: Page, name: str, level: str) -> None:
+    """Fills in the form for a new application, up to the page that asks for confirmation."""
     await page.goto(API)
     await page.get_by_role("link", name="New API application").click()
     await page.get_by_label("Name").fill(name)
@@ -38,12 +44,12 @@ async def ask_for_application(page: Page, name: str, level: str) -> None:
     await page.get_by_role("button", name="Continue").click()
 
 
-async def make_application(page: Page, name: str = "Warehouse", level: str = "Write") -> tuple[str, str]:
-    """Client id and secret as they are shown, once."""
-    await ask_for_application(page, name, level)
-    await page.get_by_role("button", name="Confirm and create").click()
-    return await shown(page)
+async def create_application(page: Page, name: str = "Warehouse", level: str = "Write") -> tuple[str, str]:
+    """Creates an application and returns its client id and secret."""
+    await fill_application_form(page, name, level)
+    await page.get_by_role("button", name="Create application").click()
+    return await read_credentials(page)
 
 
-async def shown(page: Page) -> tuple[str, str]:
+async def read_credentials(page: Page) -> tuple[str, str]:
     return await page.locator("#client-id").inner_text(), await page.locator("#client-secret").inner_text()

@@ -1,27 +1,27 @@
-"""What the tests of the dashboard may ask for."""
+"""Fixtures of the dashboard tests."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from tests.admin.dashboard import Desk, new_desk
+from tests.admin.dashboard import Dashboard, new_dashboard
 from tests.cluster import Cluster
-from tests.connections import as_new
-from tests.http_client import Kept
+from tests.connections import borrow_connection
+from tests.http_client import SharedTransport
 from tests.service import KEYS, Service
 
 
 @pytest.fixture
-async def desk(http: httpx.AsyncClient, db: Any) -> Desk:
+async def dashboard(http: httpx2.AsyncClient, db: Any) -> Dashboard:
     """A new operator, signed in just now."""
-    return await new_desk(http, db)
+    return await new_dashboard(http, db)
 
 
 @pytest.fixture
-async def another_desk(http: httpx.AsyncClient, db: Any) -> Desk:
-    return await new_desk(http, db)
+async def other_dashboard(http: httpx2.AsyncClient, db: Any) -> Dashboard:
+    return await new_dashboard(http, db)
 
 
 @pytest.fixture(scope="package")
@@ -52,14 +52,16 @@ def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture
-async def empty_db(empty_url: str, kept_connections: dict[str, Any]) -> AsyncIterator[Any]:
-    """Its database: nobody runs this shop, and nothing was counted."""
-    async with as_new(kept_connections, empty_url) as connection:
+async def empty_db(empty_url: str, shared_connections: dict[str, Any]) -> AsyncIterator[Any]:
+    """The database of `empty_service`, without operators and rate counts."""
+    async with borrow_connection(shared_connections, empty_url) as connection:
         await connection.execute("delete from operator_links; delete from operators; delete from rate_counts")
         yield connection
 
 
 @pytest.fixture
-async def empty(empty_service: Service, empty_db: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with empty_service.client(transport=kept_lines) as client:
+async def empty_client(
+    empty_service: Service, empty_db: Any, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with empty_service.client(transport=shared_transport) as client:
         yield client

@@ -1,4 +1,4 @@
-"""An operator at the dashboard: speaks HTTP as a browser would, with a cookie and a form's token."""
+"""An operator's HTTP client for the dashboard: it sends the session cookie and the CSRF token as a browser does."""
 
 import asyncio
 import base64
@@ -8,24 +8,24 @@ import time
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pyotp
 from argon2 import PasswordHasher
 
-from shop.base.keys import parse_keys
-from shop.base.sealed import encrypt_secret
-from shop.base.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from shop.actions.access.sealed import encrypt_secret
+from shop.base.crypto.keys import parse_keys
+from shop.base.crypto.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
 from shop.rules.access.recovery_codes import recovery_code
-from tests.secrets_seen import note
+from tests.secret_leaks import note
 from tests.service import KEYS
 
 PASSWORD = "seventeen green bottles"
-# Of somebody who has not signed in since it took longer to make one: most here never do, and are asked all the same.
+# A hash with the cheapest parameters: it makes the tests fast, and most of their operators never sign in.
 PASSWORD_HASH = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 COOKIE = "__Host-shop_operator"
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
-NOBODY = "01890000-0000-7000-8000-000000000000"
-"""The id of nothing."""
+UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
+"""The id of no record."""
 TOTP_SECRET = b"twenty bytes of some"
 
 _OPERATOR = """insert into operators (id, email, email_key, password_hash, totp_sealed, created_at, updated_at)
@@ -38,8 +38,8 @@ _LINK = """insert into operator_links (hash, operator_id, created_at, expires_at
 _RECOVERY_CODE = "insert into operator_recovery_codes (hash, operator_id, created_at) values ($1, $2, now())"
 
 
-def secret_of(response: httpx.Response) -> str:
-    """What the answer's cookie holds."""
+def secret_of(response: httpx2.Response) -> str:
+    """The session secret in the response's cookie."""
     match = re.match(rf"{COOKIE}=([^;]*);", response.headers["set-cookie"])
     assert match
     return match[1]
@@ -52,14 +52,14 @@ def csrf_of(page: str) -> str:
 
 
 def code(steps: int = 0) -> str:
-    """What the authenticator shows now, or so many steps from now."""
+    """The code of the authenticator now, or so many 30-second steps from now."""
     return pyotp.TOTP(base64.b32encode(TOTP_SECRET).decode()).generate_otp(int(time.time()) // 30 + steps)
 
 
-class Desk:
+class Dashboard:
     """One operator in one browser."""
 
-    def __init__(self, http: httpx.AsyncClient, operator_id: UUID, email: str, secret: str) -> None:
+    def __init__(self, http: httpx2.AsyncClient, operator_id: UUID, email: str, secret: str) -> None:
         self.http = http
         self.id = operator_id
         self.email = email
@@ -70,17 +70,17 @@ class Desk:
     def cookie(self) -> dict[str, str]:
         return {"Cookie": f"{COOKIE}={self.secret}"}
 
-    async def get(self, path: str, **headers: str) -> httpx.Response:
+    async def get(self, path: str, **headers: str) -> httpx2.Response:
         return await self.http.get(path, headers={**self.cookie, **headers})
 
     async def csrf(self) -> str:
-        """What every form of this session carries, looked up on one page."""
+        """The CSRF token of this session, read from a page once."""
         if self._csrf is None or self._csrf[0] != self.secret:
             self._csrf = self.secret, csrf_of((await self.get("/admin/confirm")).text)
         return self._csrf[1]
 
-    async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx.Response:
-        """As the page's own form would; a list is of boxes with one name."""
+    async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx2.Response:
+        """Submits a form of the dashboard; a list is sent as several fields with one name."""
         fields = {"csrf": await self.csrf(), **fields}
         return await self.http.post(path, data=fields, headers={**self.cookie, **SAME_ORIGIN, **(headers or {})})
 
@@ -113,19 +113,19 @@ async def new_recovery_code(db: Any, operator_id: UUID) -> str:
     return code
 
 
-async def new_desk(http: httpx.AsyncClient, db: Any, *, totp: bool = False) -> Desk:
+async def new_dashboard(http: httpx2.AsyncClient, db: Any, *, totp: bool = False) -> Dashboard:
     """A new operator, signed in just now."""
     operator_id, email = await new_operator(db, totp=totp)
-    return Desk(http, operator_id, email, await new_session(db, operator_id))
+    return Dashboard(http, operator_id, email, await new_session(db, operator_id))
 
 
-async def sign_in(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
+async def sign_in(http: httpx2.AsyncClient, email: str, password: str = PASSWORD, **headers: str) -> httpx2.Response:
     fields = {"email": email, "password": password}
     return await http.post("/admin/sign-in", data=fields, headers={**SAME_ORIGIN, **headers})
 
 
-async def ticket_of(http: httpx.AsyncClient, email: str, **headers: str) -> str:
-    """Proof of the right password, from the page that asks for the code."""
+async def ticket_of(http: httpx2.AsyncClient, email: str, **headers: str) -> str:
+    """Signs in with the password; returns the ticket from the page that asks for the code."""
     page = await sign_in(http, email, **headers)
     match = re.search(r'name="ticket" value="([^"]+)"', page.text)
     assert match
@@ -134,8 +134,8 @@ async def ticket_of(http: httpx.AsyncClient, email: str, **headers: str) -> str:
     return match[1]
 
 
-async def waiting(db: Any, count: int) -> None:
-    """Until so many statements wait for a lock that somebody holds."""
+async def wait_for_locks(db: Any, count: int) -> None:
+    """Waits until this many statements wait for a lock."""
     query = """select count(*) from pg_stat_activity
         where wait_event_type = 'Lock' and datname = current_database() and pid <> pg_backend_pid()"""
     async with asyncio.timeout(10):
@@ -144,16 +144,16 @@ async def waiting(db: Any, count: int) -> None:
             await db.execute("select pg_stat_clear_snapshot()")
 
 
-async def age(db: Any, desk: Desk, column: str, interval: str) -> None:
-    """As if so much time had passed since."""
+async def backdate_session(db: Any, dashboard: Dashboard, column: str, interval: str) -> None:
+    """Moves a time of the session back by the interval."""
     await db.execute(
         f"update operator_sessions set {column} = {column} - interval '{interval}' where hash = $1",
-        secret_hash(desk.secret),
+        secret_hash(dashboard.secret),
     )
 
 
 async def events(db: Any, *, actor: UUID | None = None, subject: UUID | None = None) -> list[tuple[str, str]]:
-    """What the audit says of someone, oldest first."""
+    """Action and outcome of the audit events of an actor or a subject, oldest first."""
     rows = await db.fetch(
         """select action, outcome from audit_events
         where ($1::uuid is null or (actor_kind = 'operator' and actor_id = $1))

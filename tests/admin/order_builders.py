@@ -1,4 +1,4 @@
-"""What shoppers bought, for the dashboard's tests: the order, where its parts are, and what state they are in."""
+"""Creates orders for the dashboard's tests, and reads the paths and states of their parts."""
 
 import html
 import re
@@ -8,32 +8,32 @@ from uuid import UUID
 from tests.checkout_builders import Buyer
 from tests.shopper import Answer
 
-HERE = "/admin/orders"
+ORDERS = "/admin/orders"
 
 
 async def buy(buyer: Buyer, *, pays: str = "card", quantity: int = 2, **product: Any) -> tuple[Answer, str]:
-    """The order, and the variant that was bought: ten are on hand, and one costs ten dollars."""
-    new_product = await buyer.till.product(**product)
-    await buyer.put_in((new_product, quantity))
-    await buyer.come_from()
-    await buyer.pay(method=getattr(buyer.till, pays))
+    """Buys a new product of ten dollars with a stock of ten; returns the order and the variant's id."""
+    new_product = await buyer.checkout_setup.product(**product)
+    await buyer.add_items((new_product, quantity))
+    await buyer.enter_address()
+    await buyer.pay(method=getattr(buyer.checkout_setup, pays))
     answer = await buyer.complete()
     assert answer.status == 200, answer
-    return answer, new_product.sold
+    return answer, new_product.variant_id
 
 
 async def shipment_of(db: Any, order: Answer) -> str:
     shipment_id = await db.fetchval("select id from shipments where order_id = $1", UUID(order.id))
-    return f"{HERE}/{order['number']}/shipments/{shipment_id}"
+    return f"{ORDERS}/{order['number']}/shipments/{shipment_id}"
 
 
 async def payment_of(db: Any, order: Answer) -> str:
     payment_id = await db.fetchval("select id from payments where order_id = $1", UUID(order.id))
-    return f"{HERE}/{order['number']}/payments/{payment_id}"
+    return f"{ORDERS}/{order['number']}/payments/{payment_id}"
 
 
 async def states(db: Any, order: Answer) -> tuple[Any, ...]:
-    """Of the order, its payment and its shipment."""
+    """The states of the order, its payment and its shipment."""
     query = """select o.state, o.payment_state, o.shipment_state, p.state, s.state from orders o
         join payments p on p.order_id = o.id join shipments s on s.order_id = o.id where o.id = $1"""
     return tuple(await db.fetchrow(query, UUID(order.id)))

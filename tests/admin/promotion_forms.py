@@ -1,53 +1,53 @@
-"""Promotions for the dashboard's tests, made with its own forms; and the words of its page of tries."""
+"""Creates promotions with the dashboard's forms, and reads its pages."""
 
 import html
 import re
 from typing import Any
 
-import httpx
+import httpx2
 
-from tests.admin.catalog_forms import done, mark, place
-from tests.admin.dashboard import Desk
+from tests.admin.catalog_forms import redirect_path, saved_message, unique_word
+from tests.admin.dashboard import Dashboard
 from tests.admin.order_builders import text_of
 
 PROMOTIONS = "/admin/promotions"
 PLAIN = {"way": "batches", "match_policy": "all"}
-"""What everybody gets would change what other tests pay: so it is by codes, and there are none yet."""
+"""Activated by batches of codes, and there is none yet: an automatic promotion would change what other tests pay."""
 
 
-async def new_promotion(desk: Desk, **fields: str) -> str:
-    """Its address; it is called by a word of its own."""
-    form = {"name": f"Deal {mark()}", **PLAIN, **fields}
-    return place(await desk.post(f"{PROMOTIONS}/new", **form)).removesuffix("/parts")
+async def new_promotion(dashboard: Dashboard, **fields: str) -> str:
+    """Creates a promotion with a unique name; returns the path of its page."""
+    form = {"name": f"Deal {unique_word()}", **PLAIN, **fields}
+    return redirect_path(await dashboard.post(f"{PROMOTIONS}/new", **form)).removesuffix("/parts")
 
 
-async def add(desk: Desk, promotion: str, what: str, kind: str, **fields: Any) -> None:
-    assert done(await desk.post(f"{promotion}/{what}/new", kind=kind, **fields)) == "added"
+async def add_part(dashboard: Dashboard, promotion: str, what: str, kind: str, **fields: Any) -> None:
+    assert saved_message(await dashboard.post(f"{promotion}/{what}/new", kind=kind, **fields)) == "added"
 
 
-async def a_tenth(desk: Desk, **fields: str) -> str:
-    """One that takes a tenth off each line."""
-    promotion = await new_promotion(desk, **fields)
-    await add(desk, promotion, "benefits", "percent_off_items", percent="10")
+async def new_discount(dashboard: Dashboard, **fields: str) -> str:
+    """Creates a promotion that takes 10 percent off each line; returns the path of its page."""
+    promotion = await new_promotion(dashboard, **fields)
+    await add_part(dashboard, promotion, "benefits", "percent_off_items", percent="10")
     return promotion
 
 
-async def tried(desk: Desk, promotion: str, number: str) -> str:
-    """What is said of a cart, without the form above and the carts below."""
-    answer = await desk.get(f"{promotion}/try?order={number}")
+async def try_promotion(dashboard: Dashboard, promotion: str, number: str) -> str:
+    """Tries the promotion on a cart; returns the text of the result."""
+    answer = await dashboard.get(f"{promotion}/try?order={number}")
     assert answer.status_code == 200, answer.text
     return text_of(answer.text.partition('aria-labelledby="verdict"')[2].partition('<h2 class="part">')[0]).lstrip("> ")
 
 
 def parts_of(page: str, what: str) -> list[tuple[str, str]]:
-    """The conditions or the benefits that a page shows: kind and what is settled."""
+    """The conditions or the benefits on a page: the label and the settings of each."""
     section = page.partition(f'<section class="card" aria-labelledby="{what}">')[2].partition("</section>")[0]
     matches = re.findall(r"<li>\s*<div><b>(.*?)</b>(?:<div class=\"\w*\">(.*?)</div>)?</div>", section, re.DOTALL)
     return [(html.unescape(label), html.unescape(text)) for label, text in matches]
 
 
-def boxes(answer: httpx.Response, name: str) -> dict[str, bool]:
-    """What can be ticked, by its label, and whether it is."""
+def checkboxes(answer: httpx2.Response, name: str) -> dict[str, bool]:
+    """Whether each checkbox is checked, by its label."""
     matches = re.findall(
         rf'<input type="checkbox" name="{re.escape(name)}\[\]" value="[^"]*"( checked)?><span>([^<]*)', answer.text
     )

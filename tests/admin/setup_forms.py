@@ -1,11 +1,11 @@
-"""What a shop is set up with, made with the dashboard's own forms."""
+"""Creates zones, taxes, shipping and payment methods with the dashboard's forms."""
 
 import json
 from typing import Any
 from uuid import UUID
 
-from tests.admin.catalog_forms import done, mark
-from tests.admin.dashboard import Desk
+from tests.admin.catalog_forms import saved_message, unique_word
+from tests.admin.dashboard import Dashboard
 from tests.builders import Make
 from tests.checkout_builders import country_id
 
@@ -16,27 +16,27 @@ POST = {"calculator": "flat", "display_on": "both", "amounts[USD]": "5.00"}
 CHECK = {"type": "check", "display_on": "both", "active": "1", "position": "3"}
 
 
-async def new(desk: Desk, db: Any, base: str, table: str, **fields: Any) -> str:
-    """The id of what a form has made; its name is one of its own."""
-    name = fields.setdefault("name", f"Made {mark()}")
-    assert done(await desk.post(f"{base}/new", **fields)) == "made"
+async def new_record(dashboard: Dashboard, db: Any, base: str, table: str, **fields: Any) -> str:
+    """Creates a record with a unique name by its form; returns its id."""
+    name = fields.setdefault("name", f"Made {unique_word()}")
+    assert saved_message(await dashboard.post(f"{base}/new", **fields)) == "made"
     return str(await db.fetchval(f"select id from {table} where name = $1", name))
 
 
-async def new_zone(desk: Desk, db: Any, make: Make, *codes: str, **fields: Any) -> str:
+async def new_zone(dashboard: Dashboard, db: Any, make: Make, *codes: str, **fields: Any) -> str:
     ids = [await country_id(make, code) for code in codes]
-    return await new(desk, db, ZONES, "zones", **{"kind": "country", "country_ids[]": ids, **fields})
+    return await new_record(dashboard, db, ZONES, "zones", **{"kind": "country", "country_ids[]": ids, **fields})
 
 
-async def new_rate(desk: Desk, db: Any, make: Make, **fields: Any) -> str:
-    zone = await new_zone(desk, db, make, "US")
-    category = await new(desk, db, f"{TAXES}/categories", "tax_categories")
+async def new_rate(dashboard: Dashboard, db: Any, make: Make, **fields: Any) -> str:
+    zone = await new_zone(dashboard, db, make, "US")
+    category = await new_record(dashboard, db, f"{TAXES}/categories", "tax_categories")
     form = {"percent": "19", "zone_id": zone, "tax_category_id": category, **fields}
-    return await new(desk, db, f"{TAXES}/rates", "tax_rates", **form)
+    return await new_record(dashboard, db, f"{TAXES}/rates", "tax_rates", **form)
 
 
-async def changed(db: Any, record_id: str) -> list[set[str]]:
-    """Which fields each change of a record was about."""
+async def changed_fields(db: Any, record_id: str) -> list[set[str]]:
+    """The fields that each audited update of a record changed, oldest first."""
     rows = await db.fetch(
         "select detail from audit_events where subject_id = $1 and action like '%_updated' order by at, id",
         UUID(record_id),

@@ -1,16 +1,16 @@
-"""What every page and every form of the dashboard holds to: where a form comes from, its token, the headers."""
+"""Rules for every page and form of the dashboard: the origin of a form, its CSRF token, the headers."""
 
 import re
 from itertools import product
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
 from tests.accounts import sign_in as sign_in_shopper
-from tests.admin.dashboard import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, Desk, new_operator
+from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, Dashboard, new_operator
 
 ROUTES = admin_routes(has_mailbox=True)
 FORMS = [route.path for route in ROUTES if route.method == "POST"]
@@ -18,8 +18,8 @@ OPERATORS_FORMS = [route.path for route in ROUTES if route.method == "POST" and 
 PAGES = [route.path for route in ROUTES if route.method == "GET" and route.who == "operator"]
 
 
-def filled(path: str) -> str:
-    return re.sub(r"\{\w+\}", NOBODY, path)
+def fill_path(path: str) -> str:
+    return re.sub(r"\{\w+\}", UNKNOWN_ID, path)
 
 
 async def new_customer(db: Any) -> Any:
@@ -51,12 +51,14 @@ async def is_disabled(db: Any, customer_id: Any) -> bool:
         ({}, 403),
     ],
 )
-async def test_a_form_must_come_from_our_own_page(desk: Desk, db: Any, headers: dict[str, str], status: int) -> None:
-    customer_id, own = await new_customer(db), str(desk.http.base_url).rstrip("/")
-    request_headers = {name: value.replace("{own}", own) for name, value in headers.items()}
+async def test_a_form_must_come_from_our_own_page(
+    dashboard: Dashboard, db: Any, headers: dict[str, str], status: int
+) -> None:
+    customer_id, origin = await new_customer(db), str(dashboard.http.base_url).rstrip("/")
+    request_headers = {name: value.replace("{own}", origin) for name, value in headers.items()}
 
-    path, fields = f"/admin/customers/{customer_id}/disable", {"csrf": await desk.csrf()}
-    answer = await desk.http.post(path, data=fields, headers={**desk.cookie, **request_headers})
+    path, fields = f"/admin/customers/{customer_id}/disable", {"csrf": await dashboard.csrf()}
+    answer = await dashboard.http.post(path, data=fields, headers={**dashboard.cookie, **request_headers})
 
     assert answer.status_code == status
     assert await is_disabled(db, customer_id) is (status == 303)
@@ -66,81 +68,87 @@ async def test_a_form_must_come_from_our_own_page(desk: Desk, db: Any, headers: 
 @pytest.mark.parametrize(
     "kind", ["missing", "empty", "foreign", "another session's", "its query", "twice", "no cookie"]
 )
-async def test_a_form_must_carry_its_sessions_own_token(desk: Desk, another_desk: Desk, db: Any, kind: str) -> None:
-    customer_id, own = await new_customer(db), await desk.csrf()
+async def test_a_form_must_carry_its_sessions_own_token(
+    dashboard: Dashboard, other_dashboard: Dashboard, db: Any, kind: str
+) -> None:
+    customer_id, token = await new_customer(db), await dashboard.csrf()
     fields = {
         "empty": {"csrf": ""},
-        "foreign": {"csrf": own[:-4] + "beef"},
-        "another session's": {"csrf": await another_desk.csrf()},
-        "twice": {"csrf[]": own},
-        "no cookie": {"csrf": own},
+        "foreign": {"csrf": token[:-4] + "beef"},
+        "another session's": {"csrf": await other_dashboard.csrf()},
+        "twice": {"csrf[]": token},
+        "no cookie": {"csrf": token},
     }.get(kind, {})
-    query = f"?csrf={own}" if kind == "its query" else ""
-    cookie = {} if kind == "no cookie" else desk.cookie
+    query = f"?csrf={token}" if kind == "its query" else ""
+    cookie = {} if kind == "no cookie" else dashboard.cookie
 
     path = f"/admin/customers/{customer_id}/disable{query}"
-    answer = await desk.http.post(path, data=fields, headers={**cookie, **SAME_ORIGIN})
+    answer = await dashboard.http.post(path, data=fields, headers={**cookie, **SAME_ORIGIN})
 
     assert answer.status_code == 403
     assert not await is_disabled(db, customer_id)
 
 
 @pytest.mark.security("D-04")
-async def test_no_form_is_taken_from_elsewhere(desk: Desk) -> None:
-    fields = {"csrf": await desk.csrf()}
-    elsewhere: list[dict[str, str]] = [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}]
-    for path, headers in product(FORMS, elsewhere):
-        answer = await desk.http.post(filled(path), data=fields, headers={**desk.cookie, **headers})
+async def test_no_form_is_taken_from_elsewhere(dashboard: Dashboard) -> None:
+    fields = {"csrf": await dashboard.csrf()}
+    header_sets: list[dict[str, str]] = [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}]
+    for path, headers in product(FORMS, header_sets):
+        answer = await dashboard.http.post(fill_path(path), data=fields, headers={**dashboard.cookie, **headers})
 
         assert answer.status_code == 403, path
 
 
 @pytest.mark.security("D-04")
-async def test_no_operators_form_is_taken_without_its_token_or_after_the_session(desk: Desk, db: Any) -> None:
-    token, headers = await desk.csrf(), {**desk.cookie, **SAME_ORIGIN}
+async def test_no_operators_form_is_taken_without_its_token_or_after_the_session(dashboard: Dashboard, db: Any) -> None:
+    token, headers = await dashboard.csrf(), {**dashboard.cookie, **SAME_ORIGIN}
     for path in OPERATORS_FORMS:
-        without = await desk.http.post(filled(path), data={}, headers=headers)
-        assert without.status_code == 403, path
+        tokenless_response = await dashboard.http.post(fill_path(path), data={}, headers=headers)
+        assert tokenless_response.status_code == 403, path
 
-    await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
+    await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", dashboard.id)
     for path in OPERATORS_FORMS:
-        after = await desk.http.post(filled(path), data={"csrf": token}, headers=headers)
-        assert (after.status_code, "nothing was changed" in after.text) == (401, True), path
+        sessionless_response = await dashboard.http.post(fill_path(path), data={"csrf": token}, headers=headers)
+        assert (sessionless_response.status_code, "nothing was changed" in sessionless_response.text) == (401, True), (
+            path
+        )
 
 
 @pytest.mark.security("D-04")
-async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(http: httpx.AsyncClient) -> None:
+async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(http: httpx2.AsyncClient) -> None:
     member = await sign_in_shopper(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}
-    strangers: list[dict[str, str]] = [{}, bearer, {"Authorization": "Bearer junk"}, {"Cookie": f"{COOKIE}=junk"}]
-    for path, headers in product(PAGES, strangers):
-        answer = await http.get(filled(path), headers=headers)
+    header_sets: list[dict[str, str]] = [{}, bearer, {"Authorization": "Bearer junk"}, {"Cookie": f"{COOKIE}=junk"}]
+    for path, headers in product(PAGES, header_sets):
+        answer = await http.get(fill_path(path), headers=headers)
 
         assert answer.status_code == 401, path
         assert 'action="/admin/sign-in"' in answer.text
 
 
 @pytest.mark.security("D-04")
-async def test_the_cookie_opens_nothing_on_the_apis(desk: Desk) -> None:
+async def test_the_cookie_opens_nothing_on_the_apis(dashboard: Dashboard) -> None:
     for path in ("/api/v2/storefront/account", "/api/v2/storefront/cart", "/api/v2/platform/orders"):
-        assert (await desk.get(path)).status_code == 401
-    token_response = await desk.http.post("/shop_oauth/token", headers=desk.cookie, data={"grant_type": "password"})
+        assert (await dashboard.get(path)).status_code == 401
+    token_response = await dashboard.http.post(
+        "/shop_oauth/token", headers=dashboard.cookie, data={"grant_type": "password"}
+    )
     assert token_response.status_code in (400, 401)
 
 
-async def test_a_bearer_beside_the_cookie_changes_nothing(desk: Desk) -> None:
-    assert (await desk.get("/admin/account", Authorization="Bearer junk")).status_code == 200
+async def test_a_bearer_beside_the_cookie_changes_nothing(dashboard: Dashboard) -> None:
+    assert (await dashboard.get("/admin/account", Authorization="Bearer junk")).status_code == 200
 
 
 @pytest.mark.security("D-05", "H-09")
-async def test_every_page_carries_the_security_headers(desk: Desk) -> None:
+async def test_every_page_carries_the_security_headers(dashboard: Dashboard) -> None:
     others = ["/admin/sign-in", "/admin/join/x", "/admin/nowhere", "/admin/static/x.css"]
-    for path in [*map(filled, PAGES), *others]:
-        for answer in (await desk.get(path), await desk.http.get(path), await desk.http.post(path)):
-            look_at_headers(answer)
+    for path in [*map(fill_path, PAGES), *others]:
+        for answer in (await dashboard.get(path), await dashboard.http.get(path), await dashboard.http.post(path)):
+            check_headers(answer)
 
 
-def look_at_headers(answer: httpx.Response) -> None:
+def check_headers(answer: httpx2.Response) -> None:
     headers = answer.headers
     assert headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
     assert headers["x-content-type-options"] == "nosniff"
@@ -162,7 +170,7 @@ def look_at_headers(answer: httpx.Response) -> None:
         assert not re.search(r"<[a-z][^<>]*\s(style|on\w+)=", answer.text)
 
 
-async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx.AsyncClient) -> None:
+async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx2.AsyncClient) -> None:
     page = await http.get("/admin/sign-in")
     names = re.findall(r'(?:href|src)="(/admin/static/[^"]+)"', page.text)
 
@@ -177,8 +185,8 @@ async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx
         assert (await http.get(name)).status_code == 404
 
 
-async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> None:
-    missing, wrong = await desk.get("/admin/nowhere"), await desk.http.put("/admin/orders")
+async def test_an_address_that_is_not_there_is_said_as_a_page(dashboard: Dashboard) -> None:
+    missing, wrong = await dashboard.get("/admin/nowhere"), await dashboard.http.put("/admin/orders")
 
     assert (missing.status_code, wrong.status_code) == (404, 405)
     assert "Not found" in missing.text
@@ -186,7 +194,7 @@ async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> Non
 
 
 @pytest.mark.security("H-08")
-async def test_other_sites_are_offered_nothing(http: httpx.AsyncClient) -> None:
+async def test_other_sites_are_offered_nothing(http: httpx2.AsyncClient) -> None:
     request_headers = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 
     answer = await http.options("/admin/sign-in", headers=request_headers)
@@ -195,7 +203,7 @@ async def test_other_sites_are_offered_nothing(http: httpx.AsyncClient) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_a_sign_in_form_from_another_site_opens_nothing(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_sign_in_form_from_another_site_opens_nothing(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await http.post(

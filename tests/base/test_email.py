@@ -1,4 +1,4 @@
-"""E-mail addresses: which are taken, whose identity they are, whose budget they spend."""
+"""E-mail addresses: which are accepted, and the identity key and the mail budget key of each."""
 
 import string
 
@@ -129,7 +129,7 @@ def test_an_address_that_is_all_tag_has_a_budget_of_its_own() -> None:
 
 @pytest.mark.security("M-05")
 @pytest.mark.parametrize(
-    ("typed", "domain"),
+    ("domain_text", "domain"),
     [
         ("bücher.example", "xn--bcher-kva.example"),
         ("xn--bcher-kva.example", "xn--bcher-kva.example"),
@@ -141,8 +141,8 @@ def test_an_address_that_is_all_tag_has_a_budget_of_its_own() -> None:
         ("fass.de", "fass.de"),
     ],
 )
-def test_a_domain_of_any_script_is_kept_as_its_a_label(typed: str, domain: str) -> None:
-    email = read_email(f"mike@{typed}")
+def test_a_domain_of_any_script_is_kept_as_its_a_label(domain_text: str, domain: str) -> None:
+    email = read_email(f"mike@{domain_text}")
 
     assert email
     assert (email.address, email.key) == (f"mike@{domain}", f"mike@{domain}")

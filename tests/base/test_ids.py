@@ -1,4 +1,4 @@
-"""Ids in order of time and numbers that nobody can foretell."""
+"""Ids that sort by time, and order numbers and tokens that cannot be predicted."""
 
 import os
 import re
@@ -10,8 +10,8 @@ import pytest
 
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number, new_wishlist_token
 
-# With nine degrees of freedom a fair draw exceeds this once in about 10^11 runs; a digit that is a tenth too
-# frequent exceeds it always.
+# With nine degrees of freedom a uniform generator exceeds this once in about 10^11 runs; one with a digit that is
+# a tenth too frequent always does.
 TOO_UNEVEN = 70
 
 
@@ -26,8 +26,8 @@ def milliseconds(id_: UUID) -> int:
     return id_.int >> 80
 
 
-def drawn_in_a_child(count: int) -> list[str]:
-    """What a forked child draws, number and id in turn."""
+def generate_in_child(count: int) -> list[str]:
+    """The order numbers and ids that a forked child generates, alternating."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -110,7 +110,7 @@ def test_order_numbers_hardly_ever_repeat() -> None:
     short = {new_order_number(9) for _ in range(20_000)}
     long = {new_order_number(15) for _ in range(20_000)}
 
-    # By the birthday rule a fifth of a repetition is to be expected among the short ones.
+    # By the birthday problem 0.2 repetitions are expected among the short ones.
     assert len(short) > 19_990
     assert len(long) == 20_000
 
@@ -119,7 +119,7 @@ def test_every_place_of_a_wishlist_token_has_every_letter_of_its_alphabet() -> N
     tokens = [new_wishlist_token() for _ in range(2_000)]
 
     assert len(set(tokens)) == 2_000
-    # A letter is missing at one place of a true one in about a million million runs.
+    # With a uniform generator a letter is missing at some place once in about 10^12 runs.
     assert [len({token[place] for token in tokens}) for place in range(24)] == [58] * 24
     assert not set("".join(tokens)) & set("0OIl")
 
@@ -128,7 +128,7 @@ def test_every_place_of_a_wishlist_token_has_every_letter_of_its_alphabet() -> N
 def test_a_forked_child_draws_other_ids_and_numbers_than_its_parent() -> None:
     new_id()
 
-    child, sibling = drawn_in_a_child(50), drawn_in_a_child(50)
+    child, sibling = generate_in_child(50), generate_in_child(50)
     parent = " ".join(f"{new_order_number(15)} {new_id()}" for _ in range(50)).split()
 
     for one, other in ((child, parent), (sibling, parent), (child, sibling)):

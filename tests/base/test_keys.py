@@ -1,4 +1,4 @@
-"""Server keys: how their list is read, and that what is said of them never shows them."""
+"""Server keys: how the list is parsed, and that no message contains a key."""
 
 import hmac
 import pickle
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.base.keys import Keys, parse_keys
+from shop.base.crypto.keys import Keys, parse_keys
 
 ONE = "0123456789abcdef" * 4
 TWO = "fedcba9876543210" * 4
@@ -44,7 +44,7 @@ UNREADABLE = [
 
 
 def shows(message: str, secret: str) -> bool:
-    """Whether six digits in a row of a key stand in a message."""
+    """Whether a message contains six consecutive digits of a key."""
     return any(secret[start : start + 6] in message.lower() for start in range(len(secret) - 5))
 
 
@@ -67,7 +67,7 @@ def test_blanks_around_entries_and_capital_hex_digits_mean_nothing() -> None:
 
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_a_list_that_cannot_be_read_is_refused_without_showing_a_key(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is there twice)") as excinfo:
+    with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is used twice)") as excinfo:
         parse_keys(text)
 
     assert not shows(str(excinfo.value), ONE)
@@ -121,7 +121,7 @@ def test_each_use_has_a_key_of_its_own() -> None:
 
 
 def test_a_derived_key_is_what_hkdf_sha256_without_salt_gives() -> None:
-    # Worked out by hand from RFC 5869: HMAC(HMAC(zeros, key), label + 0x01).
+    # Computed without the library, by RFC 5869: HMAC(HMAC(zeros, key), label + 0x01).
     prk = hmac.digest(bytes(32), bytes.fromhex(ONE), "sha256")
     okm = hmac.digest(prk, b"order token\x01", "sha256")
 

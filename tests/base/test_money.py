@@ -1,4 +1,4 @@
-"""Amounts: how many digits a currency has, the decimals on the wire, the text for people."""
+"""Amounts: the digits of a currency, decimals in requests and responses, and formatted texts."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ AMOUNTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200_000, 200_000)
 
 
 def babel_text(currency: str, locale: str) -> Callable[[int], str]:
-    """Babel's own text with the digits of ISO 4217; it leaves the pattern's hyphen where a locale has another minus."""
+    """Formats like Babel, with the digits of ISO 4217 and the minus sign of the locale instead of a hyphen."""
     parsed_locale = Locale.parse(locale, sep="-")
     minus = get_minus_sign_symbol(parsed_locale)
     digits = currency_digits(currency)
@@ -159,5 +159,5 @@ def test_a_code_in_small_letters_is_not_a_currency_because_its_digits_would_be_g
 
 @pytest.mark.parametrize("digits", [3, 20, 26, 30, 60])
 def test_no_digit_of_an_amount_is_lost_on_the_way_to_minor_units(digits: int) -> None:
-    with pytest.raises(ValueError, match="more digits"):
+    with pytest.raises(ValueError, match="more decimals"):
         minor_units(Decimal("1." + "0" * (digits - 1) + "1"), "USD")

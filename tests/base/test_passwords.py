@@ -1,10 +1,10 @@
-"""What is kept of a password, and how slow it is to guess from."""
+"""Password hashes: their format, and the work of verifying a password."""
 
 import re
 
 import pytest
 
-from shop.base.passwords import DUMMY_HASH, hash_password, is_outdated, is_password
+from shop.actions.access.passwords import DUMMY_HASH, hash_password, is_outdated, is_password
 
 
 @pytest.mark.security("D-02")

@@ -1,7 +1,7 @@
-"""What is sealed is opened by its owner's name and its key alone."""
+"""Encrypted secrets: they are decrypted only with the same key, use and owner."""
 
-from shop.base.keys import parse_keys
-from shop.base.sealed import decrypt_secret, encrypt_secret
+from shop.actions.access.sealed import decrypt_secret, encrypt_secret
+from shop.base.crypto.keys import parse_keys
 
 OLD, NEW = "k1:" + "5a" * 32, "k2:" + "5b" * 32
 

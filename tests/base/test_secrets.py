@@ -1,4 +1,4 @@
-"""Bearer secrets: their form on the wire, their checksum, and what of them is kept."""
+"""Bearer secrets: their format, their checksum, and the hash that is stored."""
 
 import re
 import string
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.base.secrets import KINDS, USER_ACCESS, USER_REFRESH, is_secret, new_bytes, secret_hash, secret_text
+from shop.base.crypto.secrets import KINDS, USER_ACCESS, USER_REFRESH, is_secret, new_bytes, secret_hash, secret_text
 
-SCANNED = re.compile(r"\bshp(at|rt|pt|pr|cs|os|ol)_[0-9A-Za-z]{49}\b")
+SCANNER_PATTERN = re.compile(r"\bshp(at|rt|pt|pr|cs|os|ol)_[0-9A-Za-z]{49}\b")
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 VALUE = bytes(range(32))
 
 
 def number(text: str) -> int:
-    """What base 62 says, read by hand."""
+    """Decodes base 62 without the library."""
     total = 0
     for letter in text:
         total = total * 62 + ALPHABET.index(letter)
@@ -30,7 +30,7 @@ def number(text: str) -> int:
 def test_a_secret_is_its_kind_43_of_base_62_and_a_checksum(kind: str, value: bytes) -> None:
     text = secret_text(kind, value)
 
-    assert SCANNED.fullmatch(text)
+    assert SCANNER_PATTERN.fullmatch(text)
     assert text.startswith(kind)
     assert number(text[6:-6]) == int.from_bytes(value)
     assert number(text[-6:]) == zlib.crc32(text[:-6].encode())
@@ -41,7 +41,7 @@ def test_a_scanner_finds_a_secret_in_running_text() -> None:
     text = secret_text(USER_ACCESS, VALUE)
 
     for around in (f"Authorization: Bearer {text}", f'{{"access_token":"{text}"}}', f"/auth/{text}?x", f"{text}\n"):
-        match = SCANNED.search(around)
+        match = SCANNER_PATTERN.search(around)
         assert match
         assert match[0] == text
 

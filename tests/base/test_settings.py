@@ -1,4 +1,4 @@
-"""Settings: what each variable means when set, unset, empty or wrong."""
+"""Settings: the value of each variable when it is set, unset, empty or invalid."""
 
 import re
 from ipaddress import ip_network
@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shop.base.config.settings import Settings, is_loopback, read_settings
+from shop.base.config.variables import VARIABLES, Variable
 from shop.base.errors import CannotStart
-from shop.base.settings import VARIABLES, Settings, Variable, is_loopback, read_settings
 
 KEY = "0123456789abcdef" * 4
 
@@ -63,7 +64,7 @@ DEFAULTS = {
     "limit_loopback": "0",
 }
 
-# A directory may have any name; every other variable has values that cannot be meant.
+# Invalid values of each variable but SHOP_DATA_DIR: a directory may have any name.
 WRONG = {
     "SHOP_DATABASE_URL": ["mysql://db/shop", "db.example", "sqlite:///shop.db"],
     "SHOP_DATABASE_POOL": ["0", "-1", "many", "1.5", "1_0", " 8", "\u0668", "9" * 10],
@@ -159,7 +160,7 @@ def test_variables_of_other_programs_are_not_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
+    ("name", "nearest"),
     [
         ("SHOP_DATABASE_URI", "SHOP_DATABASE_URL"),
         ("SHOP_DATADIR", "SHOP_DATA_DIR"),
@@ -170,8 +171,8 @@ def test_variables_of_other_programs_are_not_looked_at() -> None:
         ("SHOP_LOGLEVEL", "SHOP_LOG_LEVEL"),
     ],
 )
-def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name: str, near: str) -> None:
-    assert refusal(**{name: "anything"}) == f"{name} is not a known setting; did you mean {near}?"
+def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name: str, nearest: str) -> None:
+    assert refusal(**{name: "anything"}) == f"{name} is not a known setting; did you mean {nearest}?"
 
 
 @pytest.mark.parametrize("name", ["SHOP_", "SHOP_ZZZZZZZZ", "SHOP_é"])
@@ -314,7 +315,7 @@ def test_no_value_ends_in_anything_but_settings_or_a_sentence(name: str, value: 
     assert message is None or message.startswith(f"{name} cannot be read: ")
 
 
-OUTWARD = {
+EXTERNAL_SETTINGS = {
     "SHOP_SMTP_URL": "smtp://mail.example",
     "SHOP_DATABASE_URL": "postgresql://db/shop",
     "SHOP_PUBLIC_URL": "https://shop.example",
@@ -322,12 +323,12 @@ OUTWARD = {
 }
 
 
-@pytest.mark.parametrize("chosen", list(product([False, True], repeat=4)))
+@pytest.mark.parametrize("flags", list(product([False, True], repeat=4)))
 @pytest.mark.parametrize(("host", "is_local"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_it_is_a_try_out_only_while_nothing_points_outside(chosen: tuple[bool, ...], host: str, is_local: bool) -> None:
-    environ = {name: value for (name, value), is_set in zip(OUTWARD.items(), chosen, strict=True) if is_set}
+def test_it_is_a_try_out_only_while_nothing_points_outside(flags: tuple[bool, ...], host: str, is_local: bool) -> None:
+    environ = {name: value for (name, value), is_set in zip(EXTERNAL_SETTINGS.items(), flags, strict=True) if is_set}
 
-    assert read_settings(environ).is_try_out(host) is (is_local and not any(chosen))
+    assert read_settings(environ).is_try_out(host) is (is_local and not any(flags))
 
 
 def test_other_settings_do_not_end_a_try_out() -> None:

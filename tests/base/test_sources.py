@@ -1,4 +1,4 @@
-"""Which networks a client address is counted under."""
+"""The networks under which a client address is counted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which texts people may type, and how they are searched."""
+"""Validation of typed texts, and their folding for searches and slugs."""
 
 import pytest
 

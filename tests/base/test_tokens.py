@@ -1,4 +1,4 @@
-"""Order tokens: derived from the cart and the key, and from nothing else."""
+"""Order tokens: derived only from the cart, its version and the key."""
 
 import hmac
 import re
@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.base.keys import Keys
-from shop.base.tokens import ORDER_TOKEN_PATTERN, is_current, order_token, read_order_token
+from shop.base.crypto.keys import Keys
+from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN, is_current, order_token, read_order_token
 
 CART = UUID("019a0000-0000-7000-8000-00000000beef")
 OLD, NEW = b"\x5a" * 32, b"\xa5" * 32
 KEYS = Keys({"k1": OLD})
 TOKEN = order_token(KEYS, CART, 0)
-VERSIONED = order_token(KEYS, CART, 7)
+TOKEN_V7 = order_token(KEYS, CART, 7)
 SCANNER = re.compile(ORDER_TOKEN_PATTERN, re.ASCII)
-BOTH = pytest.mark.parametrize("token", [TOKEN, VERSIONED], ids=["version 0", "version 7"])
+BOTH = pytest.mark.parametrize("token", [TOKEN, TOKEN_V7], ids=["version 0", "version 7"])
 
 
-def sealed(key_id: str, message: bytes, key: bytes) -> str:
-    """A token as anyone who knows the published form would make it with a key of their own."""
+def make_token(key_id: str, message: bytes, key: bytes) -> str:
+    """A token in the published format, signed with any key."""
     text = f"shpot_{key_id}_{message.hex()}{hmac.digest(key, message, 'sha256').hex()}"
     return f"{text}{zlib.crc32(text.encode()):08x}"
 
@@ -45,7 +45,7 @@ def test_a_token_opens_the_cart_and_the_version_it_was_made_for(version: int) ->
 
 @pytest.mark.security("T-02")
 def test_version_0_has_the_format_of_the_tokens_before_there_were_versions() -> None:
-    """Written down from the release before: carts that were open then stay open."""
+    """The format of the previous release: carts that were open then stay open."""
     key = KEYS.derived("k1", "order token")
     text = f"shpot_k1_{CART.hex}{hmac.digest(key, CART.bytes, 'sha256').hex()}"
 
@@ -63,13 +63,13 @@ def test_version_0_written_out_is_refused() -> None:
     """Otherwise one version would have two tokens."""
     use_key = KEYS.derived("k1", "order token")
 
-    assert sealed("k1", CART.bytes + bytes([0, 0, 0, 7]), use_key) == VERSIONED
-    assert read_order_token(KEYS, sealed("k1", CART.bytes + bytes(4), use_key)) is None
+    assert make_token("k1", CART.bytes + bytes([0, 0, 0, 7]), use_key) == TOKEN_V7
+    assert read_order_token(KEYS, make_token("k1", CART.bytes + bytes(4), use_key)) is None
 
 
 def test_a_token_with_another_version_written_into_it_is_refused() -> None:
     place = len("shpot_k1_") + 32
-    bodies = [f"{VERSIONED[:place]}{version:08x}{VERSIONED[place + 8 : -8]}" for version in (0, 1, 6, 8, 2**32 - 1)]
+    bodies = [f"{TOKEN_V7[:place]}{version:08x}{TOKEN_V7[place + 8 : -8]}" for version in (0, 1, 6, 8, 2**32 - 1)]
     bodies.append(TOKEN[:place] + "00000001" + TOKEN[place:-8])
 
     forgeries = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
@@ -114,7 +114,7 @@ def test_of_two_keys_the_first_signs_and_both_verify() -> None:
 
     assert fresh.startswith("shpot_k2_")
     assert fresh == order_token(Keys({"k2": NEW}), CART, 7)
-    assert [read_order_token(new_keys, token) for token in (fresh, VERSIONED, TOKEN)] == [
+    assert [read_order_token(new_keys, token) for token in (fresh, TOKEN_V7, TOKEN)] == [
         (CART, 7),
         (CART, 7),
         (CART, 0),
@@ -124,13 +124,13 @@ def test_of_two_keys_the_first_signs_and_both_verify() -> None:
 def test_a_token_says_whether_the_key_that_signs_today_made_it() -> None:
     new_keys = Keys({"k2": NEW, "k1": OLD})
 
-    assert [is_current(new_keys, token) for token in (order_token(new_keys, CART, 0), TOKEN, VERSIONED)] == [
+    assert [is_current(new_keys, token) for token in (order_token(new_keys, CART, 0), TOKEN, TOKEN_V7)] == [
         True,
         False,
         False,
     ]
     assert is_current(KEYS, TOKEN)
-    assert is_current(KEYS, VERSIONED)
+    assert is_current(KEYS, TOKEN_V7)
 
 
 @pytest.mark.security("A-03")
@@ -142,14 +142,14 @@ def test_a_token_signed_with_the_raw_key_is_refused() -> None:
     use_key = KEYS.derived("k1", "order token")
 
     assert use_key not in {OLD, KEYS.derived("k1", "login code")}
-    assert sealed("k1", CART.bytes, use_key) == TOKEN
-    assert read_order_token(KEYS, sealed("k1", CART.bytes, OLD)) is None
+    assert make_token("k1", CART.bytes, use_key) == TOKEN
+    assert read_order_token(KEYS, make_token("k1", CART.bytes, OLD)) is None
 
 
 def test_a_token_whose_key_id_is_swapped_is_refused() -> None:
     both = Keys({"k1": OLD, "k2": NEW})
 
-    forgery = sealed("k2", CART.bytes, both.derived("k1", "order token"))
+    forgery = make_token("k2", CART.bytes, both.derived("k1", "order token"))
 
     assert read_order_token(both, forgery) is None
 
@@ -211,10 +211,10 @@ def test_every_shorter_and_longer_form_is_refused(token: str) -> None:
         TOKEN + TOKEN,
         "shpot_k1_" + "0" * 104,
         "shpot_k1_" + "0" * 112,
-        VERSIONED.upper(),
-        VERSIONED[:9] + " " * 40 + VERSIONED[49:],
-        VERSIONED[:9] + VERSIONED[9:39] + "  " + VERSIONED[41:],
-        VERSIONED[:41] + "  " + VERSIONED[43:],
+        TOKEN_V7.upper(),
+        TOKEN_V7[:9] + " " * 40 + TOKEN_V7[49:],
+        TOKEN_V7[:9] + TOKEN_V7[9:39] + "  " + TOKEN_V7[41:],
+        TOKEN_V7[:41] + "  " + TOKEN_V7[43:],
         "shpot_k1_" + "f" * 10_240,
         "shpot_" + "k" * 10_240 + TOKEN[8:],
         "\x00" * 10_240,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from shop.base.secrets import secret_hash
+from shop.base.crypto.secrets import secret_hash
 from tests.cli.command import Command, external, sentence
-from tests.db.processes import ask
+from tests.db.processes import fetch_value
 
 OwnDatabase = Callable[..., str]
 LINK = re.compile(r"(http://127\.0\.0\.1:8000)/admin/join/(shpol_[0-9A-Za-z]{49})\n")
@@ -21,11 +21,11 @@ def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_databa
     match = LINK.fullmatch(result.stdout)
     assert match
     assert result.stderr == "For Ada@Example.com; open it within 15 minutes. It works once.\n"
-    assert bytes(ask(url, "select hash from operator_links")) == secret_hash(match[2])
-    left = ask(url, "select extract(epoch from expires_at - now())::int from operator_links")
-    assert 880 <= left <= 900
-    assert ask(url, "select email_key from operators") == "ada@example.com"
-    assert ask(url, "select string_agg(actor_kind || ' ' || action, ', ' order by id) from audit_events") == (
+    assert bytes(fetch_value(url, "select hash from operator_links")) == secret_hash(match[2])
+    seconds_left = fetch_value(url, "select extract(epoch from expires_at - now())::int from operator_links")
+    assert 880 <= seconds_left <= 900
+    assert fetch_value(url, "select email_key from operators") == "ada@example.com"
+    assert fetch_value(url, "select string_agg(actor_kind || ' ' || action, ', ' order by id) from audit_events") == (
         "command line operator_made, command line link_made"
     )
 
@@ -45,35 +45,35 @@ def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Comman
     for _ in range(2):
         assert shop("admin", "create", "ada@example.com", **external(url)).returncode == 0
 
-    assert ask(url, "select count(*) from operators") == 1
-    assert ask(url, "select count(*) from operator_links where used_at is null") == 1
+    assert fetch_value(url, "select count(*) from operators") == 1
+    assert fetch_value(url, "select count(*) from operator_links where used_at is null") == 1
 
 
 @pytest.mark.torture
 def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))
-    ask(url, "update operators set totp_sealed = 'x', totp_step = 5 returning 1")
+    fetch_value(url, "update operators set totp_sealed = 'x', totp_step = 5 returning 1")
 
     shop("admin", "create", "ada@example.com", **external(url))
-    has_totp = ask(url, "select totp_sealed is not null from operators")
+    has_totp = fetch_value(url, "select totp_sealed is not null from operators")
     shop("admin", "create", "ada@example.com", "--forget-totp", **external(url))
 
     assert has_totp
-    assert ask(url, "select totp_sealed is null and totp_step = 0 from operators")
+    assert fetch_value(url, "select totp_sealed is null and totp_step = 0 from operators")
 
 
 def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))
-    ask(url, "update operators set disabled_at = now() returning 1")
+    fetch_value(url, "update operators set disabled_at = now() returning 1")
 
     refusal = sentence(shop("admin", "create", "ada@example.com", **external(url)))
     result = shop("admin", "create", "ada@example.com", "--enable", **external(url))
 
     assert refusal == "ada@example.com is disabled; add --enable to enable them again."
     assert LINK.fullmatch(result.stdout)
-    assert ask(url, "select disabled_at is null from operators")
+    assert fetch_value(url, "select disabled_at is null from operators")
 
 
 def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database: OwnDatabase) -> None:

@@ -1,4 +1,4 @@
-"""`shop import` and `shop export`: the same as over HTTP, from files, beside a running shop."""
+"""`shop import` and `shop export` work on files as the API does over HTTP, beside a running shop."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, external
-from tests.platform.bulk import in_lines, new_slug
+from tests.platform.bulk import new_slug, to_ndjson
 from tests.service import SHOP, clean_environ
 
 
@@ -15,36 +15,39 @@ from tests.service import SHOP, clean_environ
 def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, database_url: str, tmp_path: Path) -> None:
     settings, slug, file = external(database_url), new_slug(), tmp_path / "mugs.jsonl"
     master = {"sku": slug, "prices": {"USD": "5"}}
-    file.write_bytes(in_lines([{"slug": slug, "name": "Mug", "master": master}, {"slug": slug, "colour": 1}]))
+    file.write_bytes(to_ndjson([{"slug": slug, "name": "Mug", "master": master}, {"slug": slug, "colour": 1}]))
 
-    dry = shop("import", "products", str(file), "--dry-run", **settings)
-    wet = shop("import", "products", str(file), **settings)
+    dry_run = shop("import", "products", str(file), "--dry-run", **settings)
+    first_import = shop("import", "products", str(file), **settings)
     products, prices = (shop("export", noun, **settings) for noun in ("products", "prices"))
     file.write_text(products.stdout)
-    again = shop("import", "products", str(file), **settings)
+    second_import = shop("import", "products", str(file), **settings)
 
-    assert dry.stdout.endswith("1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing was saved)\n")
-    assert (wet.returncode, wet.stdout) == (1, "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed\n")
-    assert wet.stderr.startswith(f"line 2 ({slug}): colour is not a known field")
+    assert dry_run.stdout.endswith("1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing was saved)\n")
+    assert (first_import.returncode, first_import.stdout) == (
+        1,
+        "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed\n",
+    )
+    assert first_import.stderr.startswith(f"line 2 ({slug}): colour is not a known field")
     assert slug in {json.loads(line)["slug"] for line in products.stdout.splitlines()}
     assert {"sku": slug, "currency": "USD", "amount": "5.0", "compare_at": None} in [
         json.loads(line) for line in prices.stdout.splitlines()
     ]
-    assert (again.returncode, again.stderr) == (0, "")
-    assert "0 created, 0 updated" in again.stdout
+    assert (second_import.returncode, second_import.stderr) == (0, "")
+    assert "0 created, 0 updated" in second_import.stdout
 
 
 @pytest.mark.torture
 def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(database_url: str) -> None:
     environ = clean_environ(**external(database_url))
-    lines = in_lines({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
+    lines = to_ndjson({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
 
     piped_result = subprocess.run(
         [SHOP, "import", "products", "-"], env=environ, input=lines, capture_output=True, check=False
     )
-    left = subprocess.run(
+    head_result = subprocess.run(
         f"{SHOP} export products | head -c 10", shell=True, env=environ, capture_output=True, text=True, check=False
     )
 
     assert piped_result.stdout == b"300 lines, 300 created, 0 updated, 0 unchanged, 0 failed\n"
-    assert (left.stdout[:9], left.stderr) == ('{"slug":"', "")
+    assert (head_result.stdout[:9], head_result.stderr) == ('{"slug":"', "")

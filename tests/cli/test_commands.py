@@ -1,4 +1,4 @@
-"""The other commands: they say what they found, and explain themselves."""
+"""`shop migrate`, `shop doctor` and `shop routes`, and the help of every command."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from shop.cli.main import shop as commands
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
 from tests.cluster import execute
-from tests.db.processes import ask
+from tests.db.processes import fetch_value
 from tests.service import KEYS, SHOP, clean_environ
 
 OwnDatabase = Callable[..., str]
@@ -35,17 +35,17 @@ def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, o
 def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database(template="template0")
 
-    four = shop.at_once(4, "migrate", **external(url))
+    four = shop.run_concurrently(4, "migrate", **external(url))
 
     assert [(result.stderr, result.returncode) for result in four] == [("", 0)] * 4
-    assert ask(url, "select version_num from alembic_version") == newest_revision()
-    assert ask(url, "select count(*) from shops") == 1
+    assert fetch_value(url, "select version_num from alembic_version") == newest_revision()
+    assert fetch_value(url, "select count(*) from shops") == 1
 
 
 @pytest.mark.torture
 def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
-    ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
+    fetch_value(url, "update alembic_version set version_num = 'ffff' returning version_num")
 
     result = shop("migrate", **external(url))
 
@@ -166,7 +166,7 @@ def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     )
     os.close(writing)
 
-    # As the libraries that print have it: one, which in a pipe nobody looks at.
+    # The libraries that print exit with 1, which a pipe ignores.
     assert (result.stderr, result.returncode) == ("", 1)
 
 

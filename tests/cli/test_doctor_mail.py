@@ -1,4 +1,4 @@
-"""What `shop doctor` says of the mail server."""
+"""`shop doctor` checks the mail server."""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from tests.mailserver import MailServer
 def test_the_doctor_says_whether_the_mail_server_takes_mails(shop: Command, own_database: Any, tmp_path: Path) -> None:
     environ = external(own_database(), SHOP_DATA_DIR=str(tmp_path))
     server = MailServer().start()
-    there = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
+    reachable = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
     server.stop()
-    away = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
+    unreachable = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
 
-    assert "ok    mail: connected to the mail server" in there.stdout
-    assert (away.returncode, "the mail server cannot be reached" in away.stdout) == (1, True)
-    assert "SHOP_SMTP_URL" in away.stdout
+    assert "ok    mail: connected to the mail server" in reachable.stdout
+    assert (unreachable.returncode, "the mail server cannot be reached" in unreachable.stdout) == (1, True)
+    assert "SHOP_SMTP_URL" in unreachable.stdout

@@ -1,4 +1,4 @@
-"""How the first operator gets in: by a link that only a terminal is shown, or by a command."""
+"""The first operator joins by a link, which only a terminal shows, or by a command."""
 
 import os
 import pty
@@ -8,21 +8,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.admin.dashboard import PASSWORD, SAME_ORIGIN
 from tests.cli.command import Command
-from tests.secrets_seen import note
+from tests.forkserver import ForkedCommand
+from tests.secret_leaks import note
 from tests.service import KEYS, Service, clean_environ
-from tests.warm import Forked
 
 OwnDataDir = Callable[[], tuple[Path, str]]
 LINK = re.compile(r"First operator\s+(http://127\.0\.0\.1:\d+/admin/join/shpol_[0-9A-Za-z]{49})")
 COMMAND = re.compile(r"First operator\s+shop (admin create EMAIL)\n")
 
 
-CHOSEN = {"password": PASSWORD, "again": PASSWORD}
+PASSWORD_FIELDS = {"password": PASSWORD, "again": PASSWORD}
 
 
 def settings(data_dir: Path) -> dict[str, str]:
@@ -30,9 +30,9 @@ def settings(data_dir: Path) -> dict[str, str]:
 
 
 def read_terminal(terminal: int, end: str | None = None) -> str:
-    """What is written to a terminal until `end` appears, or until nobody can write any more."""
+    """Reads a terminal until `end` appears, or until its last writer has closed it."""
     text = ""
-    # When its last writer is gone, reading a pseudo-terminal is an error.
+    # Reading a pseudo-terminal without a writer is an error.
     with suppress(OSError):
         while end is None or end not in text:
             text += os.read(terminal, 1 << 16).decode()
@@ -43,17 +43,18 @@ def read_terminal(terminal: int, end: str | None = None) -> str:
 def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Command, own_data_dir: OwnDataDir) -> None:
     data_dir, _ = own_data_dir()
     controller, terminal_fd = pty.openpty()
-    with os.fdopen(terminal_fd, "w") as terminal:
-        server = Forked(["serve", "--port", "0"], clean_environ(**settings(data_dir)), files=(terminal, terminal))
+    terminal = Path(os.ttyname(terminal_fd))
+    server = ForkedCommand(["serve", "--port", "0"], clean_environ(**settings(data_dir)), output=terminal, log=terminal)
     try:
         match = LINK.search(read_terminal(controller, "worker ready"))
+        os.close(terminal_fd)
         assert match
         link = note(match[1])
-        page = httpx.get(link)
+        page = httpx2.get(link)
         by_command = shop("admin", "create", "ada@example.com", **settings(data_dir))
         # An operator exists now, so the first operator's link has ended.
-        refusal = httpx.post(link, data={"email": "eve@example.com", **CHOSEN}, headers=SAME_ORIGIN)
-        response = httpx.post(note(by_command.stdout.strip()), data=CHOSEN, headers=SAME_ORIGIN)
+        refusal = httpx2.post(link, data={"email": "eve@example.com", **PASSWORD_FIELDS}, headers=SAME_ORIGIN)
+        response = httpx2.post(note(by_command.stdout.strip()), data=PASSWORD_FIELDS, headers=SAME_ORIGIN)
     finally:
         server.send_signal(signal.SIGTERM)
         rest = read_terminal(controller)
@@ -61,7 +62,7 @@ def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Comm
         os.close(controller)
 
     assert by_command.stdout.partition("/admin/")[0] == link.partition("/admin/")[0]
-    assert "Become the first operator" in page.text
+    assert "Create the first operator" in page.text
     assert refusal.status_code == 410
     assert (response.status_code, response.headers["location"]) == (303, "/admin")
     assert "shpol_" not in rest
@@ -76,7 +77,7 @@ def test_redirected_output_has_a_command_in_place_of_the_link(shop: Command, own
         command = COMMAND.search(banner)
         assert command
         result = shop(*command[1].replace("EMAIL", "ada@example.com").split(), **settings(data_dir))
-        page = httpx.get(note(result.stdout.strip()))
+        page = httpx2.get(note(result.stdout.strip()))
     finally:
         service.stop()
 

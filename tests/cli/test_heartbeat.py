@@ -1,4 +1,4 @@
-"""A worker whose event loop stands still is replaced; one that was stopped together with its parent is not."""
+"""A worker whose event loop hangs is replaced; a worker that was stopped together with its parent is not."""
 
 import ctypes
 import os
@@ -9,13 +9,13 @@ from functools import partial
 
 import pytest
 
-from shop.cli.heartbeat import LOOK_SECONDS, SILENT_LOOKS, START_LOOKS, Heartbeat
+from shop.cli.server.heartbeat import LOOK_SECONDS, SILENT_LOOKS, START_LOOKS, Heartbeat
 from tests.cli.command import external
 from tests.db.processes import is_event, serving, watch_process
 from tests.service import Service
 
 READY = is_event("worker ready")
-REPLACED = is_event("worker hangs and is replaced")
+WORKER_REPLACED = is_event("unresponsive worker is replaced")
 LONG_ENOUGH = LOOK_SECONDS * SILENT_LOOKS + 20
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 WAIT_FOR_ALL = 0x40000000  # __WALL: also processes that are not children.
@@ -40,31 +40,31 @@ def test_a_worker_that_starts_has_a_minute_before_its_first_beat() -> None:
 
 
 @contextmanager
-def served(url: str, tmp_path: object) -> Iterator[Service]:
+def serve_on(url: str, tmp_path: object) -> Iterator[Service]:
     with serving(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(tmp_path))) as service:
         yield service
 
 
 @pytest.fixture
 def serve(own_database: Callable[..., str], tmp_path: object) -> Callable[[], AbstractContextManager[Service]]:
-    return partial(served, own_database(), tmp_path)
+    return partial(serve_on, own_database(), tmp_path)
 
 
 @contextmanager
-def stopped_process(pid: int) -> Iterator[None]:
+def stop_process(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     yield
 
 
 @contextmanager
-def stopped_event_loop(pid: int) -> Iterator[None]:
-    """The main thread alone: the server's other threads go on, and take connections."""
+def stop_event_loop(pid: int) -> Iterator[None]:
+    """Stops the main thread alone: the other threads of the server still accept connections."""
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     ptrace.argtypes = [ctypes.c_long] * 4
     for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
         assert ptrace(request, pid, 0, 0) == 0, os.strerror(ctypes.get_errno())
     yield
-    # Whoever traces a process hears of its end before its parent does.
+    # The tracer of a process must wait for its end before the parent can.
     status = 0
     while not os.WIFSIGNALED(status):
         _, status = os.waitpid(pid, WAIT_FOR_ALL)
@@ -72,21 +72,21 @@ def stopped_event_loop(pid: int) -> Iterator[None]:
 
 @pytest.mark.torture
 @pytest.mark.security("X-18")
-@pytest.mark.parametrize("stopped", [stopped_process, stopped_event_loop])
+@pytest.mark.parametrize("stop_worker", [stop_process, stop_event_loop])
 def test_a_worker_that_hangs_is_killed_and_another_serves(
-    serve: Callable[[], AbstractContextManager[Service]], stopped: Callable[[int], AbstractContextManager[None]]
+    serve: Callable[[], AbstractContextManager[Service]], stop_worker: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     with serve() as service:
         (worker,) = service.worker_pids()
-        with watch_process(worker) as has_ended, stopped(worker):
+        with watch_process(worker) as has_ended, stop_worker(worker):
             assert has_ended(LONG_ENOUGH)
         service.wait_for(READY, count=2)
-        service.wait_for(REPLACED)
+        service.wait_for(WORKER_REPLACED)
         # A worker says that it is ready just before it listens.
         service.wait_for_listener()
-        answer = service.get("/readyz")
+        response = service.get("/readyz")
 
-    assert (answer.status_code, service.worker_pids()[0]) == (200, worker)
+    assert (response.status_code, service.worker_pids()[0]) == (200, worker)
     assert len(service.worker_pids()) == 2
 
 
@@ -101,13 +101,13 @@ def test_workers_that_were_stopped_together_with_their_parent_live_on(
         with watch_process(worker) as has_ended:
             for pid in processes:
                 os.kill(pid, signal.SIGSTOP)
-            # What is awaited here is that nothing happens for longer than a worker may be silent.
+            # Waits longer than a worker may be silent: nothing must happen.
             assert not has_ended(LOOK_SECONDS * SILENT_LOOKS + 3)
-            # The parent first, as it may come: for a moment it runs and the worker does not.
+            # The parent first: for a moment it runs and the worker does not.
             for pid in processes:
                 os.kill(pid, signal.SIGCONT)
 
             assert not has_ended(3)
-        answer = service.get("/readyz")
+        response = service.get("/readyz")
 
-    assert (answer.status_code, service.worker_pids()) == (200, [worker])
+    assert (response.status_code, service.worker_pids()) == (200, [worker])

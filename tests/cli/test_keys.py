@@ -1,4 +1,4 @@
-"""`shop keys`: rotated and retired while the shop is served; with SHOP_SECRET_KEYS the new value is printed."""
+"""`shop keys` rotates and retires keys while the shop runs; with SHOP_SECRET_KEYS it prints the new value."""
 
 import re
 import secrets
@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
-from shop.base.key_file import read_key_file, replace_key_file
-from shop.base.keys import parse_keys
-from shop.base.sealed import decrypt_secret, encrypt_secret
+from shop.actions.access.sealed import decrypt_secret, encrypt_secret
+from shop.base.crypto.key_file import read_key_file, replace_key_file
+from shop.base.crypto.keys import parse_keys
 from shop.db.embedded import database_url as embedded_url
 from tests.admin.dashboard import TOTP_SECRET
 from tests.cli.command import Command, external, sentence
-from tests.db.processes import ask, serving_installed
+from tests.db.processes import fetch_value, serving_installed
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
 
@@ -29,9 +29,9 @@ _OPERATOR = """insert into operators (id, email, email_key, totp_sealed, created
 
 
 @pytest.fixture(scope="module")
-def served(roomy: Path) -> Iterator[tuple[Service, Path]]:
-    """A shop of two processes with generated keys, which the tests may change."""
-    data_dir = roomy / "keys"
+def two_workers(base_dir: Path) -> Iterator[tuple[Service, Path]]:
+    """A shop with two worker processes and generated keys, which the tests may change."""
+    data_dir = base_dir / "keys"
     with serving_installed("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0") as service:
         yield service, data_dir
 
@@ -42,20 +42,20 @@ def new_token(service: Service) -> str:
 
 
 def cart_status(service: Service, token: str) -> int:
-    return httpx.get(service.url + CART, headers={"X-Shop-Order-Token": token}).status_code
+    return httpx2.get(service.url + CART, headers={"X-Shop-Order-Token": token}).status_code
 
 
 @pytest.mark.torture
 @pytest.mark.security("A-03", "A-06")
 def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired(
-    shop: Command, served: tuple[Service, Path]
+    shop: Command, two_workers: tuple[Service, Path]
 ) -> None:
-    service, data_dir = served
+    service, data_dir = two_workers
     file, url = data_dir / "secret_keys", embedded_url(data_dir)
     old, operator_id = read_key_file(file), uuid4()
     sealed_secret = encrypt_secret(old, "totp", TOTP_SECRET, operator_id.bytes)
-    ask(url, _OPERATOR.format(id=operator_id, sealed=sealed_secret.hex()))
-    early, tokens = new_token(service), [new_token(service)]
+    fetch_value(url, _OPERATOR.format(id=operator_id, sealed=sealed_secret.hex()))
+    first_token, tokens = new_token(service), [new_token(service)]
     is_over = False
 
     def keep_buying() -> list[int]:
@@ -71,9 +71,9 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
         is_over = True
         statuses = [status for each in buying for status in each.result()]
     new = read_key_file(file)
-    resealed_secret = bytes(ask(url, f"select totp_sealed from operators where id = '{operator_id}'"))
+    resealed_secret = bytes(fetch_value(url, f"select totp_sealed from operators where id = '{operator_id}'"))
     refusal = shop("keys", "retire", new.current, "--yes", SHOP_DATA_DIR=str(data_dir))
-    before = cart_status(service, early)
+    before = cart_status(service, first_token)
     retire_result = shop("keys", "retire", old.current, "--yes", SHOP_DATA_DIR=str(data_dir))
 
     assert (result.returncode, set(statuses)) == (0, {200}), result.stderr
@@ -85,16 +85,18 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
     assert "is the key that signs" in sentence(refusal)
     assert (before, retire_result.returncode) == (200, 0)
     assert list(read_key_file(file)) == [new.current]
-    events = ask(url, "select string_agg(action, ' ' order by at, id) from audit_events where action like 'key%'")
+    events = fetch_value(
+        url, "select string_agg(action, ' ' order by at, id) from audit_events where action like 'key%'"
+    )
     assert events.endswith("key_created keys_rotated key_retired")
 
 
 @pytest.mark.torture
 @pytest.mark.security("X-08", "A-06")
 def test_voiding_makes_a_new_key_and_ends_the_order_tokens_of_the_old_ones(
-    shop: Command, served: tuple[Service, Path]
+    shop: Command, two_workers: tuple[Service, Path]
 ) -> None:
-    service, data_dir = served
+    service, data_dir = two_workers
     token, old = new_token(service), read_key_file(data_dir / "secret_keys").current
 
     result = shop("keys", "void-before", "now", "--yes", SHOP_DATA_DIR=str(data_dir))
@@ -108,15 +110,15 @@ def test_voiding_makes_a_new_key_and_ends_the_order_tokens_of_the_old_ones(
 
 
 def wait_for_key(service: Service, key_id: str) -> None:
-    """Until new carts have tokens of this key; at most five seconds."""
+    """Waits until new carts have tokens of this key; at most five seconds."""
     end = time.monotonic() + 5
     while not new_token(service).startswith(f"shpot_{key_id}_"):
         assert time.monotonic() < end, "the new key is not used"
 
 
 @pytest.mark.security("A-06")
-def test_running_processes_use_a_changed_key_file_within_five_seconds(at_home: tuple[Service, Path]) -> None:
-    service, data_dir = at_home
+def test_running_processes_use_a_changed_key_file_within_five_seconds(embedded_shop: tuple[Service, Path]) -> None:
+    service, data_dir = embedded_shop
     file = data_dir / "secret_keys"
     before = read_key_file(file)
     token = new_token(service)
@@ -141,7 +143,7 @@ def test_with_keys_in_the_environment_the_new_value_is_printed(shop: Command, ow
     assert VALUE.fullmatch(result.stdout), result
     assert result.stderr.startswith("Set SHOP_SECRET_KEYS to this on every machine and restart.")
     row = "select key_id || ' ' || fingerprint from server_keys where created_at is not null"
-    assert ask(url, row) == f"k1 {parse_keys(result.stdout.strip()).fingerprint('k1')}"
+    assert fetch_value(url, row) == f"k1 {parse_keys(result.stdout.strip()).fingerprint('k1')}"
 
 
 @pytest.mark.security("A-06")
@@ -152,17 +154,17 @@ def test_a_key_is_retired_only_when_everything_sealed_with_it_is_sealed_anew(
     keys = parse_keys(f"k1:{'1b' * 32},{KEYS}")
     for each, owner in ((good, good), (broken_id, good)):
         sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, owner.bytes)
-        ask(url, _OPERATOR.format(id=each, sealed=sealed_secret.hex()))
+        fetch_value(url, _OPERATOR.format(id=each, sealed=sealed_secret.hex()))
     settings = external(url, SHOP_SECRET_KEYS=keys.to_text())
 
     refusal = sentence(shop("keys", "retire", "t1", "--yes", **settings))
-    resealed_secret = bytes(ask(url, f"select totp_sealed from operators where id = '{good}'"))
-    ask(url, f"update operators set totp_sealed = null where id = '{broken_id}' returning 1")
+    resealed_secret = bytes(fetch_value(url, f"select totp_sealed from operators where id = '{good}'"))
+    fetch_value(url, f"update operators set totp_sealed = null where id = '{broken_id}' returning 1")
     result = shop("keys", "retire", "t1", "--yes", **settings)
     unknown = sentence(shop("keys", "retire", "k7", "--yes", **settings))
 
-    assert "t1 still seals what cannot be opened with it: 1 authenticators." in refusal
+    assert "t1 still encrypts secrets that cannot be decrypted: 1 authenticators." in refusal
     assert decrypt_secret(keys, "totp", resealed_secret, good.bytes) == TOTP_SECRET
     assert resealed_secret.startswith(b"k1:")
     assert result.stdout == f"k1:{'1b' * 32}\n"
-    assert unknown == "There is no key k7; `shop keys list` names them."
+    assert unknown == "There is no key k7; `shop keys list` lists them."

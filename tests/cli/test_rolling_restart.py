@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-import httpx
+import httpx2
 import pytest
 
 from tests.cli.command import external
@@ -18,7 +18,7 @@ CHECK_SECONDS = 0.2
 
 
 class Balancer:
-    """Sends each request to a process that was ready when it was last asked, as a load balancer does."""
+    """Sends each request to a process that was ready at the last check, as a load balancer does."""
 
     def __init__(self) -> None:
         self.services: list[Service] = []
@@ -37,7 +37,7 @@ class Balancer:
                 try:
                     async with service.client() as http:
                         response = await http.post(f"{PREFIX}/cart")
-                except httpx.TransportError as error:
+                except httpx2.TransportError as error:
                     self.failures.append(repr(error))
                 else:
                     self.responses += 1
@@ -45,7 +45,7 @@ class Balancer:
                         self.failures.append(response.text)
             await asyncio.sleep(0)
 
-    async def answered(self, count: int) -> None:
+    async def wait_for_responses(self, count: int) -> None:
         target, end = self.responses + count, time.monotonic() + 30
         while self.responses < target:
             assert time.monotonic() < end, self.failures
@@ -56,7 +56,7 @@ async def is_ready(service: Service) -> bool:
     try:
         async with service.client() as http:
             return (await http.get("/readyz")).status_code == 200
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 
@@ -69,13 +69,13 @@ async def test_a_rolling_restart_under_load_fails_no_request(own_database: Calla
     running += [asyncio.create_task(balancer.send_requests()) for _ in range(4)]
     with serving(**settings) as old:
         balancer.services.append(old)
-        await balancer.answered(50)
+        await balancer.wait_for_responses(50)
         with serving(**settings) as new:
             balancer.services.append(new)
-            await balancer.answered(50)
+            await balancer.wait_for_responses(50)
             old.process.send_signal(signal.SIGTERM)
             status = await asyncio.to_thread(old.process.wait, 30)
-            await balancer.answered(50)
+            await balancer.wait_for_responses(50)
             for task in running:
                 task.cancel()
             for task in running:

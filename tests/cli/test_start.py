@@ -1,6 +1,6 @@
-"""Starting: what stops it is said in one sentence that helps; what it makes on disk is for nobody else.
+"""Starting: each error is one helpful sentence, and the files that the shop creates are private.
 
-Who starts beside a served shop is here too: they share that shop.
+Also commands that start beside a running shop, and share its database.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from shop.app import read_keys
+from shop.app.configuration import read_keys
+from shop.base.config.settings import read_settings
 from shop.base.errors import CannotStart
-from shop.base.settings import read_settings
 from shop.cli.prepare import ensure_keys
 from shop.db.embedded import database_url as embedded_url
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
 from tests.cluster import Cluster, with_database
-from tests.db.processes import ask, first_to_end, living, serving, until
+from tests.db.processes import fetch_value, running_pids, serving, until, wait_for_first_exit
+from tests.forkserver import ForkedCommand
 from tests.service import Service, clean_environ
-from tests.warm import Forked
 
 OwnDatabase = Callable[..., str]
 
@@ -43,29 +43,31 @@ def test_a_port_that_another_program_holds_is_refused(shop: Command, database_ur
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_a_port_that_another_shop_serves_is_refused(
-    shop: Command, at_home: tuple[Service, Path], database_url: str, host: str
+    shop: Command, embedded_shop: tuple[Service, Path], database_url: str, host: str
 ) -> None:
-    port = str(urlsplit(at_home[0].url).port)
+    port = str(urlsplit(embedded_shop[0].url).port)
 
     message = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
 
     assert message == f"Port {port} is in use on {host}; stop the other process, or choose another --port."
 
 
-def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tuple[Service, Path]) -> None:
-    data_dir = at_home[1]
+def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(embedded_shop: tuple[Service, Path]) -> None:
+    data_dir = embedded_shop[1]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
     with (data_dir / "postgres.control").open("r+") as control:
-        # Who has found the port free comes here next, and waits: neither listens yet.
+        # A process that found the port free waits for this lock: neither listens yet.
         fcntl.flock(control, fcntl.LOCK_EX)
-        both = [Forked(["serve", "--port", port], clean_environ(SHOP_DATA_DIR=str(data_dir))) for _ in range(2)]
-        first_index = first_to_end(*both, seconds=20)
-        for process in both:
+        processes = [
+            ForkedCommand(["serve", "--port", port], clean_environ(SHOP_DATA_DIR=str(data_dir))) for _ in range(2)
+        ]
+        first_index = wait_for_first_exit(*processes, seconds=20)
+        for process in processes:
             process.kill()
             process.wait(10)
     messages = []
-    for process in both:
+    for process in processes:
         with process.stderr:
             messages.append(process.stderr.read())
 
@@ -81,9 +83,9 @@ def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str
 
 @pytest.fixture(scope="module")
 def ahead_at_localhost(cluster: Cluster, worker_name: str) -> Iterator[Service]:
-    """A shop at a name instead of an address, on a database that a newer program has migrated."""
+    """A shop that listens at a host name, on a database that a newer program has migrated."""
     with cluster.database(f"ahead_{worker_name}") as url:
-        ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
+        fetch_value(url, "update alembic_version set version_num = 'ffff' returning version_num")
         with serving("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
             yield service
 
@@ -170,11 +172,11 @@ async def is_locked(url: str) -> bool:
     return False
 
 
-def test_a_wrong_password_is_said_and_not_repeated(shop: Command, at_home: tuple[Service, Path]) -> None:
-    url = embedded_url(at_home[1])
-    rules = Path(ask(url, "show hba_file"))
+def test_a_wrong_password_is_said_and_not_repeated(shop: Command, embedded_shop: tuple[Service, Path]) -> None:
+    url = embedded_url(embedded_shop[1])
+    rules = Path(fetch_value(url, "show hba_file"))
     rules.write_text("local all locked scram-sha-256\n" + rules.read_text())
-    ask(url, "create role locked login password 'right'", "select pg_reload_conf()")
+    fetch_value(url, "create role locked login password 'right'", "select pg_reload_conf()")
     wrong = url.replace("user=shop", "user=locked&password=hunter2")
     asyncio.run(until(lambda: is_locked(wrong)))
 
@@ -188,10 +190,10 @@ def test_a_wrong_password_is_said_and_not_repeated(shop: Command, at_home: tuple
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
 def test_an_account_without_rights_in_the_database_is_said(
-    shop: Command, at_home: tuple[Service, Path], command: tuple[str, ...]
+    shop: Command, embedded_shop: tuple[Service, Path], command: tuple[str, ...]
 ) -> None:
-    url = embedded_url(at_home[1])
-    ask(url, "drop role if exists stranger", "create role stranger login", "select 1")
+    url = embedded_url(embedded_shop[1])
+    fetch_value(url, "drop role if exists stranger", "create role stranger login", "select 1")
 
     message = sentence(shop(*command, **external(url.replace("user=shop", "user=stranger"))))
 
@@ -202,7 +204,7 @@ def test_an_account_without_rights_in_the_database_is_said(
 def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDatabase, is_empty: bool) -> None:
     url = own_database(template="template0") if is_empty else own_database()
     if not is_empty:
-        ask(url, "update alembic_version set version_num = '0001'")
+        fetch_value(url, "update alembic_version set version_num = '0001'")
 
     message = sentence(shop.serve(**external(url)))
 
@@ -287,8 +289,8 @@ def mode(path: Path) -> str:
     return oct(path.stat().st_mode & 0o777)
 
 
-def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[Service, Path]) -> None:
-    service, data_dir = at_home
+def test_a_first_start_makes_a_database_and_keys_for_nobody_else(embedded_shop: tuple[Service, Path]) -> None:
+    service, data_dir = embedded_shop
 
     assert service.get("/readyz").status_code == 200
     assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (data_dir / "secret_keys").read_text())
@@ -298,8 +300,8 @@ def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[
     assert {path.name for path in data_dir.iterdir() if path.name.startswith("secret")} == {"secret_keys"}
 
 
-def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Service, Path]) -> None:
-    service, data_dir = at_home
+def test_commands_work_beside_a_served_shop(shop: Command, embedded_shop: tuple[Service, Path]) -> None:
+    service, data_dir = embedded_shop
 
     migrate_result = shop("migrate", SHOP_DATA_DIR=str(data_dir))
     doctor_result = shop("doctor", SHOP_DATA_DIR=str(data_dir))
@@ -317,7 +319,7 @@ def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
     tmp_path: Path, own_database: OwnDatabase
 ) -> None:
     settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
-    (tmp_path / f"secret_keys.{os.getpid()}").touch()  # As a start left it that had our process id before us.
+    (tmp_path / f"secret_keys.{os.getpid()}").touch()  # Left by an earlier start with the same process id.
 
     ensure_keys(settings, own_database())
 
@@ -338,7 +340,7 @@ def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
 )
 def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_database: OwnDatabase, row: str) -> None:
     url = own_database()
-    ask(url, f"insert into {row}")
+    fetch_value(url, f"insert into {row}")
 
     with pytest.raises(CannotStart, match="restore the file, or set SHOP_SECRET_KEYS") as exc_info:
         ensure_keys(read_settings({"SHOP_DATA_DIR": str(tmp_path)}), url)
@@ -364,8 +366,8 @@ def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_els
 
 
 @pytest.mark.torture
-def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:
-    data_dir, temp = roomy / "failed", roomy / "tmp"
+def test_a_start_that_failed_leaves_nothing_behind(shop: Command, base_dir: Path) -> None:
+    data_dir, temp = base_dir / "failed", base_dir / "tmp"
     temp.mkdir()
 
     # The database is made and started before the malformed key file is read.
@@ -375,18 +377,18 @@ def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -
 
     assert message.startswith(f"{data_dir}/secret_keys cannot be read")
     assert list(temp.iterdir()) == []
-    assert living(data_dir) == []
+    assert running_pids(data_dir) == []
 
 
-if os.geteuid() == 0:  # Only for root does the server run under an account of its own.
+if os.geteuid() == 0:  # Only for root does the server run under a separate account.
 
-    def test_a_directory_that_the_servers_account_may_not_enter_is_named(shop: Command, roomy: Path) -> None:
-        closed_dir = roomy / "closed"
+    def test_a_directory_that_the_servers_account_may_not_enter_is_named(shop: Command, base_dir: Path) -> None:
+        closed_dir = base_dir / "closed"
         closed_dir.mkdir(mode=0o700)
 
         message = sentence(shop.serve(SHOP_DATA_DIR=str(closed_dir / "shop" / "var")))
 
         assert message == (
-            f"The embedded database runs as shop-postgres, which may not enter {closed_dir}; "
-            "choose a SHOP_DATA_DIR it can reach, or run the shop as an ordinary user."
+            f"The embedded database runs as shop-postgres, which cannot access {closed_dir}; "
+            "choose a SHOP_DATA_DIR that it can access, or run the shop as an ordinary user."
         )

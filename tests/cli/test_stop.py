@@ -1,4 +1,4 @@
-"""Stopping: asked, the shop cuts no answer; killed, it leaves nothing that holds the port."""
+"""Stopping: on SIGTERM the shop truncates no response; killed, it leaves nothing that holds the port."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.db.embedded import Embedded
@@ -24,18 +24,18 @@ from shop.migrations.upgrade import LOCK
 from tests.cli.command import external
 from tests.cluster import with_database
 from tests.db.processes import (
+    accessible_dir,
     is_event,
-    living,
     postmaster_pid,
-    roomy_dir,
+    running_pids,
     serving,
     stop,
     until,
     watch_process,
 )
+from tests.forkserver import ForkedCommand
 from tests.service import Service, clean_environ
 from tests.shopper import PREFIX
-from tests.warm import Forked
 
 CART = PREFIX + "/cart"
 READY = is_event("worker ready")
@@ -49,23 +49,23 @@ def url(own_database: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def served(url: str, tmp_path: Path) -> Serve:
-    """Serves a shop whose temporary files are the only ones in `tmp_path`, by which its processes can be told too."""
+def serve(url: str, tmp_path: Path) -> Serve:
+    """Serves a shop with `tmp_path` as its temporary directory, which also identifies its processes."""
 
-    def serve(*arguments: str, drain: str) -> AbstractContextManager[Service]:
+    def start(*arguments: str, drain: str) -> AbstractContextManager[Service]:
         return serving(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
 
-    return serve
+    return start
 
 
 @pytest.fixture
-def roomy() -> Iterator[Path]:
-    with roomy_dir() as path:
+def base_dir() -> Iterator[Path]:
+    with accessible_dir() as path:
         yield path
 
 
 def is_free(service: Service) -> bool:
-    """Whether the port can be had by somebody who shares it with nobody."""
+    """Whether a listener that does not share its port can bind it."""
     address = urlsplit(service.url)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -74,31 +74,31 @@ def is_free(service: Service) -> bool:
     return True
 
 
-async def is_unready(http: httpx.AsyncClient) -> bool:
+async def is_unready(http: httpx2.AsyncClient) -> bool:
     return (await http.get("/readyz")).status_code == 503
 
 
 async def is_closed(service: Service) -> bool:
-    """Whether nobody listens any more."""
+    """Whether the service has stopped listening."""
     address = urlsplit(service.url)
     try:
         _, writer = await asyncio.open_connection(address.hostname, address.port)
     except ConnectionRefusedError:
         return True
-    except ConnectionResetError:  # It closed while we stood in the queue.
+    except ConnectionResetError:  # It closed while the connection was in its backlog.
         return False
     writer.close()
     return False
 
 
-def ended(service: Service) -> Any:
-    """The exit status, awaited."""
+def exit_status(service: Service) -> Any:
+    """Waits for the end of the service."""
     return asyncio.to_thread(service.process.wait, 30)
 
 
 @pytest.mark.security("X-06")
-async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
-    with served(drain="1") as service:
+async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(serve: Serve) -> None:
+    with serve(drain="1") as service:
         async with service.client() as http:
             before = await http.get("/readyz")
             start = time.monotonic()
@@ -108,7 +108,7 @@ async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_
             unready_after = time.monotonic() - start
             answers = [await http.get("/livez"), await http.post(CART), await http.get("/readyz")]
 
-        status = await ended(service)
+        status = await exit_status(service)
         stopped_after = time.monotonic() - start
 
     assert (before.status_code, "connection" in before.headers) == (200, False)
@@ -119,12 +119,12 @@ async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_
 
 
 class Load:
-    """Shoppers who open carts as fast as they can, each over a connection it keeps, until nobody listens any more."""
+    """Shoppers who open carts as fast as they can, each over one connection, until the shop stops listening."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self.answers: Counter[int] = Counter()
-        self.cut: list[str] = []
+        self.truncations: list[str] = []
         self.unanswered: list[float] = []
         self.busy = asyncio.Event()
 
@@ -134,22 +134,22 @@ class Load:
                 if self.answers.total() >= 50:
                     self.busy.set()
 
-    async def _open_cart(self, http: httpx.AsyncClient) -> bool:
+    async def _open_cart(self, http: httpx2.AsyncClient) -> bool:
         try:
             self.answers[(await http.post(CART)).status_code] += 1
-        except httpx.ConnectError:
+        except httpx2.ConnectError:
             return False
-        except (httpx.ReadError, httpx.RemoteProtocolError) as error:
-            # A connection that was closed before the first byte of an answer: whoever is told nothing may ask again.
-            if isinstance(error, httpx.RemoteProtocolError) and "without sending a response" not in str(error):
-                self.cut.append(str(error))
+        except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
+            # The connection was closed before the first byte of a response: the client may retry.
+            if isinstance(error, httpx2.RemoteProtocolError) and "without sending a response" not in str(error):
+                self.truncations.append(str(error))
             self.unanswered.append(time.monotonic())
         return True
 
 
 @pytest.mark.security("X-06")
-async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
-    with served(drain="1") as service:
+async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(serve: Serve, url: str) -> None:
+    with serve(drain="1") as service:
         load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
@@ -158,9 +158,9 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
 
         await asyncio.gather(*shoppers)
         closed_after = time.monotonic() - start
-        status = await ended(service)
+        status = await exit_status(service)
 
-    assert load.cut == []
+    assert load.truncations == []
     assert set(load.answers) == {201}
     assert all(moment - start >= 1 for moment in load.unanswered)
     assert (status, closed_after >= 1) == (0, True)
@@ -171,38 +171,40 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
 
 
 @pytest.mark.security("X-06")
-async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
+async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(serve: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
-    with served(drain="0") as service:
-        rival = await asyncpg.connect(url)
+    with serve(drain="0") as service:
+        other_connection = await asyncpg.connect(url)
         async with service.client() as http:
             first = await http.post(CART, headers=key)
-            # The same key held by somebody else: the second request waits for its end, at most two seconds.
-            row = await rival.fetchrow(
+            # Another transaction holds the same key: the second request waits for its end, at most two seconds.
+            row = await other_connection.fetchrow(
                 "delete from idempotency_keys where record_id = $1 returning *", UUID(first.json()["data"]["id"])
             )
-            transaction = rival.transaction()
+            transaction = other_connection.transaction()
             await transaction.start()
-            await rival.execute("insert into idempotency_keys values ($1, $2, $3, $4, $5, $6)", *row.values())
-            asking = asyncio.create_task(http.post(CART, headers=key))
-            await until(lambda: rival.fetchval("select exists (select from pg_locks where not granted)"))
+            await other_connection.execute(
+                "insert into idempotency_keys values ($1, $2, $3, $4, $5, $6)", *row.values()
+            )
+            request = asyncio.create_task(http.post(CART, headers=key))
+            await until(lambda: other_connection.fetchval("select exists (select from pg_locks where not granted)"))
 
             service.process.send_signal(signal.SIGTERM)
             await until(lambda: is_closed(service))
             await transaction.rollback()
-            answer = await asking
-        status = await ended(service)
-        await rival.close()
+            answer = await request
+        status = await exit_status(service)
+        await other_connection.close()
 
     assert (answer.status_code, answer.json()["data"]["type"], status) == (201, "cart", 0)
 
 
 @pytest.mark.torture
-async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
-    with served(drain="25") as service:
+async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serve: Serve) -> None:
+    with serve(drain="25") as service:
         async with service.client() as http:
             group = os.getpgid(service.process.pid)
-            # A terminal sends it to a whole group.
+            # A terminal sends SIGINT to a whole process group.
             for pid in (service.process.pid, *service.worker_pids()):
                 if os.getpgid(pid) == group:
                     os.kill(pid, signal.SIGINT)
@@ -211,29 +213,29 @@ async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serv
 
         start = time.monotonic()
         service.process.send_signal(signal.SIGTERM)
-        status = await ended(service)
+        status = await exit_status(service)
 
     assert (cart.status_code, status) == (201, 0)
     assert time.monotonic() - start < 8
 
 
 @pytest.mark.torture
-async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(served: Serve) -> None:
-    with served(drain="1") as service:
+async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(serve: Serve) -> None:
+    with serve(drain="1") as service:
         async with service.client() as http:
             for pid in (service.process.pid, *service.worker_pids()):
                 os.kill(pid, signal.SIGTERM)
 
             await until(lambda: is_unready(http))
             cart = await http.post(CART)
-        status = await ended(service)
+        status = await exit_status(service)
 
     assert (cart.status_code, status) == (201, 0)
 
 
 @pytest.mark.torture
-def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
-    data_dir, temp = roomy / "var", roomy / "tmp"
+def test_a_stopped_shop_leaves_nothing_behind(base_dir: Path) -> None:
+    data_dir, temp = base_dir / "var", base_dir / "tmp"
     temp.mkdir()
     with serving("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp)) as service:
         service.wait_for(READY, count=2)
@@ -243,21 +245,23 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
             assert all_ended(0)
 
     assert status == 0
-    assert living(roomy) == []
+    assert running_pids(base_dir) == []
     assert list(temp.iterdir()) == []
     assert is_free(service)
 
 
 @pytest.mark.torture
-async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
-    server = Embedded(roomy)
+async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(base_dir: Path) -> None:
+    server = Embedded(base_dir)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
     await connection.execute(f"select pg_advisory_lock({LOCK})")
-    # It asks for our lock before it migrates; then we leave, and it is the database's only user.
-    process = Forked(["serve", "--port", "0"], clean_environ(SHOP_DATA_DIR=str(roomy)))
-    asks = "select exists (select from pg_stat_activity where query like '%pg_try_advisory_lock%' and pid <> $1)"
+    # The shop waits for this lock before it migrates; after `server.stop` it is the only user of the database.
+    process = ForkedCommand(["serve", "--port", "0"], clean_environ(SHOP_DATA_DIR=str(base_dir)))
+    waits_for_lock = (
+        "select exists (select from pg_stat_activity where query like '%pg_try_advisory_lock%' and pid <> $1)"
+    )
     own_pid = connection.get_server_pid()
-    await until(lambda: connection.fetchval(asks, own_pid))
+    await until(lambda: connection.fetchval(waits_for_lock, own_pid))
     await asyncio.to_thread(server.stop)
 
     process.terminate()
@@ -265,11 +269,11 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
     process.stderr.close()
 
     connection.terminate()
-    assert living(roomy) == []
+    assert running_pids(base_dir) == []
 
 
-def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serve, tmp_path: Path) -> None:
-    with served("--workers", "2", drain="0") as service:
+def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(serve: Serve, tmp_path: Path) -> None:
+    with serve("--workers", "2", drain="0") as service:
         service.wait_for(READY, count=2)
         with watch_process(*service.worker_pids()) as all_ended:
             service.process.kill()
@@ -279,15 +283,15 @@ def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serv
 
     assert status == -signal.SIGKILL
     assert is_free(service)
-    assert living(tmp_path) == []
+    assert running_pids(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.torture
 def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_parent(
-    served: Serve, tmp_path: Path
+    serve: Serve, tmp_path: Path
 ) -> None:
-    with served(drain="0") as service, watch_process(*service.worker_pids()) as all_ended:
+    with serve(drain="0") as service, watch_process(*service.worker_pids()) as all_ended:
         sweep(tmp_path)
         stop_reading(service)
 
@@ -299,8 +303,8 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
 
 
 @pytest.mark.torture
-def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
-    with served(drain="0") as service:
+def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(serve: Serve, tmp_path: Path) -> None:
+    with serve(drain="0") as service:
         sweep(tmp_path)
 
         assert stop(service) == 0
@@ -322,12 +326,12 @@ async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_a
             service.process.send_signal(signal.SIGTERM)
 
             await until(lambda: is_unready(http))
-            left = modes(tmp_path)
+            modes_while_draining = modes(tmp_path)
         service.process.send_signal(signal.SIGTERM)
-        status = await ended(service)
+        status = await exit_status(service)
 
     assert (response.status_code, f'route="{CART}",status="201"' in response.text) == (200, True)
-    assert (left, status, modes(tmp_path)) == (["0o700"], 0, [])
+    assert (modes_while_draining, status, modes(tmp_path)) == (["0o700"], 0, [])
 
 
 def modes(directory: Path) -> list[str]:
@@ -335,7 +339,7 @@ def modes(directory: Path) -> list[str]:
 
 
 def sweep(directory: Path) -> None:
-    """As a housekeeper does with what has lain in the temporary directory for ten days."""
+    """Empties a directory, as systemd-tmpfiles does with old temporary files."""
     for run_dir in directory.iterdir():
         shutil.rmtree(run_dir, ignore_errors=True)  # A worker may be writing there.
 
@@ -343,8 +347,8 @@ def sweep(directory: Path) -> None:
 def stop_reading(service: Service) -> None:
     """Leaves the pipe of the service's log without a reader."""
     assert service.process.stderr
-    with Path(os.devnull).open() as nothing:
-        os.dup2(nothing.fileno(), service.process.stderr.fileno())
+    with Path(os.devnull).open() as devnull:
+        os.dup2(devnull.fileno(), service.process.stderr.fileno())
     # A read that is under way keeps the pipe open until it gets a line.
     service.get("/livez")
     service._reader.join(10)
@@ -371,8 +375,8 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
 
 
 @pytest.mark.torture
-async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
-    with served(drain="0") as service:
+async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(serve: Serve) -> None:
+    with serve(drain="0") as service:
         (worker_pid,) = service.worker_pids()
         os.kill(worker_pid, signal.SIGKILL)
 
@@ -387,8 +391,8 @@ async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve)
 
 
 @asynccontextmanager
-async def waiting(serve: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
-    """A shop whose new worker waits for the database: the shop, that worker, and what lets the database in again."""
+async def worker_waiting_for_database(serve: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
+    """A shop whose new worker waits for the database: the shop, that worker, and a function that ends the wait."""
     outside = await asyncpg.connect(with_database(url, "postgres"))
     name = urlsplit(url).path[1:]
     with serve(drain="0") as service:
@@ -408,14 +412,14 @@ async def waiting(serve: Serve, url: str) -> AsyncIterator[tuple[Service, int, C
 
 @pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
-    served: Serve, url: str
+    serve: Serve, url: str
 ) -> None:
-    async with waiting(served, url) as (service, _, let_in), service.client() as http:
+    async with worker_waiting_for_database(serve, url) as (service, _, allow_connections), service.client() as http:
         await until(lambda: is_alive(http))
         unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
         response = await http.post("/shop_oauth/revoke", json={"token": "x"})
 
-        await let_in()
+        await allow_connections()
         await asyncio.to_thread(service.wait_for, READY, count=2)
         after = await http.post(CART)
 
@@ -426,23 +430,23 @@ async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serve
 
 
 @pytest.mark.torture
-async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
-    async with waiting(served, url) as (service, worker, _):
+async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(serve: Serve, url: str) -> None:
+    async with worker_waiting_for_database(serve, url) as (service, worker, _):
         with watch_process(worker) as wait_for_exit:
             service.process.kill()
 
             assert await asyncio.to_thread(wait_for_exit, 3)
 
 
-async def is_alive(http: httpx.AsyncClient) -> bool:
+async def is_alive(http: httpx2.AsyncClient) -> bool:
     try:
         return (await http.get("/livez")).status_code == 200
-    except httpx.TransportError:  # Nobody listens yet.
+    except httpx2.TransportError:  # The worker does not listen yet.
         return False
 
 
-async def is_ready(http: httpx.AsyncClient) -> bool:
+async def is_ready(http: httpx2.AsyncClient) -> bool:
     try:
         return (await http.get("/readyz")).status_code == 200
-    except httpx.TransportError:  # The new worker says that it is ready just before it listens.
+    except httpx2.TransportError:  # The new worker says that it is ready just before it listens.
         return False

@@ -1,4 +1,4 @@
-"""`shop stress` against a served shop: every promise holds."""
+"""`shop stress` against a running shop: every promise holds."""
 
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ async def test_every_promise_holds(shop: Command, service: Service, db: Any, tmp
     credentials = ("--client-id", app.client_id, "--client-secret", app.secret)
 
     result = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"])
-    lonely = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=str(tmp_path))
-    elsewhere = shop("stress", "--url", "http://shop.example:80", *credentials)
+    without_data_dir = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=str(tmp_path))
+    remote = shop("stress", "--url", "http://shop.example:80", *credentials)
 
     assert (result.returncode, result.stdout.count("held"), "BROKEN" in result.stdout) == (0, 14, False), result
-    assert (lonely.returncode, "SHOP_DATA_DIR must be that of the shop" in lonely.stdout) == (0, True)
-    assert (elsewhere.returncode, "on this machine" in elsewhere.stderr) == (1, True)
+    assert (without_data_dir.returncode, "SHOP_DATA_DIR must be that of the shop" in without_data_dir.stdout) == (
+        0,
+        True,
+    )
+    assert (remote.returncode, "on this machine" in remote.stderr) == (1, True)

@@ -1,4 +1,4 @@
-"""`shop verify`: finds nothing in a shop that is right, and names what somebody has changed past it."""
+"""`shop verify` finds no problem in a consistent shop, and names whatever a direct change of the database broke."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -8,55 +8,57 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.queries.operations.verify import _CHECKS, NAMES
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_till
+from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.cli.command import Command
 from tests.platform.client import new_machine
-from tests.promotion_builders import TENTH, new_deal
+from tests.promotion_builders import TENTH, create_promotion
 from tests.service import KEYS, Service
 
 
-class Sold:
-    """A shop of its own with one order that was bought, and one that was canceled."""
+class SampleShop:
+    """A separate shop with one completed order and one canceled order."""
 
     def __init__(self, url: str, db: Any, order_id: UUID) -> None:
         self.url, self.db, self.order_id = url, db, order_id
 
 
 @pytest.fixture
-async def sold(own_data_dir: Callable[[], tuple[Path, str]]) -> Any:
+async def sample_shop(own_data_dir: Callable[[], tuple[Path, str]]) -> Any:
     data_dir, url = own_data_dir()
     service = Service(SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     db = await asyncpg.connect(url)
     try:
         async with service.client() as http:
             order_id = await buy(http, db)
-        yield Sold(url, db, order_id)
+        yield SampleShop(url, db, order_id)
     finally:
         await db.close()
         service.stop()
 
 
-async def buy(http: httpx.AsyncClient, db: Any) -> UUID:
+async def buy(http: httpx2.AsyncClient, db: Any) -> UUID:
     machine = await new_machine(http, db)
-    till = await new_till(Make(machine))
-    mug = await till.product(on_hand=9)
+    checkout_setup = await new_checkout_setup(Make(machine))
+    mug = await checkout_setup.product(on_hand=9)
     orders = []
-    deal = await new_deal(till.make, TENTH, is_automatic=False, usage_limit=5)
+    deal = await create_promotion(checkout_setup.make, TENTH, is_automatic=False, usage_limit=5)
     batch = {"promotion_id": deal.id, "name": "Letters", "codes_count": 2}
-    await till.make.new("coupon_batches", "coupon_batch", **batch)
+    await checkout_setup.make.new("coupon_batches", "coupon_batch", **batch)
     user = (await machine.post("/users", {"user": {"email": "ada@example.org"}})).id
-    await till.make.new("store_credits", "store_credit", user_id=user, amount="9", currency="USD", memo="Sorry")
+    await checkout_setup.make.new(
+        "store_credits", "store_credit", user_id=user, amount="9", currency="USD", memo="Sorry"
+    )
     for (code,) in await db.fetch("select code from coupon_codes"):
-        buyer = Buyer(http, till)
-        cart = await buyer.put_in((mug, 2))
+        buyer = Buyer(http, checkout_setup)
+        cart = await buyer.add_items((mug, 2))
         await db.execute("update orders set user_id = $1 where id = $2", user, cart.id)
         assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
-        await buyer.come_from()
+        await buyer.enter_address()
         credit_response = await machine.patch(f"/orders/{cart.id}/use_store_credit", {"amount": "3.00"})
         assert credit_response.status == 200, credit_response
         await buyer.pay()
@@ -72,11 +74,11 @@ async def buy(http: httpx.AsyncClient, db: Any) -> UUID:
     return UUID(orders[0].id)
 
 
-def run(shop: Command, sale: Sold, tmp_path: Path) -> Any:
-    return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=sale.url, SHOP_SECRET_KEYS=KEYS)
+def run_verify(shop: Command, sample_shop: SampleShop, tmp_path: Path) -> Any:
+    return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=sample_shop.url, SHOP_SECRET_KEYS=KEYS)
 
 
-WRONG = {
+CORRUPTIONS = {
     "items of orders": "update line_items set price = price + 1 where order_id = $1",
     "shipping of orders": "update shipments set cost = cost + 1 where order_id = $1",
     "frozen totals": "update orders set item_total = item_total + 1, total = total + 1 where id = $1",
@@ -86,7 +88,7 @@ WRONG = {
     "payments without an order": "update orders set completed_at = null where id = $1",
     "stock counts": "update stock_items set count_on_hand = count_on_hand + 1 where $1::uuid is not null",
     "stock of orders": "update shipment_items set quantity = quantity + 1 where order_id = $1",
-    "pieces of orders": "update orders set item_count = item_count + 1 where id = $1",
+    "item counts of orders": "update orders set item_count = item_count + 1 where id = $1",
     "lines of shipments": "delete from shipment_items where order_id = $1",
     "adjustment_total of orders": "update line_items set adjustment_total = 1 where order_id = $1",
     "uses of promotions": "update promotions set uses = 2 where $1::uuid is not null",
@@ -98,7 +100,7 @@ WRONG = {
     "holds": "insert into stock_holds (id, order_id, stock_item_id, quantity, expires_at) "
     "select gen_random_uuid(), $1, id, 1, now() from stock_items limit 1",
     "lookups of orders": "update order_lookups set payment_state = 'failed' where order_id = $1",
-    # Past the trigger that would correct it.
+    # Bypasses the trigger that would correct it.
     "hours of orders": "update orders set updated_hour = updated_hour - 1 "
     "where id = $1 and set_config('session_replication_role', 'replica', true) <> ''",
     "lookups of stock": "update stock_levels set count_on_hand = -1 where $1::uuid is not null",
@@ -108,21 +110,23 @@ WRONG = {
 }
 
 
-async def test_what_is_right_adds_up_and_what_is_not_is_named(sold: Sold, shop: Command, tmp_path: Path) -> None:
-    right = run(shop, sold, tmp_path)
-    findings = {name: await findings_after(sold, name) for name in WRONG}
-    await sold.db.execute(WRONG["stock counts"], sold.order_id)
-    await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
-    wrong = run(shop, sold, tmp_path)
+async def test_what_is_right_adds_up_and_what_is_not_is_named(
+    sample_shop: SampleShop, shop: Command, tmp_path: Path
+) -> None:
+    right = run_verify(shop, sample_shop, tmp_path)
+    findings = {name: await findings_after(sample_shop, name) for name in CORRUPTIONS}
+    await sample_shop.db.execute(CORRUPTIONS["stock counts"], sample_shop.order_id)
+    await sample_shop.db.execute("update orders set payment_state = 'balance_due' where id = $1", sample_shop.order_id)
+    wrong = run_verify(shop, sample_shop, tmp_path)
 
     assert (right.returncode, "No problems found." in right.stdout) == (0, True), right.stdout
     assert [name for name, (before, after) in findings.items() if before or not after] == []
     assert wrong.returncode == 1
     for words in (
         "FAIL  stock counts",
-        "its movements say",
+        "but the sum of its movements is",
         "FAIL  payment states of orders",
-        "payment_state is balance_due, its payments say paid",
+        "payment_state is balance_due, but its payments give paid",
         "2 problems found.",
     ):
         assert words in wrong.stdout
@@ -131,10 +135,10 @@ async def test_what_is_right_adds_up_and_what_is_not_is_named(sold: Sold, shop: 
 def test_every_look_is_tried() -> None:
     # Discounts and taxes are summed as adjustments are.
     sums = {f"{each} of orders" for each in ("promo_total", "included_tax_total", "additional_tax_total")}
-    assert set(NAMES) - sums == WRONG.keys()
+    assert set(NAMES) - sums == CORRUPTIONS.keys()
 
 
-async def test_the_migration_corrects_stored_payment_states(sold: Sold) -> None:
+async def test_the_migration_corrects_stored_payment_states(sample_shop: SampleShop) -> None:
     migration = import_module("shop.migrations.versions.0011_payment_states")
     state = "select payment_state from orders where id = $1"
     states = []
@@ -143,31 +147,33 @@ async def test_the_migration_corrects_stored_payment_states(sold: Sold) -> None:
         (True, 2300, "completed"),
         (False, 0, "void"),
     ):
-        async with rolled_back(sold.db):
-            await sold.db.execute("delete from refunds where order_id = $1", sold.order_id)
-            await sold.db.execute(
+        async with temporary_changes(sample_shop.db):
+            await sample_shop.db.execute("delete from refunds where order_id = $1", sample_shop.order_id)
+            await sample_shop.db.execute(
                 """update payments set state = $3, refunded_amount = least(captured_amount, $2),
                 captured_amount = case when $4 then captured_amount else 0 end where order_id = $1""",
-                *(sold.order_id, refunded_amount, payment, is_captured),
+                *(sample_shop.order_id, refunded_amount, payment, is_captured),
             )
-            await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
-            await sold.db.execute(migration.CORRECTION)
-            states.append(await sold.db.fetchval(state, sold.order_id))
+            await sample_shop.db.execute(
+                "update orders set payment_state = 'balance_due' where id = $1", sample_shop.order_id
+            )
+            await sample_shop.db.execute(migration.CORRECTION)
+            states.append(await sample_shop.db.fetchval(state, sample_shop.order_id))
 
     assert states == ["paid", "void", "failed"]
 
 
-async def findings_after(sale: Sold, name: str) -> tuple[list[Any], list[Any]]:
-    """What a look finds before and after something was changed past the shop, which is then taken back."""
+async def findings_after(sample_shop: SampleShop, name: str) -> tuple[list[Any], list[Any]]:
+    """The findings of a check before and after a corruption, which is then rolled back."""
     check = _CHECKS[name]
-    async with rolled_back(sale.db):
-        before = await sale.db.fetch(check.sql, *check.arguments({}))
-        await sale.db.execute(WRONG[name], sale.order_id)
-        return list(before), list(await sale.db.fetch(check.sql, *check.arguments({})))
+    async with temporary_changes(sample_shop.db):
+        before = await sample_shop.db.fetch(check.sql, *check.arguments({}))
+        await sample_shop.db.execute(CORRUPTIONS[name], sample_shop.order_id)
+        return list(before), list(await sample_shop.db.fetch(check.sql, *check.arguments({})))
 
 
 @asynccontextmanager
-async def rolled_back(db: Any) -> AsyncIterator[None]:
+async def temporary_changes(db: Any) -> AsyncIterator[None]:
     transaction = db.transaction()
     await transaction.start()
     try:

@@ -1,4 +1,4 @@
-"""What the tests of the ground may ask for: a database with two rows to count on, pools on it, and a rival."""
+"""Fixtures of the database tests: a database with a table of two counters, pools on it, and another connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ MARKS = "create table marks (name text primary key, n int not null); insert into
 
 @pytest.fixture
 async def database_with_marks(own_database: Callable[..., str]) -> str:
-    """Two rows to count on. Deadlocks are found at once instead of after a second."""
+    """A database with a table of two counters. Deadlocks are detected after 20 ms instead of a second."""
     url = await asyncio.to_thread(own_database)
     connection = await asyncpg.connect(url)
     await connection.execute(MARKS)
@@ -41,8 +41,8 @@ async def open_test_database(database_with_marks: str) -> AsyncIterator[OpenData
 
 
 @pytest.fixture
-async def rival(database_with_marks: str) -> AsyncIterator[Any]:
-    """Somebody else's connection to that database."""
+async def other_connection(database_with_marks: str) -> AsyncIterator[Any]:
+    """A connection to that database outside the pools."""
     connection = await asyncpg.connect(database_with_marks)
     yield connection
     await connection.close()

@@ -1,4 +1,4 @@
-"""What the tests of the pool share: statements to run, and a look at whether any place was lost."""
+"""Helpers of the pool tests: statements, timed calls, and a check that no slot of a pool is lost."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ OpenDatabase = Callable[..., Awaitable[Database]]
 
 
 def sql(text: str, *, writes: bool = False) -> Statement[Any]:
-    """A statement that stands in no list of the program's own."""
+    """A statement from SQL text."""
     statement: Statement[Any] = Statement(literal_column(text), lambda record: record[0])
     statement.sql, statement.parameters, statement.constants, statement.writes = text, (), {}, writes
     return statement
@@ -27,29 +27,29 @@ PID = sql("select pg_backend_pid()")
 
 
 async def run_timed(work: Awaitable[Any]) -> tuple[Any, float]:
-    """What came of it, a result or an error, and after how many seconds."""
+    """The result or the error, and the seconds that it took."""
     start = time.monotonic()
-    endings = await asyncio.gather(work, return_exceptions=True)
-    return endings[0], time.monotonic() - start
+    results = await asyncio.gather(work, return_exceptions=True)
+    return results[0], time.monotonic() - start
 
 
 async def acquire(database: Database) -> Any:
-    """A connection without a deadline."""
+    """Takes a connection, and waits without a deadline."""
     return database.connections.take(inf) or await database.connections.wait(inf)
 
 
 @asynccontextmanager
-async def all_taken(database: Database, size: int) -> AsyncIterator[list[Any]]:
-    """Every connection of the pool, held; the list may be emptied by the test."""
+async def hold_all_connections(database: Database, size: int) -> AsyncIterator[list[Any]]:
+    """Takes every connection of the pool, and releases those that the test leaves in the list."""
     connections = [await acquire(database) for _ in range(size)]
     yield connections
     for connection in connections:
         database.connections.release(connection)
 
 
-async def assert_whole(database: Database, size: int) -> None:
-    """All places can be taken, and not one more."""
-    async with asyncio.timeout(1.5), all_taken(database, size):
+async def assert_no_slot_lost(database: Database, size: int) -> None:
+    """Asserts that the pool still has exactly `size` slots."""
+    async with asyncio.timeout(1.5), hold_all_connections(database, size):
         extra = asyncio.create_task(acquire(database))
         await asyncio.sleep(0)
         assert not extra.done()

@@ -1,4 +1,4 @@
-"""Processes that a test starts, ends by force and looks for afterwards, and the directories they live in."""
+"""Starts, kills and finds processes, and makes the directories that they run in."""
 
 import asyncio
 import os
@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import asyncpg
 
 from tests.cluster import make_run_dir
+from tests.forkserver import ForkedCommand
 from tests.service import InstalledService, Service
-from tests.warm import Forked
 
 HOLDER = """
 import sys
@@ -34,9 +33,9 @@ server.stop()
 
 @contextmanager
 def watch_process(*pids: int) -> Iterator[Callable[[float], bool]]:
-    """Yields a wait for the end of all these processes, which must live now; it says whether they ended in time.
+    """Yields a function that waits for the end of these running processes, and returns whether they ended in time.
 
-    The end of a process is an event of its pidfd, also before whoever inherited the process has collected it.
+    A pidfd becomes readable when its process ends, even before a parent has reaped the process.
     """
     handles = [os.pidfd_open(pid) for pid in pids]
     try:
@@ -51,8 +50,8 @@ def _all_ended(handles: list[int], seconds: float) -> bool:
     return all(select.select([handle], [], [], max(0, end - time.monotonic()))[0] for handle in handles)
 
 
-def first_to_end(*processes: "subprocess.Popen[str] | Forked", seconds: float) -> int | None:
-    """Which of them ended first; None if all live on."""
+def wait_for_first_exit(*processes: "subprocess.Popen[str] | ForkedCommand", seconds: float) -> int | None:
+    """The index of the process that ended first; None if all still run."""
     handles = [os.pidfd_open(process.pid) for process in processes]
     try:
         readable, _, _ = select.select(handles, [], [], seconds)
@@ -66,7 +65,7 @@ def kill(*pids: int) -> None:
     """SIGKILL to all of them; returns when they have ended."""
     handles = []
     for pid in pids:
-        with suppress(ProcessLookupError):  # One may have ended because of another's end.
+        with suppress(ProcessLookupError):  # The end of one process may end another.
             handles.append(os.pidfd_open(pid))
             os.kill(pid, signal.SIGKILL)
     assert _all_ended(handles, 10)
@@ -74,18 +73,23 @@ def kill(*pids: int) -> None:
         os.close(handle)
 
 
-def living(mark: object) -> list[int]:
-    """The processes that name `mark` in their command line or environment: a path that no other test uses."""
-    pids = []
+def running_pids(text: object) -> list[int]:
+    """The processes with `text`, a path that no other test uses, in their command line."""
+    return [pid for pid, content in _read_all("cmdline") if str(text).encode() in content]
+
+
+def session_pids(leader: int) -> list[int]:
+    """The processes of the session of a command: itself, its workers, and other processes that it started."""
+    return [pid for pid, content in _read_all("stat") if content.rpartition(b")")[2].split()[3] == str(leader).encode()]
+
+
+def _read_all(name: str) -> Iterator[tuple[int, bytes]]:
+    """Reads this file in /proc of every other process."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and entry.name != str(os.getpid()):
-            try:
-                process_text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-            except OSError:  # It has ended meanwhile.
-                continue
-            if str(mark).encode() in process_text:
-                pids.append(int(entry.name))
-    return pids
+            with suppress(OSError):  # The process may have ended.
+                content = (entry / name).read_bytes()
+                yield int(entry.name), content
 
 
 def postmaster_pid(data_dir: Path) -> int:
@@ -93,8 +97,8 @@ def postmaster_pid(data_dir: Path) -> int:
 
 
 @contextmanager
-def roomy_dir() -> Iterator[Path]:
-    """A directory that other accounts can walk through, taken away with every process that still lives in it."""
+def accessible_dir() -> Iterator[Path]:
+    """A directory that other accounts can enter; at the end it is removed, and processes that use it are killed."""
     path = make_run_dir()
     try:
         yield path
@@ -104,12 +108,12 @@ def roomy_dir() -> Iterator[Path]:
 
 
 def _end_all(path: Path) -> None:
-    # SIGINT asks a PostgreSQL to go at once and to clear its shared memory; what does not listen is killed.
-    for sign in (signal.SIGINT, signal.SIGKILL):
-        for pid in living(path):
+    # On SIGINT PostgreSQL ends at once and frees its shared memory; processes that ignore it are killed.
+    for signal_number in (signal.SIGINT, signal.SIGKILL):
+        for pid in running_pids(path):
             try:
                 with watch_process(pid) as wait_for_end:
-                    os.kill(pid, sign)
+                    os.kill(pid, signal_number)
                     wait_for_end(5)
             except ProcessLookupError:
                 pass
@@ -117,33 +121,32 @@ def _end_all(path: Path) -> None:
 
 @contextmanager
 def serving(*arguments: str, **environ: str) -> Iterator[Service]:
-    """A served shop that is stopped at the end; if the test has ended it by force, with whatever outlived that."""
-    with _to_the_end(Service, *arguments, **environ) as service:
+    """A running shop; at the end it is stopped, and its remaining processes are killed."""
+    with _serve(Service, *arguments, **environ) as service:
         yield service
 
 
 @contextmanager
 def serving_installed(*arguments: str, **environ: str) -> Iterator[Service]:
-    """The same by the installed script."""
-    with _to_the_end(InstalledService, *arguments, **environ) as service:
+    """The same, started by the installed script."""
+    with _serve(InstalledService, *arguments, **environ) as service:
         yield service
 
 
 @contextmanager
-def _to_the_end(kind: type[Service], /, *arguments: str, **environ: str) -> Iterator[Service]:
-    mark = uuid4().hex
-    service = kind(*arguments, TEST_MARK=mark, **environ)
+def _serve(kind: type[Service], /, *arguments: str, **environ: str) -> Iterator[Service]:
+    service = kind(*arguments, **environ)
     try:
         yield service
     finally:
         with suppress(subprocess.TimeoutExpired):
             stop(service, 10)
-        kill(*living(mark))
+        kill(*session_pids(service.process.pid))
         service.wait()
 
 
 def stop(service: Service, seconds: float = 30) -> int:
-    """SIGTERM, then the exit status of the parent, whatever its workers do."""
+    """Sends SIGTERM and returns the exit status of the parent, without waiting for its workers."""
     service.process.terminate()
     return service.process.wait(seconds)
 
@@ -154,14 +157,14 @@ def is_event(event: str) -> Callable[[str], bool]:
 
 
 async def until(condition: Callable[[], Any], seconds: float = 10) -> None:
-    """Asks again until it is so; for facts that only a question can bring to light, and each question is awaited."""
+    """Awaits the condition again and again until it holds."""
     end = time.monotonic() + seconds
     while not await condition():
-        assert time.monotonic() < end, "it did not come to pass"
+        assert time.monotonic() < end, "the condition did not become true in time"
 
 
-def ask(url: str, *statements: str) -> Any:
-    """The answer of the last statement."""
+def fetch_value(url: str, *statements: str) -> Any:
+    """Runs the statements and returns the value of the last one."""
 
     async def run() -> Any:
         connection = await asyncpg.connect(url)

@@ -1,4 +1,4 @@
-"""The stack of connections: bounded in number, bounded waits, and no place that is ever lost."""
+"""The connection pool: a bounded number of connections, bounded waits, and no slot is ever lost."""
 
 import asyncio
 import time
@@ -12,13 +12,13 @@ from shop.db.connections import URGENT_SECONDS, WAIT_SECONDS, Connections
 from shop.db.embedded import Embedded
 from shop.db.pool import SESSION_SETTINGS, Database, open_database
 from tests.cluster import with_database
-from tests.db.pools import ONE, PID, OpenDatabase, acquire, all_taken, assert_whole, run_timed, sql
-from tests.db.processes import roomy_dir, until
+from tests.db.pools import ONE, PID, OpenDatabase, acquire, assert_no_slot_lost, hold_all_connections, run_timed, sql
+from tests.db.processes import accessible_dir, until
 
 
 @pytest.mark.security("X-03")
 async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(open_test_database: OpenDatabase) -> None:
-    # They wait side by side.
+    # Both wait at the same time.
     await asyncio.gather(
         a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(await open_test_database(size=2)),
         a_server_that_does_not_answer_is_unavailable_within_the_wait(),
@@ -26,27 +26,29 @@ async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(open_
 
 
 async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database: Database) -> None:
-    async with all_taken(database, 2):
-        endings = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(40)))
+    async with hold_all_connections(database, 2):
+        results = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(40)))
 
-    assert {type(error) for error, _ in endings} == {Unavailable}
-    assert all(1.9 < seconds < 3 for _, seconds in endings)
-    # Nobody stands in line for those who gave up.
+    assert {type(error) for error, _ in results} == {Unavailable}
+    assert all(1.9 < seconds < 3 for _, seconds in results)
+    # Waiters that gave up have left the queue.
     answers, seconds = await run_timed(asyncio.gather(*(database.session().one(ONE) for _ in range(40))))
     assert (answers, seconds < 1.5) == ([1] * 40, True)
-    await assert_whole(database, 2)
+    await assert_no_slot_lost(database, 2)
 
 
-async def test_there_are_never_more_connections_than_the_size(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_there_are_never_more_connections_than_the_size(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
     database = await open_test_database(size=3)
 
-    # So long that no connection takes them all while the others are open_test_database.
+    # Slow enough that one connection does not serve them all before the others are open.
     slow = sql("select pg_backend_pid() from pg_sleep(0.02)")
     pids = await asyncio.gather(*(database.session().one(slow) for _ in range(50)))
 
     assert len(set(pids)) == 3
-    mine = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'shop'"
-    assert await rival.fetchval(mine) == 3
+    query = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'shop'"
+    assert await other_connection.fetchval(query) == 3
 
 
 async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_first(
@@ -78,15 +80,15 @@ async def test_every_connection_has_the_time_limits(open_test_database: OpenData
 async def test_waiters_that_are_cancelled_leave_their_places(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=3)
 
-    async with all_taken(database, 3):
+    async with hold_all_connections(database, 3):
         waiting = [asyncio.create_task(acquire(database)) for _ in range(10)]
         await asyncio.sleep(0)
         for task in waiting:
             task.cancel()
-        endings = await asyncio.gather(*waiting, return_exceptions=True)
+        results = await asyncio.gather(*waiting, return_exceptions=True)
 
-    assert {type(ending) for ending in endings} == {asyncio.CancelledError}
-    await assert_whole(database, 3)
+    assert {type(result) for result in results} == {asyncio.CancelledError}
+    await assert_no_slot_lost(database, 3)
 
 
 async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
@@ -94,7 +96,7 @@ async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
 ) -> None:
     database = await open_test_database(size=1)
 
-    async with all_taken(database, 1) as connections:
+    async with hold_all_connections(database, 1) as connections:
         first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
         database.connections.release(connections.pop())
@@ -102,7 +104,7 @@ async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
         connections.append(await asyncio.wait_for(second, 1))
 
     assert first.cancelled()
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_on(
@@ -110,7 +112,7 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
 ) -> None:
     database = await open_test_database(size=1)
 
-    async with all_taken(database, 1) as connections:
+    async with hold_all_connections(database, 1) as connections:
         first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
         connections[0].terminate()
@@ -119,42 +121,42 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
         connections.append(await asyncio.wait_for(second, 1))
 
     assert first.cancelled()
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_work_that_must_not_be_turned_away_is_served_first(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
-    order: list[str] = []
+    names: list[str] = []
 
-    async def use(name: str, patience: float) -> None:
-        connection = await database.connections.wait(inf, patience)
-        order.append(name)
+    async def use(name: str, seconds: float) -> None:
+        connection = await database.connections.wait(inf, seconds)
+        names.append(name)
         database.connections.release(connection)
 
-    async with all_taken(database, 1):
+    async with hold_all_connections(database, 1):
         waiting = [use("first", WAIT_SECONDS), use("urgent", URGENT_SECONDS), use("urgent too", URGENT_SECONDS)]
         tasks = [asyncio.create_task(each) for each in waiting]
         await asyncio.sleep(0)
     await asyncio.gather(*tasks)
 
-    assert order == ["urgent", "urgent too", "first"]
-    await assert_whole(database, 1)
+    assert names == ["urgent", "urgent too", "first"]
+    await assert_no_slot_lost(database, 1)
 
 
 @pytest.mark.torture
 async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
 
-    async with all_taken(database, 1):
+    async with hold_all_connections(database, 1):
         waiting = asyncio.create_task(acquire(database))
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_later(2.05, waiting.cancel)
-        # The loop is held up, as by a long collection, and finds both timers due in one turn.
+        # Blocks the loop, like a long garbage collection, so that both timers are due in the same iteration.
         time.sleep(2.1)  # noqa: ASYNC251
         await asyncio.gather(waiting, return_exceptions=True)
 
     assert waiting.cancelled()
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_a_task_cancelled_while_it_connects_leaves_its_place(open_test_database: OpenDatabase) -> None:
@@ -168,40 +170,42 @@ async def test_a_task_cancelled_while_it_connects_leaves_its_place(open_test_dat
     await asyncio.gather(*connecting, return_exceptions=True)
 
     assert await asyncio.wait_for(waiting, 1) == 1
-    await assert_whole(database, 2)
+    await assert_no_slot_lost(database, 2)
 
 
-async def test_a_connection_the_server_ended_is_replaced(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_a_connection_the_server_ended_is_replaced(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
     database = await open_test_database(size=1)
     pid = await database.session().one(PID)
     connection = await acquire(database)
     database.connections.release(connection)
-    await rival.execute("select pg_terminate_backend($1, 2000)", pid)
-    # The server has ended it; that our end has heard of it is what is awaited.
+    await other_connection.execute("select pg_terminate_backend($1, 2000)", pid)
+    # The server has closed the connection; wait until the client has noticed.
     await until(lambda: asyncio.sleep(0, connection.is_closed()))
 
     assert await database.session().one(PID) != pid
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
-async def test_a_closed_pool_has_no_connection_left(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_a_closed_pool_has_no_connection_left(open_test_database: OpenDatabase, other_connection: Any) -> None:
     database = await open_test_database(size=3)
     await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 
     await database.close()
 
-    mine = "select count(*) = 0 from pg_stat_activity where datname = current_database() and application_name = 'shop'"
-    await until(lambda: rival.fetchval(mine))
+    query = "select count(*) = 0 from pg_stat_activity where datname = current_database() and application_name = 'shop'"
+    await until(lambda: other_connection.fetchval(query))
 
 
 async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with_marks: str) -> None:
     for url in ("postgresql://shop@127.0.0.1:1/shop", with_database(database_with_marks, "no_such_database")):
         database = open_database(url, size=2)
 
-        endings = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
+        results = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
 
-        assert {type(error) for error, _ in endings} == {Unavailable}
-        assert max(seconds for _, seconds in endings) < 1.9
+        assert {type(error) for error, _ in results} == {Unavailable}
+        assert max(seconds for _, seconds in results) < 1.9
 
 
 async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None:
@@ -222,19 +226,19 @@ async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None
 
 
 async def test_the_pool_works_again_after_the_server_was_away(open_test_database: OpenDatabase) -> None:
-    with roomy_dir() as data_dir:
+    with accessible_dir() as data_dir:
         server = Embedded(data_dir)
         database = open_database(await asyncio.to_thread(server.start), size=3)
         await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 
         await asyncio.to_thread(server.stop)
-        away = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(9)))
+        failures = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(9)))
         await asyncio.to_thread(server.start)
-        back = await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
+        values = await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 
-        assert {type(error) for error, _ in away} == {Unavailable}
-        assert max(seconds for _, seconds in away) < 1.9
-        assert back == [1] * 9
-        await assert_whole(database, 3)
+        assert {type(error) for error, _ in failures} == {Unavailable}
+        assert max(seconds for _, seconds in failures) < 1.9
+        assert values == [1] * 9
+        await assert_no_slot_lost(database, 3)
         await database.close()
         await asyncio.to_thread(server.stop)

@@ -1,4 +1,4 @@
-"""The embedded database: one server for all who use it, which outlives none of them and loses nothing."""
+"""The embedded database: one server for all its users, which stops with the last of them and loses no data."""
 
 import asyncio
 import fcntl
@@ -19,9 +19,9 @@ import pytest
 from shop.base.errors import CannotStart
 from shop.db import embedded
 from shop.db.embedded import Embedded, database_url
-from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_dir, watch_process
+from tests.db.processes import HOLDER, accessible_dir, fetch_value, kill, postmaster_pid, running_pids, watch_process
 
-User = Callable[[Path], Embedded]
+NewServer = Callable[[Path], Embedded]
 
 FORKING = """
 import os, sys
@@ -33,20 +33,20 @@ if not os.fork():
     print(url, flush=True)
 sys.stdin.read()
 """
-"""A program that has a fork while it uses the embedded database; both live until their standard input ends."""
+"""A program that forks while it uses the embedded database; both processes run until their standard input ends."""
 
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """Empty: the first start makes a cluster in it."""
-    with roomy_dir() as path:
+    """An empty directory: the first start creates a cluster in it."""
+    with accessible_dir() as path:
         yield path
 
 
 @pytest.fixture(scope="module")
-def made_dir() -> Iterator[Path]:
-    """With a cluster in it that does not run."""
-    with roomy_dir() as path:
+def cluster_dir() -> Iterator[Path]:
+    """A directory with a cluster whose server is stopped."""
+    with accessible_dir() as path:
         server = Embedded(path)
         server.start()
         server.stop()
@@ -54,17 +54,17 @@ def made_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-def user() -> Iterator[User]:
-    """Makes users of a server; they all stop in the end."""
-    users: list[Embedded] = []
+def new_server() -> Iterator[NewServer]:
+    """Creates users of a database server; all of them stop at the end."""
+    servers: list[Embedded] = []
 
-    def make(data_dir: Path) -> Embedded:
-        users.append(Embedded(data_dir))
-        return users[-1]
+    def create(data_dir: Path) -> Embedded:
+        servers.append(Embedded(data_dir))
+        return servers[-1]
 
-    yield make
-    for each in users:
-        each.stop()
+    yield create
+    for server in servers:
+        server.stop()
 
 
 @contextmanager
@@ -83,8 +83,8 @@ def holder(data_dir: Path, program: str = HOLDER, **environ: str) -> Iterator["s
             process.communicate(timeout=30)
 
 
-def told(process: "subprocess.Popen[str]") -> str:
-    """What a holder says: the URL, once the server runs."""
+def read_line(process: "subprocess.Popen[str]") -> str:
+    """Reads a line of a holder: the URL, once the server runs."""
     assert process.stdout
     return process.stdout.readline().strip()
 
@@ -93,61 +93,63 @@ def mode(path: Path) -> str:
     return oct(path.stat().st_mode & 0o777)
 
 
-def test_a_second_user_joins_the_running_server(made_dir: Path, user: User) -> None:
-    user(made_dir).start()
-    pid = postmaster_pid(made_dir)
+def test_a_second_user_joins_the_running_server(cluster_dir: Path, new_server: NewServer) -> None:
+    new_server(cluster_dir).start()
+    pid = postmaster_pid(cluster_dir)
 
-    url = user(made_dir).start()
+    url = new_server(cluster_dir).start()
 
-    assert url == database_url(made_dir)
-    assert postmaster_pid(made_dir) == pid
-    assert ask(url, "select 1") == 1
+    assert url == database_url(cluster_dir)
+    assert postmaster_pid(cluster_dir) == pid
+    assert fetch_value(url, "select 1") == 1
 
 
-def test_the_server_runs_until_its_last_user_stops(made_dir: Path, user: User) -> None:
-    first, second = user(made_dir), user(made_dir)
+def test_the_server_runs_until_its_last_user_stops(cluster_dir: Path, new_server: NewServer) -> None:
+    first, second = new_server(cluster_dir), new_server(cluster_dir)
     url = first.start()
     second.start()
 
-    with watch_process(postmaster_pid(made_dir)) as wait_for_end:
+    with watch_process(postmaster_pid(cluster_dir)) as wait_for_end:
         first.stop()
-        assert ask(url, "select 1") == 1
+        assert fetch_value(url, "select 1") == 1
         second.stop()
         assert wait_for_end(5)
 
-    assert living(made_dir) == []
+    assert running_pids(cluster_dir) == []
 
 
-def test_a_stop_leaves_the_server_to_another_process(made_dir: Path, user: User) -> None:
-    server = user(made_dir)
+def test_a_stop_leaves_the_server_to_another_process(cluster_dir: Path, new_server: NewServer) -> None:
+    server = new_server(cluster_dir)
     server.start()
-    with holder(made_dir) as other:
-        url = told(other)
+    with holder(cluster_dir) as other:
+        url = read_line(other)
 
         server.stop()
 
-        assert ask(url, "select 1") == 1
-    assert living(made_dir) == []
+        assert fetch_value(url, "select 1") == 1
+    assert running_pids(cluster_dir) == []
 
 
 @pytest.mark.parametrize("program", [HOLDER, FORKING], ids=["alone", "its fork lives on"])
-def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: Path, user: User, program: str) -> None:
-    server = user(made_dir)
-    with holder(made_dir, program) as other:
-        told(other)
+def test_the_last_stop_stops_the_server_after_another_user_was_killed(
+    cluster_dir: Path, new_server: NewServer, program: str
+) -> None:
+    server = new_server(cluster_dir)
+    with holder(cluster_dir, program) as other:
+        read_line(other)
         server.start()
         kill(other.pid)
 
-        with watch_process(postmaster_pid(made_dir)) as wait_for_end:
+        with watch_process(postmaster_pid(cluster_dir)) as wait_for_end:
             server.stop()
             assert wait_for_end(5)
 
-    assert living(made_dir) == []
+    assert running_pids(cluster_dir) == []
 
 
-def test_a_fork_does_not_hold_up_who_starts_and_stops(made_dir: Path, user: User) -> None:
+def test_a_fork_does_not_hold_up_who_starts_and_stops(cluster_dir: Path, new_server: NewServer) -> None:
     parent_end, child_end = socket.socketpair()
-    with user(made_dir)._control():
+    with new_server(cluster_dir)._control():
         fork = os.fork()
         if fork == 0:
             parent_end.close()
@@ -155,7 +157,7 @@ def test_a_fork_does_not_hold_up_who_starts_and_stops(made_dir: Path, user: User
             child_end.recv(1)
             os._exit(0)
     child_end.close()
-    lock = os.open(made_dir / "postgres.control", os.O_RDWR)
+    lock = os.open(cluster_dir / "postgres.control", os.O_RDWR)
     try:
         assert parent_end.recv(4) == b"here"
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,54 +189,58 @@ def test_nobody_is_forked_while_a_process_is_begun() -> None:
     assert not embedded._spawn_lock.locked()
 
 
-def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:
-    url = user(made_dir).start()
+def test_a_stop_without_a_start_does_nothing(cluster_dir: Path, new_server: NewServer) -> None:
+    url = new_server(cluster_dir).start()
 
-    user(made_dir).stop()
+    new_server(cluster_dir).stop()
 
-    assert ask(url, "select 1") == 1
+    assert fetch_value(url, "select 1") == 1
 
 
-def test_the_start_after_a_killed_server_recovers_what_was_committed(made_dir: Path, user: User) -> None:
-    server = user(made_dir)
+def test_the_start_after_a_killed_server_recovers_what_was_committed(cluster_dir: Path, new_server: NewServer) -> None:
+    server = new_server(cluster_dir)
     url = server.start()
-    ask(url, "create table kept (id int)", "insert into kept select generate_series(1, 1000) returning id")
-    kill(postmaster_pid(made_dir))
+    fetch_value(url, "create table kept (id int)", "insert into kept select generate_series(1, 1000) returning id")
+    kill(postmaster_pid(cluster_dir))
 
     server.start()
 
-    assert ask(url, "select count(*) from kept") == 1000
+    assert fetch_value(url, "select count(*) from kept") == 1000
 
 
 @pytest.mark.torture
-async def test_the_start_after_a_killed_server_waits_for_its_last_statement(made_dir: Path, user: User) -> None:
-    server = user(made_dir)
+async def test_the_start_after_a_killed_server_waits_for_its_last_statement(
+    cluster_dir: Path, new_server: NewServer
+) -> None:
+    server = new_server(cluster_dir)
     connection = await asyncpg.connect(server.start())
     # A backend at work does not notice that its postmaster is gone, and keeps the shared memory to the statement's end.
     busy = asyncio.create_task(connection.execute("select count(*) from generate_series(1, 10000000)"))
-    await asyncio.to_thread(kill, postmaster_pid(made_dir))
+    await asyncio.to_thread(kill, postmaster_pid(cluster_dir))
 
     url = await asyncio.to_thread(server.start)
 
-    assert await asyncio.to_thread(ask, url, "select 1") == 1
+    assert await asyncio.to_thread(fetch_value, url, "select 1") == 1
     await asyncio.gather(busy, return_exceptions=True)
     connection.terminate()
 
 
-def test_a_server_that_died_is_revived_and_one_that_lives_is_left_alone(made_dir: Path, user: User) -> None:
-    server = user(made_dir)
+def test_a_server_that_died_is_revived_and_one_that_lives_is_left_alone(
+    cluster_dir: Path, new_server: NewServer
+) -> None:
+    server = new_server(cluster_dir)
     url = server.start()
-    pid = postmaster_pid(made_dir)
+    pid = postmaster_pid(cluster_dir)
 
     assert server.revive() is False
     kill(pid)
     assert server.revive() is True
 
-    assert postmaster_pid(made_dir) != pid
-    assert ask(url, "select 1") == 1
+    assert postmaster_pid(cluster_dir) != pid
+    assert fetch_value(url, "select 1") == 1
 
 
-FIRST_OF_A_CONTAINER = """
+CONTAINER_INIT = """
 import ctypes, os, signal, sys, time
 from pathlib import Path
 from shop.db.embedded import Embedded
@@ -253,114 +259,120 @@ server.stop()
 
 
 @pytest.mark.torture
-def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_dir: Path) -> None:
-    with holder(made_dir, FIRST_OF_A_CONTAINER) as first:
-        output = told(first)
+def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(cluster_dir: Path) -> None:
+    with holder(cluster_dir, CONTAINER_INIT) as first:
+        output = read_line(first)
 
     assert output == "True"
-    assert living(made_dir) == []
+    assert running_pids(cluster_dir) == []
 
 
 @pytest.mark.torture
-def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(made_dir: Path, user: User) -> None:
-    user(made_dir).start()
-    pid, file = postmaster_pid(made_dir), made_dir / "postgres" / "postmaster.pid"
+def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(cluster_dir: Path, new_server: NewServer) -> None:
+    new_server(cluster_dir).start()
+    pid, file = postmaster_pid(cluster_dir), cluster_dir / "postgres" / "postmaster.pid"
     content = file.read_text()
-    # Seen from another container on the same volume, the server's process id is nobody's. Two servers would spoil it.
+    # Another container on the same volume does not see the server's process. A second server would corrupt the data.
     file.write_text(content.replace(str(pid), "4194305", 1))
 
-    url = user(made_dir).start()
+    url = new_server(cluster_dir).start()
 
-    assert ask(url, "select 1") == 1
-    assert living(made_dir) == [pid]
+    assert fetch_value(url, "select 1") == 1
+    assert running_pids(cluster_dir) == [pid]
     file.write_text(content)
 
 
 @pytest.mark.torture
 def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
     with holder(data_dir) as first, holder(data_dir) as second:
-        urls = [told(first), told(second)]
+        urls = [read_line(first), read_line(second)]
 
         assert urls == [database_url(data_dir)] * 2
-        assert ask(urls[0], "select count(*) from pg_database where datname = 'shop'") == 1
+        assert fetch_value(urls[0], "select count(*) from pg_database where datname = 'shop'") == 1
         names = {"postgres", "postgres.control", "postgres.users", "postgres.log", "run"}
         assert {path.name for path in data_dir.iterdir()} == names
-    assert living(data_dir) == []
+    assert running_pids(data_dir) == []
 
 
 @pytest.mark.torture
-def test_half_made_clusters_are_replaced(data_dir: Path, user: User) -> None:
+def test_half_made_clusters_are_replaced(data_dir: Path, new_server: NewServer) -> None:
     for name in ("postgres", "postgres.making"):
         (data_dir / name / "base").mkdir(parents=True)
         (data_dir / name / "postgresql.conf").write_text("nonsense")
 
-    url = user(data_dir).start()
+    url = new_server(data_dir).start()
 
-    assert ask(url, "select 1") == 1
+    assert fetch_value(url, "select 1") == 1
     assert not (data_dir / "postgres.making").exists()
 
 
 @pytest.mark.torture
-def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir: Path, user: User) -> None:
+def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir: Path, new_server: NewServer) -> None:
     with holder(data_dir) as process:
-        # initdb makes this directory early, and goes on without the process that started it.
+        # initdb creates this directory early, and continues without the process that started it.
         while not list(data_dir.glob("postgres*/global")) and process.poll() is None:
             os.sched_yield()
         kill(process.pid)
 
-    url = user(data_dir).start()
+    url = new_server(data_dir).start()
 
-    assert ask(url, "select 1") == 1
+    assert fetch_value(url, "select 1") == 1
 
 
-def test_cluster_and_socket_are_for_the_servers_account_alone(made_dir: Path, user: User) -> None:
-    user(made_dir).start()
+def test_cluster_and_socket_are_for_the_servers_account_alone(cluster_dir: Path, new_server: NewServer) -> None:
+    new_server(cluster_dir).start()
 
-    owner = Path(f"/proc/{postmaster_pid(made_dir)}").stat().st_uid
+    owner = Path(f"/proc/{postmaster_pid(cluster_dir)}").stat().st_uid
     assert owner != 0
-    assert {(made_dir / name).stat().st_uid for name in ("postgres", "run", "postgres.log")} == {owner}
-    assert {mode(made_dir / name) for name in ("postgres", "run")} == {"0o700"}
-    assert {mode(made_dir / name) for name in ("postgres.log", "postgres.control", "postgres.users")} == {"0o600"}
+    assert {(cluster_dir / name).stat().st_uid for name in ("postgres", "run", "postgres.log")} == {owner}
+    assert {mode(cluster_dir / name) for name in ("postgres", "run")} == {"0o700"}
+    assert {mode(cluster_dir / name) for name in ("postgres.log", "postgres.control", "postgres.users")} == {"0o600"}
 
 
 @pytest.mark.torture
-def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir: Path, user: User) -> None:
-    (made_dir / "run").chmod(0o777)
+def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(
+    cluster_dir: Path, new_server: NewServer
+) -> None:
+    (cluster_dir / "run").chmod(0o777)
 
-    user(made_dir).start()
+    new_server(cluster_dir).start()
 
-    assert mode(made_dir / "run") == "0o700"
+    assert mode(cluster_dir / "run") == "0o700"
 
 
 @pytest.mark.security("X-01")
-def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(made_dir: Path, user: User) -> None:
-    url = user(made_dir).start()
+def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(
+    cluster_dir: Path, new_server: NewServer
+) -> None:
+    url = new_server(cluster_dir).start()
 
-    assert ask(url, "show listen_addresses") == ""
-    assert [ask(url, f"show {name}") for name in ("fsync", "synchronous_commit", "full_page_writes")] == ["on"] * 3
+    assert fetch_value(url, "show listen_addresses") == ""
+    assert [fetch_value(url, f"show {name}") for name in ("fsync", "synchronous_commit", "full_page_writes")] == [
+        "on"
+    ] * 3
 
 
-def with_cluster(path: Path, made_dir: Path) -> Path:
-    """A copy of the cluster under another name, which is quicker than making one."""
+def with_cluster(path: Path, cluster_dir: Path) -> Path:
+    """Copies the cluster to another directory, which is faster than creating one."""
     path.mkdir(parents=True)
-    subprocess.run(["cp", "-a", made_dir / "postgres", path], check=True)
+    subprocess.run(["cp", "-a", cluster_dir / "postgres", path], check=True)
     return path
 
 
-def long_dir(data_dir: Path, made_dir: Path) -> Path:
+def long_dir(data_dir: Path, cluster_dir: Path) -> Path:
     """A data directory in which a socket would have a longer path than the system allows."""
-    path = with_cluster(data_dir / ("l" * 60) / ("m" * 60), made_dir)
+    path = with_cluster(data_dir / ("l" * 60) / ("m" * 60), cluster_dir)
     assert len(os.fsencode(path / "run" / ".s.PGSQL.5432")) > 107
     return path
 
 
 @pytest.mark.torture
-def test_a_data_directory_with_a_long_path_works(data_dir: Path, made_dir: Path) -> None:
-    long = long_dir(data_dir, made_dir)
+def test_a_data_directory_with_a_long_path_works(data_dir: Path, cluster_dir: Path) -> None:
+    long = long_dir(data_dir, cluster_dir)
 
     with holder(long) as process:
-        url = told(process)
-        assert ask(url, "select 1") == 1
+        url = read_line(process)
+        assert fetch_value(url, "select 1") == 1
         socket_dir = Path(unquote(url.partition("host=")[2].partition("&")[0]))
         assert mode(socket_dir) == "0o700"
 
@@ -368,44 +380,46 @@ def test_a_data_directory_with_a_long_path_works(data_dir: Path, made_dir: Path)
 
 
 @pytest.mark.torture
-def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(data_dir: Path, made_dir: Path) -> None:
-    long, temps = long_dir(data_dir, made_dir), [data_dir / "tmp1", data_dir / "tmp2"]
+def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(data_dir: Path, cluster_dir: Path) -> None:
+    long, temps = long_dir(data_dir, cluster_dir), [data_dir / "tmp1", data_dir / "tmp2"]
     for temp in temps:
         temp.mkdir()
 
     with holder(long, TMPDIR=str(temps[0])) as first:
-        url = told(first)
+        url = read_line(first)
         with holder(long, TMPDIR=str(temps[1])) as second:
-            assert told(second) == url
+            assert read_line(second) == url
 
 
 @pytest.mark.torture
-def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(data_dir: Path, made_dir: Path, user: User) -> None:
-    url = user(with_cluster(data_dir / "100 % für uns", made_dir)).start()
+def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(
+    data_dir: Path, cluster_dir: Path, new_server: NewServer
+) -> None:
+    url = new_server(with_cluster(data_dir / "100 % für uns", cluster_dir)).start()
 
-    assert ask(url, "select 1") == 1
+    assert fetch_value(url, "select 1") == 1
 
 
 @pytest.mark.parametrize("name", ["o'hare", "a,b", "a$HOME"])
 def test_a_data_directory_the_server_cannot_take_is_refused_in_a_sentence(
-    data_dir: Path, user: User, name: str
+    data_dir: Path, new_server: NewServer, name: str
 ) -> None:
     path = data_dir / name
     path.mkdir()
 
     with pytest.raises(CannotStart, match="SHOP_DATA_DIR"):
-        user(path).start()
+        new_server(path).start()
 
-    assert living(path) == []
+    assert running_pids(path) == []
 
 
 def test_a_socket_directory_that_is_not_ours_is_refused_in_a_sentence(
-    data_dir: Path, made_dir: Path, user: User
+    data_dir: Path, cluster_dir: Path, new_server: NewServer
 ) -> None:
-    path = with_cluster(data_dir / "shop", made_dir)
+    path = with_cluster(data_dir / "shop", cluster_dir)
     (path / "run").symlink_to("/")
 
-    with pytest.raises(CannotStart, match="not a directory of ours"):
-        user(path).start()
+    with pytest.raises(CannotStart, match="not a directory of the shop"):
+        new_server(path).start()
 
-    assert living(path) == []
+    assert running_pids(path) == []

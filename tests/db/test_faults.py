@@ -1,4 +1,4 @@
-"""What the pool does when a server hangs, is cut off, loses its standby or becomes read-only."""
+"""The connection pool when a server hangs, is disconnected, loses its standby or becomes read-only."""
 
 import asyncio
 import os
@@ -14,32 +14,32 @@ from shop.base.errors import Unavailable
 from shop.db.hosts import split_hosts
 from shop.db.pool import Database, DatabaseSession, open_database
 from tests.cluster import Cluster
-from tests.db.pools import ONE, PID, OpenDatabase, all_taken, assert_whole, run_timed, sql
+from tests.db.pools import ONE, PID, OpenDatabase, assert_no_slot_lost, hold_all_connections, run_timed, sql
 from tests.db.processes import until
 from tests.tcp_proxy import TcpProxy, proxy_to
 
 WRITE = sql("update shops set name = name returning name", writes=True)
 SERVER = sql("show data_directory")
 NAP = sql("select pg_sleep(0.2)")
-HUNG = 0.5
+DEADLINE = 0.5
 
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    """A server of its own, which a test may spoil and must mend."""
+    """A separate database server; a test that breaks it must repair it."""
     with cluster.data_dir(f"faults_{worker_name}") as (_, url):
         yield url
 
 
-def bounded(database: Database, seconds: float = HUNG) -> DatabaseSession:
-    """A request's session with little time left."""
+def session_with_deadline(database: Database, seconds: float = DEADLINE) -> DatabaseSession:
+    """A session of a request that has little time left."""
     session = database.session()
     session.is_bounded, session.seconds = True, seconds
     return session
 
 
 @contextmanager
-def stopped(*pids: Any) -> Iterator[None]:
+def pause_processes(*pids: Any) -> Iterator[None]:
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -50,7 +50,7 @@ def stopped(*pids: Any) -> Iterator[None]:
 
 
 async def change_setting(url: str, name: str, value: str) -> None:
-    """In the whole server; returns when its sessions have it."""
+    """Changes a setting of the whole server; returns when new sessions have it."""
     writable = {"default_transaction_read_only": "off", "synchronous_commit": "off"}
     connection = await asyncpg.connect(url, server_settings=writable)
     await connection.execute(f"alter system set {name} = '{value}'")
@@ -70,36 +70,36 @@ async def change_setting(url: str, name: str, value: str) -> None:
 @pytest.mark.security("X-03", "X-11")
 async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=2)
-    # Two connections, of which the second one stays idle. A transaction holds each, so they differ.
+    # Two connections, of which the second stays idle. Each has a transaction, so they differ.
     one, other = database.session(), database.session()
     async with one.transaction(), other.transaction():
         first, second = await one.one(PID), await other.one(PID)
 
-    with stopped(first, second):
-        error, seconds = await run_timed(bounded(database).one(ONE))
+    with pause_processes(first, second):
+        error, seconds = await run_timed(session_with_deadline(database).one(ONE))
         # The other connection leads to the same server, so it is not used any more either.
         assert await asyncio.wait_for(database.session().one(PID), 1) not in {first, second}
 
     assert type(error) is Unavailable
-    assert HUNG <= seconds < HUNG + 0.5
-    await assert_whole(database, 2)
+    assert DEADLINE <= seconds < DEADLINE + 0.5
+    await assert_no_slot_lost(database, 2)
 
 
 @pytest.mark.security("X-03", "X-11")
 async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
-    session = bounded(database)
+    session = session_with_deadline(database)
 
     async def work() -> None:
         async with session.transaction():
-            with stopped(await session.one(PID)):
+            with pause_processes(await session.one(PID)):
                 await session.one(ONE)
 
     error, seconds = await run_timed(work())
 
     assert type(error) is Unavailable
-    assert HUNG <= seconds < HUNG + 0.5
-    await assert_whole(database, 1)
+    assert DEADLINE <= seconds < DEADLINE + 0.5
+    await assert_no_slot_lost(database, 1)
 
 
 @pytest.mark.security("X-03", "X-11")
@@ -107,18 +107,18 @@ async def test_the_time_of_a_request_covers_waits_statements_retries_and_session
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=1)
-    session = bounded(database, 1)
+    session = session_with_deadline(database, 1)
 
     await session.one(NAP)
     await session.apart().one(NAP)
     assert session.seconds < 0.6
-    async with all_taken(database, 1):
+    async with hold_all_connections(database, 1):
         error, seconds = await run_timed(session.one(ONE))
 
     assert type(error) is Unavailable
     assert seconds < 1
     assert type((await run_timed(session.one(ONE)))[0]) is Unavailable
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_a_stream_has_the_time_for_each_statement(open_test_database: OpenDatabase) -> None:
@@ -128,7 +128,7 @@ async def test_a_stream_has_the_time_for_each_statement(open_test_database: Open
     async with session.transaction():
         for _ in range(2):
             await session.one(NAP)
-        await asyncio.sleep(0.6)  # Its reader is slow, which is no fault of the database.
+        await asyncio.sleep(0.6)  # The reader is slow, not the database.
         assert await session.one(ONE) == 1
 
     assert session.seconds == 0.3
@@ -139,22 +139,22 @@ async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str
     database = open_database(server, size=1)
     await change_setting(server, "synchronous_standby_names", "nobody")
     try:
-        session = bounded(database)
+        session = session_with_deadline(database)
 
         async def work() -> None:
             async with session.transaction():
                 await session.one(WRITE)
 
         error, seconds = await run_timed(session.retrying(work))
-        lone, _ = await run_timed(bounded(database).one(WRITE))
+        lone_error, _ = await run_timed(session_with_deadline(database).one(WRITE))
         readable = await database.session().one(ONE)
     finally:
         await change_setting(server, "synchronous_standby_names", "")
 
-    assert (type(error), type(lone), readable) == (Unavailable, Unavailable, 1)
-    assert HUNG <= seconds < HUNG + 0.5
+    assert (type(error), type(lone_error), readable) == (Unavailable, Unavailable, 1)
+    assert DEADLINE <= seconds < DEADLINE + 0.5
     assert not session.committed
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
     await database.close()
 
 
@@ -165,7 +165,7 @@ async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_b
         await asyncio.gather(*(database.session().one(ONE) for _ in range(2)))
 
         proxy.hang()
-        first, _ = await run_timed(bounded(database).one(ONE))
+        first, _ = await run_timed(session_with_deadline(database).one(ONE))
         connecting, wait = await run_timed(database.session().one(ONE))
         later = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
         was_away = database.connections.is_away
@@ -174,14 +174,14 @@ async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_b
 
         assert {type(error) for error in (first, connecting, *(each for each, _ in later))} == {Unavailable}
         assert (was_away, wait < 2.5) == (True, True)
-        # Nobody waits for a database of which it is known that it does not answer.
+        # Sessions do not wait for a database that is known to be away.
         assert max(seconds for _, seconds in later) < 1
-        await until_back(database)
-        await assert_whole(database, 2)
+        await wait_until_available(database)
+        await assert_no_slot_lost(database, 2)
         await database.close()
 
 
-async def until_back(database: Database) -> None:
+async def wait_until_available(database: Database) -> None:
     async with asyncio.timeout(3):
         while isinstance((await run_timed(database.session().one(ONE)))[0], Unavailable):
             pass
@@ -191,7 +191,7 @@ async def until_back(database: Database) -> None:
 async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=3)
-        async with all_taken(database, 1) as connections:
+        async with hold_all_connections(database, 1) as connections:
             proxy.refuse_new()
             waiting = asyncio.create_task(database.session().one(ONE))
             finished_tasks, _ = await asyncio.wait([waiting], timeout=0.5)
@@ -217,7 +217,7 @@ def test_a_url_names_each_of_its_servers() -> None:
     assert split_hosts("postgresql:///d?host=a,b&port=3")[1] == "postgresql:///d?host=b&port=3"
 
 
-def several(*proxies: TcpProxy) -> str:
+def multi_host_url(*proxies: TcpProxy) -> str:
     hosts = ",".join(f"127.0.0.1:{proxy.port}" for proxy in proxies)
     return f"postgresql://shop@{hosts}/shop?sslmode=disable"
 
@@ -226,19 +226,19 @@ def several(*proxies: TcpProxy) -> str:
 async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
     with proxy_to(server) as hung, proxy_to(server) as healthy:
         hung.hang()
-        database = open_database(several(hung, healthy), size=2)
+        database = open_database(multi_host_url(hung, healthy), size=2)
 
         first, seconds = await run_timed(database.session().one(ONE))
-        async with all_taken(database, 1):
-            again, at_once = await run_timed(database.session().one(ONE))
+        async with hold_all_connections(database, 1):
+            second, second_wait = await run_timed(database.session().one(ONE))
 
-        assert (first, again) == (1, 1)
+        assert (first, second) == (1, 1)
         assert seconds < 1
         # The host that answered last is asked first.
-        assert at_once < 0.2
+        assert second_wait < 0.2
         healthy.refuse()
         hung.accept()
-        await until_back(database)
+        await wait_until_available(database)
         await database.close()
 
 
@@ -247,7 +247,7 @@ async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_writte
     server: str, own_database: Callable[..., str]
 ) -> None:
     with proxy_to(server) as old, proxy_to(await asyncio.to_thread(own_database)) as new:
-        database = open_database(several(old, new), size=2)
+        database = open_database(multi_host_url(old, new), size=2)
         new.refuse()
         before = await asyncio.gather(*(database.session().one(SERVER) for _ in range(2)))
         new.accept()
@@ -261,7 +261,7 @@ async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_writte
 
         assert type(error) is Unavailable
         assert len({*before}) == len({*after}) == 1
-        # Nothing is read from the old server either: what was revoked since may be valid there.
+        # Nothing is read from the old server either: tokens that were revoked since may be valid there.
         assert before != after
         assert result is not None
         await database.close()

@@ -1,4 +1,4 @@
-"""Columns that change with every purchase are copied for lists to find rows by, in step and by an index."""
+"""Columns that change with every purchase are copied to lookup tables: copies are current, and lists use an index."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from shop.queries.operations.verify import _CHECKS
 from shop.queries.operations.verify_copies import COPY_CHECKS
 
 ROWS = 3_000
-# Spread over a year, every hundredth paid, one in ten with an address of its own.
+# 52 minutes apart, one in a hundred is paid, one in ten has an e-mail address.
 FILL = f"""insert into orders (id, number, currency, created_at, updated_at, email, payment_state, completed_at)
     select gen_random_uuid(), 'L' || n, 'USD', now(), now() - n * interval '52 minutes',
         case when n % 10 = 0 then 'ada' || n || '@example.org' end,
@@ -25,8 +25,8 @@ FILL = f"""insert into orders (id, number, currency, created_at, updated_at, ema
     from generate_series(1, {ROWS}) n"""
 
 
-async def stale(db: Any) -> dict[str, Any]:
-    """The copies that are not in step."""
+async def find_stale_copies(db: Any) -> dict[str, Any]:
+    """The copies that differ from their originals."""
     results = {name: await db.fetch(check.sql, *check.constants.values()) for name, check in COPY_CHECKS.items()}
     return {name: rows for name, rows in results.items() if rows}
 
@@ -35,15 +35,15 @@ def test_the_copies_are_a_part_of_shop_verify() -> None:
     assert COPY_CHECKS.keys() <= _CHECKS.keys()
 
 
-def asked(name: str, value: Any, predicate: str = "eq") -> ListQuery:
+def list_query(name: str, value: Any, predicate: str = "eq") -> ListQuery:
     return ListQuery(Sort("id", True), Page(), (Condition(((name,),), predicate, value),))
 
 
 LISTS = {
     "ix_orders_updated_hour": ListQuery(Sort("updated_at", True), Page()),
     "ix_orders_updated_hour ": ListQuery(Sort("updated_at", True), Keyset()),
-    "ix_order_lookups_payment_state": asked("payment_state", "paid"),
-    "ix_order_lookups_email": asked("email", "ada10@example.org"),
+    "ix_order_lookups_payment_state": list_query("payment_state", "paid"),
+    "ix_order_lookups_email": list_query("email", "ada10@example.org"),
 }
 
 
@@ -52,19 +52,19 @@ async def test_lists_by_copied_columns_use_their_indexes(own_database: Callable[
     await db.execute(FILL)
     await db.execute("analyze orders, order_lookups")
     plans = {}
-    for index, wishes in LISTS.items():
-        kind = "number" if isinstance(wishes.page, Page) else "first"
-        statement = records._list_statement(ORDERS.noun.records, records._shape(wishes), wishes.sort, kind)
-        values = {**records._values(wishes.conditions), "most": 25, "skip": 0}
-        # Planned for the values, as the first times.
+    for index, query in LISTS.items():
+        kind = "number" if isinstance(query.page, Page) else "first"
+        statement = records._list_statement(ORDERS.actions.records, records._shape(query), query.sort, kind)
+        values = {**records._values(query.conditions), "most": 25, "skip": 0}
+        # A plan for these values, as PostgreSQL makes it for the first executions.
         await db.execute("set plan_cache_mode = force_custom_plan")
         rows = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
         plans[index] = "\n".join(row[0] for row in rows)
-    in_step = await stale(db)
+    stale_copies = await find_stale_copies(db)
     await db.close()
 
     assert {index: plan for index, plan in plans.items() if index.strip() not in plan or "Seq Scan on o" in plan} == {}
-    assert in_step == {}
+    assert stale_copies == {}
     assert order_lookups.c.order_id.primary_key
 
 
@@ -85,10 +85,10 @@ async def test_the_migration_fills_the_copies_of_what_is_there(own_database: Cal
 
     loose = await db.fetch("select city from addresses join loose_addresses on address_id = addresses.id")
     orders, copies = await db.fetchrow("select (select count(*) from orders), (select count(*) from order_lookups)")
-    in_step = await stale(db)
+    stale_copies = await find_stale_copies(db)
     indexes = {row[0] for row in await db.fetch("select indexrelid::regclass::text from pg_index where indisvalid")}
     await db.close()
-    assert (in_step, orders, copies) == ({}, ROWS, ROWS)
+    assert (stale_copies, orders, copies) == ({}, ROWS, ROWS)
     assert [row[0] for row in loose] == ["loose"]
     assert {"ix_orders_updated_hour", "ix_orders_guest_carts"} <= indexes
     assert "ix_orders_updated_at" not in indexes

@@ -1,4 +1,4 @@
-"""Sessions: a transaction keeps all or nothing, lost work is tried again within bounds, nothing waits for ever."""
+"""Sessions: a transaction writes all or nothing, conflicts are retried a few times, and every wait ends."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from shop.base.errors import TransactionConflict, Unavailable
 from shop.db.pool import Database, DatabaseSession, LockTimeout
-from tests.db.pools import ONE, PID, OpenDatabase, assert_whole, run_timed, sql
+from tests.db.pools import ONE, PID, OpenDatabase, assert_no_slot_lost, run_timed, sql
 from tests.db.processes import until
 
 SLEEP = sql("select pg_sleep(10)")
@@ -17,9 +17,9 @@ ADD = {name: sql(f"update marks set n = n + 1 where name = '{name}' returning n"
 MISS = sql("update marks set n = n + 1 where name = 'none' returning n", writes=True)
 
 
-async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Database, rival: Any) -> None:
-    async with rival.transaction():
-        await rival.execute("update marks set n = 7 where name = 'a'")
+async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Database, other_connection: Any) -> None:
+    async with other_connection.transaction():
+        await other_connection.execute("update marks set n = 7 where name = 'a'")
 
         error, seconds = await run_timed(database.session().one(ADD["a"]))
 
@@ -40,10 +40,12 @@ async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_o
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_a_held_row_and_a_long_statement_end_in_time(open_test_database: OpenDatabase, rival: Any) -> None:
-    # They wait side by side.
+async def test_a_held_row_and_a_long_statement_end_in_time(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
+    # Both wait at the same time.
     await asyncio.gather(
-        a_held_row_ends_as_lock_timeout_within_three_seconds(await open_test_database(size=1), rival),
+        a_held_row_ends_as_lock_timeout_within_three_seconds(await open_test_database(size=1), other_connection),
         a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(await open_test_database(size=1)),
     )
 
@@ -54,7 +56,7 @@ async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: Ope
     both_hold_one = asyncio.Barrier(2)
     tries: list[str] = []
 
-    async def cross(first: str, second: str) -> None:
+    async def lock_both(first: str, second: str) -> None:
         session = database.session()
 
         async def work() -> None:
@@ -67,23 +69,23 @@ async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: Ope
 
         await session.retrying(work)
 
-    await asyncio.gather(cross("a", "b"), cross("b", "a"))
+    await asyncio.gather(lock_both("a", "b"), lock_both("b", "a"))
 
     assert len(tries) == 3
     assert await database.session().all(sql("select n from marks")) == [2, 2]
 
 
-async def overtaken(session: DatabaseSession, rival: Any) -> None:
-    """A transaction that loses against the rival's for certain: the rival changes its row after its snapshot."""
+async def run_losing_transaction(session: DatabaseSession, other_connection: Any) -> None:
+    """A transaction that always fails: the other connection changes its row after its snapshot."""
     async with session.transaction():
         await session.one(sql("set transaction isolation level repeatable read"))
         await session.one(COUNT)
-        await rival.execute("update marks set n = n + 100 where name = 'a'")
+        await other_connection.execute("update marks set n = n + 100 where name = 'a'")
         await session.one(ADD["a"])
 
 
 @pytest.mark.security("X-03")
-async def test_a_serialisation_failure_is_retried(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_a_serialisation_failure_is_retried(open_test_database: OpenDatabase, other_connection: Any) -> None:
     session = (await open_test_database()).session()
     tries = 0
 
@@ -91,7 +93,7 @@ async def test_a_serialisation_failure_is_retried(open_test_database: OpenDataba
         nonlocal tries
         tries += 1
         if tries < 3:
-            await overtaken(session, rival)
+            await run_losing_transaction(session, other_connection)
         async with session.transaction():
             return int(await session.one(ADD["a"]) or 0)
 
@@ -101,7 +103,7 @@ async def test_a_serialisation_failure_is_retried(open_test_database: OpenDataba
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDatabase, other_connection: Any) -> None:
     database = await open_test_database(size=1)
     session = database.session()
     tries = 0
@@ -109,7 +111,7 @@ async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDat
     async def work() -> None:
         nonlocal tries
         tries += 1
-        await overtaken(session, rival)
+        await run_losing_transaction(session, other_connection)
 
     error, seconds = await run_timed(session.retrying(work))
 
@@ -117,10 +119,12 @@ async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDat
     assert tries == 6
     assert 5 * 0.01 < seconds < 5 * 0.2 + 1
     assert await database.session().one(COUNT) == 600
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
-async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
     session = (await open_test_database()).session()
     tries = 0
 
@@ -128,12 +132,12 @@ async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(open_test_databa
         nonlocal tries
         tries += 1
         await session.one(ADD["b"])
-        await overtaken(session, rival)
+        await run_losing_transaction(session, other_connection)
 
     error, _ = await run_timed(session.retrying(work))
 
     assert (type(error), tries) == (Unavailable, 1)
-    assert await rival.fetchval("select n from marks where name = 'b'") == 1
+    assert await other_connection.fetchval("select n from marks where name = 'b'") == 1
 
 
 async def test_an_error_of_ours_is_neither_retried_nor_translated(open_test_database: OpenDatabase) -> None:
@@ -151,9 +155,9 @@ async def test_an_error_of_ours_is_neither_retried_nor_translated(open_test_data
     assert tries == 1
 
 
-async def test_a_lone_statement_can_lose_too(open_test_database: OpenDatabase, rival: Any) -> None:
+async def test_a_lone_statement_can_lose_too(open_test_database: OpenDatabase, other_connection: Any) -> None:
     session = (await open_test_database()).session()
-    await rival.execute(
+    await other_connection.execute(
         "create function lose() returns int language plpgsql as "
         "$$begin raise exception using errcode = 'serialization_failure'; end$$"
     )
@@ -205,7 +209,7 @@ async def test_a_transaction_that_fails_leaves_nothing(open_test_database: OpenD
 
     assert await session.one(COUNT) == 0
     assert await session.one(ADD["b"]) == 1
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_a_failed_statement_undoes_the_transaction_around_it(open_test_database: OpenDatabase) -> None:
@@ -221,36 +225,36 @@ async def test_a_failed_statement_undoes_the_transaction_around_it(open_test_dat
         await work()
 
     assert await session.one(COUNT) == 0
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
-async def is_at_work(rival: Any, text: str) -> bool:
-    """Whether another session of this database is in the middle of that statement."""
+async def is_running(other_connection: Any, text: str) -> bool:
+    """Whether another session of this database runs that statement now."""
     busy = (
         "select exists (select from pg_stat_activity where datname = current_database() and state = 'active' "
         "and query = $1 and pid <> pg_backend_pid())"
     )
-    return bool(await rival.fetchval(busy, text))
+    return bool(await other_connection.fetchval(busy, text))
 
 
 async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_connection(
-    open_test_database: OpenDatabase, rival: Any
+    open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)
     pid = await database.session().one(PID)
     sleeper = asyncio.create_task(database.session().one(SLEEP))
-    await until(lambda: is_at_work(rival, SLEEP.sql))
+    await until(lambda: is_running(other_connection, SLEEP.sql))
 
     sleeper.cancel()
     other = await asyncio.wait_for(database.session().one(PID), 1)
 
     assert (await asyncio.gather(sleeper, return_exceptions=True))[0].__class__ is asyncio.CancelledError
     assert other != pid
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(
-    open_test_database: OpenDatabase, rival: Any
+    open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)
     session = database.session()
@@ -263,19 +267,19 @@ async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(
     working = asyncio.create_task(work())
     waiting = asyncio.create_task(database.session().one(COUNT))
     adding = "update marks set n = n + 1 where name = 'a' returning n"
-    idle = "select exists (select from pg_stat_activity where state = 'idle in transaction' and query = $1)"
-    await until(lambda: rival.fetchval(idle, adding))
+    is_idle = "select exists (select from pg_stat_activity where state = 'idle in transaction' and query = $1)"
+    await until(lambda: other_connection.fetchval(is_idle, adding))
     working.cancel()
 
     assert await asyncio.wait_for(waiting, 1) == 0
     assert (await asyncio.gather(working, return_exceptions=True))[0].__class__ is asyncio.CancelledError
     assert await database.session().one(ADD["a"]) == 1
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)
 
 
 @pytest.mark.security("X-03")
 async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(
-    open_test_database: OpenDatabase, rival: Any
+    open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)
     session = database.session()
@@ -286,10 +290,10 @@ async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(
         tries += 1
         async with session.transaction():
             await session.one(ADD["a"])
-            await rival.execute("select pg_terminate_backend($1, 2000)", await session.one(PID))
+            await other_connection.execute("select pg_terminate_backend($1, 2000)", await session.one(PID))
 
     error, _ = await run_timed(session.retrying(work))
 
     assert (type(error), tries) == (Unavailable, 1)
     assert await database.session().one(COUNT) == 0
-    await assert_whole(database, 1)
+    await assert_no_slot_lost(database, 1)

@@ -1,4 +1,4 @@
-"""The demo shop: whole, right in every table that lists and prices are read from, and put up once or not at all."""
+"""The demo shop: complete, consistent in every table of lists and prices, and created once or not at all."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ import asyncpg
 import psutil
 import pytest
 
-from shop.cli.banner import banner
+from shop.cli.server.banner import banner
 from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.goods import STOCK, combinations
@@ -25,20 +25,20 @@ from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SH
 from shop.queries.catalog import prices, product_index, stock
 from shop.site.docs_entries import example_of
 from shop.storefront.routes import ROUTES
-from tests.accounts import ask_for_code, mailed_code, sign_in, trade
+from tests.accounts import ask_for_code, exchange_code, mailed_code, sign_in
 from tests.checkout_builders import ADDRESS
 from tests.cluster import Cluster
-from tests.image_files import opened
-from tests.platform.client import back_office
-from tests.promotion_builders import named
+from tests.image_files import open_image
+from tests.platform.client import operator_context
+from tests.promotion_builders import promotions_of
 from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shopper import Answer
 from tests.test_docs import paste
 
-DONE = re.compile(rf"Created the demo shop {NAME} in ([0-9.]+) s\.")
+CREATED_MESSAGE = re.compile(rf"Created the demo shop {NAME} in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
 IMAGES = sum(1 + len(combinations(good)) for good in GOODS) + sum(map(len, DEPARTMENTS.values()))
-"""One of each product, one of each variant, and one of each shelf."""
+"""One of each product, one of each variant, and one of each section of a department."""
 TABLES = (
     "products",
     "variants",
@@ -94,7 +94,7 @@ async def rows(demo: Service, demo_url: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-async def everything(connection: Any) -> dict[str, list[Any]]:
+async def read_tables(connection: Any) -> dict[str, list[Any]]:
     return {table: await connection.fetch(f"select t::text from {table} t order by 1") for table in TABLES}
 
 
@@ -152,7 +152,9 @@ async def test_goods_stand_in_two_trees(rows: Any) -> None:
     trees = await rows.fetch("select y.name, t.pretty_name from taxons t join taxonomies y on y.id = t.taxonomy_id")
 
     shelves = {
-        f"Departments -> {name} -> {shelf}" for name, shelf_names in DEPARTMENTS.items() for shelf in shelf_names
+        f"Departments -> {name} -> {catalog_section}"
+        for name, shelf_names in DEPARTMENTS.items()
+        for catalog_section in shelf_names
     }
     assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
@@ -170,7 +172,7 @@ async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer
         policies = [await http.get(f"{store}{links[name]}") for name in names]
 
     assert {menu["attributes"]["location"] for menu in menus["data"]} == {"footer", "header"}
-    assert all(shelf in links for shelves in DEPARTMENTS.values() for shelf in shelves)
+    assert all(catalog_section in links for shelves in DEPARTMENTS.values() for catalog_section in shelves)
     assert links["Lanterns"] == "/t/departments/light/lanterns"
     assert all("<h2>" in page["data"]["attributes"]["content"] for page in pages)
     assert names == ["Terms of service", "Privacy policy", "Returns policy", "Shipping policy"]
@@ -178,12 +180,12 @@ async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer
 
 
 async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo_url: str) -> None:
-    # How often something was sold is counted on as it is sold.
+    # The count of sales is not computed from other tables.
     query = "select (to_jsonb(t) - 'sold_count')::text from {} t order by 1"
     before = [await rows.fetch(query.format(table)) for table in ("listings", "listing_facets")]
     ids = [row["id"] for row in await rows.fetch("select id from products")]
 
-    async with back_office(demo_url) as ctx:
+    async with operator_context(demo_url) as ctx:
         await rows.execute("delete from listings")
         await rows.execute("delete from listing_facets")
         async with ctx.db.transaction():
@@ -196,18 +198,18 @@ async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo
 
 
 async def test_the_ledger_adds_up_and_some_things_are_sold_out(rows: Any, demo_url: str) -> None:
-    async with back_office(demo_url) as ctx:
+    async with operator_context(demo_url) as ctx:
         wrong = await stock.list_wrong_counts(ctx.db)
 
-    lies = await rows.fetch(
+    counts = await rows.fetch(
         "select l.name, sum(count_on_hand) from stock_items join stock_locations l"
         " on l.id = stock_location_id group by 1"
     )
     sold_out = await rows.fetchval("select count(*) from listings where not in_stock and not backorderable")
     to_order = await rows.fetchval("select count(*) from listings where not in_stock and backorderable")
     assert wrong == []
-    assert len(lies) == 2
-    assert all(row["sum"] > 100 for row in lies)
+    assert len(counts) == 2
+    assert all(row["sum"] > 100 for row in counts)
     assert sold_out == sum(1 for good in GOODS if good.stock == "gone") > 0
     assert to_order == sum(1 for good in GOODS if good.stock == "to order") > 0
 
@@ -218,7 +220,7 @@ async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) 
         variant_id = await rows.fetchval(
             "select default_variant_id from listings join products p on p.id = product_id where p.name = $1", name
         )
-        async with back_office(demo_url) as ctx:
+        async with operator_context(demo_url) as ctx:
             terms = await prices.find_pricing(ctx.db, user_id, "USD")
             return (await prices.resolve(ctx.db, terms, [variant_id], quantity))[variant_id].amount
 
@@ -236,7 +238,7 @@ async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) 
 async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any) -> None:
     async with demo.client() as http:
         await ask_for_code(http, person.email)
-        answer = await trade(http, person.email, await mailed_code(http, person.email))
+        answer = await exchange_code(http, person.email, await mailed_code(http, person.email))
 
     assert answer.status == 200
     assert person.email in "".join(demo.lines)
@@ -266,7 +268,7 @@ async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: 
 
     assert (seeds["promo_total"], coat["promo_total"]) == ("-0.42", "-0.42")
     assert (refusal.status, refusal.code) == (422, "coupon_not_eligible")
-    assert named(cart) == {
+    assert promotions_of(cart) == {
         "Sowing season": ("-0.42", None),
         "The carrier is on us": ("-4.9", None),
         "Moonrise": ("-5.0", "moonrise"),
@@ -286,7 +288,7 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
 
     assert {answer.status_code for answer in responses} == {200}
     assert len(ids) == IMAGES
-    # Each product has one of its own, and one in each of its colours; a shelf has that of its first product.
+    # A product has its image and one in each of its colours; a section has the image of its first product.
     assert len({answer.content for answer in responses}) == sum(
         1 + len(good.options.get("colour", ())) for good in GOODS
     )
@@ -298,8 +300,8 @@ def _example(path: str, match: re.Match[str]) -> str:
 
 
 async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
-    """Those of the catalog, which anyone may read; the others take what the reader has."""
-    public = [route.path for route in ROUTES if route.is_kept]
+    """The examples of the catalog, which is public; the others need data of the reader."""
+    public = [route.path for route in ROUTES if route.is_cacheable]
     paths = [re.sub(r"{([a-z]+)[*]?}", partial(_example, path), path) for path in public]
     async with demo.client() as http:
         statuses = {path: (await http.get(path)).status_code for path in paths}
@@ -310,12 +312,12 @@ async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
 
 @pytest.mark.torture
 async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
-    before = await everything(rows)
+    before = await read_tables(rows)
 
     again = Service("--demo", **{name: text for name, text in demo.environ.items() if name.startswith("SHOP_")})
     again.stop()
 
-    assert await everything(rows) == before
+    assert await read_tables(rows) == before
     assert [sum("Created the demo shop" in line for line in service.lines) for service in (demo, again)] == [1, 0]
     assert WHOLESALE.email in "".join(again.lines)
 
@@ -328,25 +330,25 @@ async def test_a_shop_that_is_not_empty_is_left_alone(own_database: Any, tmp_pat
         "insert into products (id, name, slug, created_at, updated_at)"
         " values (gen_random_uuid(), 'Mine', 'mine', now(), now())"
     )
-    before = await everything(connection)
+    before = await read_tables(connection)
 
     service = Service("--demo", **environ_of(url, tmp_path))
     service.stop()
 
-    assert await everything(connection) == before
+    assert await read_tables(connection) == before
     assert await connection.fetchval("select name from shops") == "Shop"
     assert WHOLESALE.email not in "".join(service.lines)
     assert not (tmp_path / "media").exists()
     await connection.close()
 
 
-async def waiting_for(connection: Any, table: str) -> int:
-    """How many wait for a lock on a table."""
+async def count_lock_waiters(connection: Any, table: str) -> int:
+    """The number of sessions that wait for a lock on a table."""
     count = "select count(*) from pg_locks where relation = $1::regclass and not granted"
     return int(await connection.fetchval(count, table))
 
 
-def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
+def start_demo(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen([SHOP, "serve", "--demo", "--port", "0"], env=environ, stderr=terminal)
     os.close(terminal)
     return process
@@ -356,16 +358,16 @@ def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
 async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database: Any, tmp_path: Path) -> None:
     terminal, child_terminal = pty.openpty()
     environ = clean_environ(**environ_of(own_database(), tmp_path), TERM="xterm", COLUMNS="100")
-    process = begin(environ, child_terminal)
+    process = start_demo(environ, child_terminal)
 
-    output = await asyncio.to_thread(_read_until, terminal, DONE)
+    output = await asyncio.to_thread(_read_until, terminal, CREATED_MESSAGE)
     process.terminate()
     await asyncio.to_thread(_read_all, terminal)
     process.wait(20)
 
-    took = DONE.search(output)
-    assert took, output
-    assert float(took[1]) < 15
+    match = CREATED_MESSAGE.search(output)
+    assert match, output
+    assert float(match[1]) < 15
     shares = [int(share) for share in re.findall(rf"Creating {NAME}[^%]*?([0-9]+)%", output)]
     assert len(set(shares)) > 2
     assert shares == sorted(shares)
@@ -375,14 +377,14 @@ async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database
 @pytest.mark.torture
 async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
-    connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
+    connection, locker = await asyncpg.connect(url), await asyncpg.connect(url)
     terminal, child_terminal = pty.openpty()
     environ = clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100")
-    async with holder.transaction():
-        # The price lists come last: whoever waits for them has put up all goods.
-        await holder.execute("lock table price_lists in share mode")
-        process = begin(environ, child_terminal)
-        while not await waiting_for(connection, "price_lists"):
+    async with locker.transaction():
+        # Price lists come last: a process that waits for them has created all products.
+        await locker.execute("lock table price_lists in share mode")
+        process = start_demo(environ, child_terminal)
+        while not await count_lock_waiters(connection, "price_lists"):
             assert process.poll() is None
         process.kill()
         process.wait(10)
@@ -393,67 +395,71 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     assert await connection.fetchval("select name from shops") == "Shop"
     assert await connection.fetchval("select count(*) from loose_files") == IMAGES
 
-    async with back_office(url, data_dir=tmp_path) as ctx:
+    async with operator_context(url, data_dir=tmp_path) as ctx:
         assert await load_demo(ctx, lambda _step, _steps: None)
     assert await connection.fetchval("select count(*) from products") == 60
     await connection.close()
-    await holder.close()
+    await locker.close()
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
 async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
-    own_database: Any, tmp_path: Path, sign: signal.Signals
+    own_database: Any, tmp_path: Path, signal_number: signal.Signals
 ) -> None:
-    """The shop is asked alone, without the process that puts the demo up; or that process is killed alone."""
+    """Only the shop gets SIGTERM, or only the process that creates the demo is killed."""
     url = own_database()
-    connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
+    connection, locker = await asyncpg.connect(url), await asyncpg.connect(url)
     terminal, child_terminal = pty.openpty()
-    async with holder.transaction():
-        await holder.execute("lock table price_lists in share mode")
-        process = begin(clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100"), child_terminal)
-        # Read all the time: a terminal that is full would hold the shop up.
+    async with locker.transaction():
+        await locker.execute("lock table price_lists in share mode")
+        process = start_demo(clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100"), child_terminal)
+        # Read continuously: a full terminal would block the shop.
         reading = asyncio.create_task(asyncio.to_thread(_read_all, terminal))
-        while not await waiting_for(connection, "price_lists"):
+        while not await count_lock_waiters(connection, "price_lists"):
             assert process.poll() is None
-        (filling,) = psutil.Process(process.pid).children()
-        filling.suspend()  # It does not end by itself.
-        (filling if sign == signal.SIGKILL else process).send_signal(sign)
+        (loader,) = psutil.Process(process.pid).children()
+        loader.suspend()  # A suspended process does not end by itself.
+        (loader if signal_number == signal.SIGKILL else process).send_signal(signal_number)
         status = await asyncio.to_thread(process.wait, 10)
     output = await reading
 
-    assert not psutil.pid_exists(filling.pid)
+    assert not psutil.pid_exists(loader.pid)
     assert status != 0
     assert "Traceback" not in output
-    assert (sign == signal.SIGKILL) == ("could not be created" in output)
+    assert (signal_number == signal.SIGKILL) == ("could not be created" in output)
     assert await connection.fetchval("select count(*) from products") == 0
     await connection.close()
-    await holder.close()
+    await locker.close()
 
 
 @pytest.mark.torture
 async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = all_goods()[::10]
-    monkeypatch.setattr(shop, "all_goods", lambda: few)
+    some_goods = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: some_goods)
     url = own_database()
     connection = await asyncpg.connect(url)
 
-    def tell(step: int, steps: int) -> None:
+    def interrupt(step: int, steps: int) -> None:
         if step == steps:
             raise KeyboardInterrupt
 
-    async with back_office(url, data_dir=tmp_path) as ctx:
+    async with operator_context(url, data_dir=tmp_path) as ctx:
         with pytest.raises(KeyboardInterrupt):
-            await load_demo(ctx, tell)
-        left = [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")]
+            await load_demo(ctx, interrupt)
+        row_counts = [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")]
         shop_name = await connection.fetchval("select name from shops")
         loose = await connection.fetchval("select count(*) from loose_files")
         assert await load_demo(ctx, lambda _step, _steps: None)
 
-    image_count = sum(1 + len(combinations(good)) for _, good in few)
-    assert (left, shop_name, loose) == ([0, 0], "Shop", image_count + len({shelf for shelf, _ in few}))
+    image_count = sum(1 + len(combinations(good)) for _, good in some_goods)
+    assert (row_counts, shop_name, loose) == (
+        [0, 0],
+        "Shop",
+        image_count + len({catalog_section for catalog_section, _ in some_goods}),
+    )
     assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
 
@@ -471,7 +477,7 @@ def _read_all(terminal: int) -> str:
         while part := os.read(terminal, 65536):
             output += part
     except OSError:
-        pass  # So ends a terminal whose last process is gone.
+        pass  # Reading a pseudo-terminal without a writer is an error.
     os.close(terminal)
     return output.decode(errors="replace")
 
@@ -480,11 +486,11 @@ def _read_all(terminal: int) -> str:
 async def test_of_two_that_put_it_up_at_once_one_does(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = all_goods()[::10]
-    monkeypatch.setattr(shop, "all_goods", lambda: few)
+    some_goods = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: some_goods)
     url = own_database()
     progress: list[tuple[int, int]] = []
-    async with back_office(url, data_dir=tmp_path) as one, back_office(url, data_dir=tmp_path) as other:
+    async with operator_context(url, data_dir=tmp_path) as one, operator_context(url, data_dir=tmp_path) as other:
         results = await asyncio.gather(
             load_demo(one, lambda *steps: progress.append(steps)), load_demo(other, lambda *_steps: None)
         )
@@ -497,12 +503,12 @@ async def test_of_two_that_put_it_up_at_once_one_does(
 
 
 def test_a_good_is_always_drawn_alike_and_no_two_are_the_same() -> None:
-    first = [draw_good(shelf, good.name, good.moon) for shelf, good in all_goods()[:12]]
-    second = [draw_good(shelf, good.name, good.moon) for shelf, good in all_goods()[:12]]
+    first = [draw_good(catalog_section, good.name, good.moon) for catalog_section, good in all_goods()[:12]]
+    second = [draw_good(catalog_section, good.name, good.moon) for catalog_section, good in all_goods()[:12]]
 
     assert first == second
     assert len(set(first)) == 12
-    assert opened(first[0]).size == (480, 480)
+    assert open_image(first[0]).size == (480, 480)
 
 
 def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:

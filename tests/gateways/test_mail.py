@@ -1,4 +1,4 @@
-"""To whom the mail server's password is told: over TLS to anyone, without it only to this machine."""
+"""The SMTP password is sent over TLS to any server, and without TLS only to this machine."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ MAIL = Mail(
     text="Hello",
     html="<p>Hello</p>",
 )
-# The test's own server speaks of itself there: it lets anybody sign in without TLS.
+# aiosmtpd warns about the test server, which allows a login without TLS.
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
 
@@ -29,11 +29,11 @@ def open_server() -> Iterator[MailServer]:
 
 
 async def test_a_password_is_not_sent_without_tls(open_server: MailServer) -> None:
-    # This machine by a spelling that does not say so: to the shop it is any other one.
-    away = Smtp(f"smtp://shop:secret@127.1:{open_server.port}", "shop@example.org")
+    # 127.1 is this machine, but the shop does not recognize it as a loopback address.
+    smtp = Smtp(f"smtp://shop:secret@127.1:{open_server.port}", "shop@example.org")
 
     with pytest.raises(TemporaryMailError, match="offers no TLS"):
-        await away.send(MAIL)
+        await smtp.send(MAIL)
 
     assert (open_server.logins, open_server.received.mails) == (0, [])
 

@@ -1,4 +1,4 @@
-"""Where pictures lie: both kinds of store keep the same contract, and a shop on S3 does what one on a disk does."""
+"""Image stores: both kinds keep the same contract, and a shop on S3 behaves like one on a disk."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -11,11 +11,11 @@ import pytest
 
 from shop.actions.context import Shared
 from shop.actions.operations.housekeeping import run_housekeeping
-from shop.base.buckets import parse_bucket
+from shop.base.config.buckets import parse_bucket
+from shop.base.config.settings import read_settings
+from shop.base.crypto.keys import parse_keys
 from shop.base.errors import Unavailable
 from shop.base.ids import new_id
-from shop.base.keys import parse_keys
-from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.gateways.media import BucketStore, DirectoryStore, MediaStore
 from shop.models.setup.shop import Shop
@@ -78,9 +78,9 @@ async def test_every_request_to_a_bucket_is_signed_and_says_nothing_of_the_machi
 
     assert set(bucket.objects) == {f"shop/media/{image_id}/{name}" for name in FILES}
     assert {kind for _, kind in bucket.objects.values()} == {"image/webp"}
-    assert (bucket.refused, len(bucket.seen)) == ([], 3)
-    assert "the-machines-own" not in str(bucket.seen)
-    assert SECRET not in str(bucket.seen)
+    assert (bucket.refusals, len(bucket.request_headers)) == ([], 3)
+    assert "the-machines-own" not in str(bucket.request_headers)
+    assert SECRET not in str(bucket.request_headers)
 
 
 async def test_a_wrong_secret_is_refused_and_not_told(bucket: BucketServer) -> None:
@@ -89,7 +89,7 @@ async def test_a_wrong_secret_is_refused_and_not_told(bucket: BucketServer) -> N
     with pytest.raises(Unavailable) as failure:
         await BucketStore(parse_bucket(url)).save(new_id(), FILES)
 
-    assert set(bucket.refused) == {"SignatureDoesNotMatch"}
+    assert set(bucket.refusals) == {"SignatureDoesNotMatch"}
     assert bucket.objects == {}
     assert "wrong" not in repr(failure.value) + failure.value.sentence
 
@@ -144,8 +144,8 @@ def test_a_url_is_read_whole_and_its_secret_is_not_shown() -> None:
     assert "a/b@c" not in f"{bucket} {bucket!r}"
 
 
-class ServedShop:
-    """A shop on S3, and a machine that writes to it."""
+class S3Shop:
+    """A shop on S3, and an application that writes to it."""
 
     def __init__(
         self, service: Service, database_url: str, machine: Machine, db: Any, bucket: BucketServer, data_dir: Path
@@ -161,16 +161,16 @@ class ServedShop:
         files = {"attachment": ("a.png", png(600, 400))}
         return await self.machine.ask("POST", "/images", files=files, data={"product_id": product_id})
 
-    async def rows(self) -> tuple[int, int]:
+    async def count_rows(self) -> tuple[int, int]:
         row = await self.db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)")
         return row[0], row[1]
 
 
 @pytest.fixture(scope="module")
-async def on_s3(
+async def s3_shop(
     cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[ServedShop]:
-    """One for all tests; the last of them stops it."""
+) -> AsyncIterator[S3Shop]:
+    """One shop for all tests; the last test stops it."""
     data_dir = tmp_path_factory.mktemp("data")
     with bucket_server() as server, cluster.database(f"media_{worker_name}") as url:
         service = Service(
@@ -184,40 +184,44 @@ async def on_s3(
         connection = await asyncpg.connect(url)
         async with service.client() as client:
             machine = await new_machine(client, connection)
-            yield ServedShop(service, url, machine, connection, server, data_dir)
+            yield S3Shop(service, url, machine, connection, server, data_dir)
         await connection.close()
         service.kill()
 
 
 @pytest.fixture
-async def shop(on_s3: ServedShop) -> ServedShop:
-    """It has no picture."""
-    await on_s3.db.execute("delete from images; delete from loose_files")
-    on_s3.bucket.objects.clear()
-    on_s3.bucket.asked_to_put.clear()
-    return on_s3
+async def shop(s3_shop: S3Shop) -> S3Shop:
+    """The shop without images."""
+    await s3_shop.db.execute("delete from images; delete from loose_files")
+    s3_shop.bucket.objects.clear()
+    s3_shop.bucket.put_requested.clear()
+    return s3_shop
 
 
 @pytest.mark.torture
-async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop) -> None:
+async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     image = await shop.upload(product.id)
     response = await shop.machine.http.get(image["styles"][0]["url"])
 
     bucket.is_away = True
-    away = await shop.upload(product.id)
-    unread = await shop.machine.http.get(image["styles"][0]["url"])
+    failed_upload = await shop.upload(product.id)
+    failed_download = await shop.machine.http.get(image["styles"][0]["url"])
     bucket.is_away, bucket.fails_after = False, 2
-    full = await shop.upload(product.id)
+    partial_upload = await shop.upload(product.id)
     bucket.fails_after = None
 
     assert (image.status, response.status_code, len(bucket.objects)) == (201, 200, 4)
-    assert (away.status, away.code, away.headers["retry-after"]) == (503, "temporarily_unavailable", "5")
-    assert (unread.status_code, full.status) == (503, 503)
-    # What was written before the store failed is gone again; what could not be removed while it was away is noted.
+    assert (failed_upload.status, failed_upload.code, failed_upload.headers["retry-after"]) == (
+        503,
+        "temporarily_unavailable",
+        "5",
+    )
+    assert (failed_download.status_code, partial_upload.status) == (503, 503)
+    # Files written before the failure are removed; files that could not be removed are listed in loose_files.
     assert {key.split("/")[2] for key in bucket.objects} == {image.id}
-    assert await shop.rows() == (1, 1)
+    assert await shop.count_rows() == (1, 1)
     assert not (shop.data_dir / "media").exists()
     assert not any(SECRET in line or "very" in line for line in shop.service.lines)
 
@@ -226,43 +230,43 @@ async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop)
 
 
 @pytest.mark.torture
-async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop) -> None:
+async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     bucket.may_put.clear()
-    adding = asyncio.create_task(shop.upload(product.id))
-    await asyncio.to_thread(bucket.asked_to_put.wait, 20)
+    upload = asyncio.create_task(shop.upload(product.id))
+    await asyncio.to_thread(bucket.put_requested.wait, 20)
 
     await shop.machine.delete(f"/products/{product.id}")
     bucket.may_put.set()
-    response = await adding
+    response = await upload
 
     assert (response.status, set(response.json["errors"])) == (422, {"product_id"})
-    assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
+    assert (bucket.objects, await shop.count_rows()) == ({}, (0, 0))
 
 
 @pytest.mark.torture
-async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(shop: ServedShop) -> None:
+async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(shop: S3Shop) -> None:
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     holder = await asyncpg.connect(shop.database_url)
     async with holder.transaction():
         await holder.execute("lock table images in share mode")
-        busy = await shop.upload(product.id)
+        response = await shop.upload(product.id)
     await holder.close()
 
-    assert (busy.status, len(shop.bucket.objects), await shop.rows()) == (503, 4, (0, 1))
+    assert (response.status, len(shop.bucket.objects), await shop.count_rows()) == (503, 4, (0, 1))
 
 
 @pytest.mark.torture
-async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: ServedShop) -> None:
+async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     image = await shop.upload(product.id)
     bucket.is_away = True
     deletion = await shop.machine.delete(f"/images/{image.id}")
-    left = dict(bucket.objects)
+    objects_left = dict(bucket.objects)
     bucket.is_away = False
-    # Its own worker would be at it too.
+    # The worker of the shop would also remove the files.
     shop.service.stop()
     await shop.db.execute("update loose_files set created_at = created_at - interval '2 hours'")
 
@@ -274,5 +278,5 @@ async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_l
     await database.close()
 
     assert report.removed["loose pictures"] == 1
-    assert (deletion.status, len(left), bucket.objects) == (204, 4, {})
-    assert await shop.rows() == (0, 0)
+    assert (deletion.status, len(objects_left), bucket.objects) == (204, 4, {})
+    assert await shop.count_rows() == (0, 0)

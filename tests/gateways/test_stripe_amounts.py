@@ -16,12 +16,12 @@ THOUSANDTHS = "BHD JOD KWD OMR TND"
         (1, "EUR", 1),
         (500, "JPY", 500),
         *((7, currency, 7) for currency in WITHOUT_CENTS.split()),
-        # Malagasy ariary have a fifth that nobody pays with; they take whole ones.
+        # The fifth of a Malagasy ariary is not in use; Stripe takes whole ariary.
         (1500, "MGA", 15),
-        # They still want noughts where the bank has no digits any more.
+        # Stripe keeps two digits where ISO 4217 has none any more.
         (5, "ISK", 500),
         (5, "UGX", 500),
-        # Whole only when they pay out, not when they take.
+        # Whole amounts are required for payouts only.
         (1045, "HUF", 1045),
         (80045, "TWD", 80045),
         *((5120, currency, 5120) for currency in THOUSANDTHS.split()),
@@ -49,6 +49,6 @@ def test_what_they_cannot_take_is_refused_and_not_rounded(minor: int, currency: 
 
 
 def test_every_currency_without_cents_is_thought_of() -> None:
-    """One that a bank settles in whole units is such for Stripe too, or is among the exceptions."""
+    """A currency without minor units has none at Stripe either, or is a listed exception."""
     assert set(MINOR_UNITS[0].split()) - NO_DIGITS == {"ISK", "UGX", "UYI"}
     assert set(MINOR_UNITS[3].split()) - THREE_DIGITS == {"IQD", "LYD"}

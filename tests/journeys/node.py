@@ -1,4 +1,4 @@
-"""Programs of client libraries: installed into a directory of their own, and run against a demo shop."""
+"""Installs client libraries into a separate directory and runs programs against a demo shop."""
 
 import json
 import shutil
@@ -16,20 +16,20 @@ PROGRAMS = Path(__file__).parent / "clients"
 
 
 def run(*command: str | Path, cwd: Path, seconds: float = 300) -> str:
-    out = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False)
-    assert out.returncode == 0, f"{command}\n{out.stdout[-6000:]}\n{out.stderr[-6000:]}"
-    return out.stdout
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False)
+    assert result.returncode == 0, f"{command}\n{result.stdout[-6000:]}\n{result.stderr[-6000:]}"
+    return result.stdout
 
 
 def install(*command: str | Path, cwd: Path) -> None:
-    """What cannot be fetched is no fault of the service."""
-    out = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
-    if out.returncode != 0:
-        pytest.skip(f"{command[0]} cannot install the packages here: {out.stderr.strip()[-300:]}")
+    """Installs packages; skips the test if they cannot be downloaded."""
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
+    if result.returncode != 0:
+        pytest.skip(f"{command[0]} cannot install the packages here: {result.stderr.strip()[-300:]}")
 
 
 def install_packages(path: Path, packages: Mapping[str, str], *programs: str) -> None:
-    """Fills the directory with npm packages, and with the programs that use them."""
+    """Installs npm packages into a directory, and copies the programs that use them."""
     if shutil.which("npm") is None:
         pytest.skip("Node.js is not installed")
     (path / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
@@ -46,8 +46,8 @@ def demo_service(cluster: Cluster, name: str) -> Iterator[Service]:
         service.stop()
 
 
-def assert_bought(service: Service, number: str) -> None:
-    """A completed order is printed, and the last request to complete one succeeded."""
+def assert_order_completed(service: Service, number: str) -> None:
+    """Asserts that `number` is an order number, and that the last request to complete an order succeeded."""
     assert number.startswith("R")
     lines = [json.loads(line) for line in service.lines if '"/api/v2/storefront/checkout/complete"' in line]
     assert lines[-1]["status"] == 200

@@ -1,72 +1,72 @@
-"""What routes about carts, checkouts and orders are tried on: carts and orders in the state that each of them wants."""
+"""Carts and orders in the state that a route of carts, checkouts or orders needs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
+import httpx2
 
 from shop.platform.resources.registry import COLLECTIONS
 from tests.accounts import new_email
 from tests.builders import MadeProduct, Make
-from tests.checkout_builders import ADDRESS, Buyer, Till, new_till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, new_checkout_setup
 from tests.platform.builders import sample
 from tests.platform.client import Machine
-from tests.promotion_builders import TENTH, new_code, new_deal
+from tests.promotion_builders import TENTH, create_promotion, new_code
 
-Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx.Response]]
+Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx2.Response]]
 
 
 class Sales:
-    """A till, and what was or is about to be bought there."""
+    """A checkout setup, and carts and orders in it."""
 
-    def __init__(self, http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+    def __init__(self, http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
         self.http, self.writer, self.db = http, writer, db
         self._code = ""
-        self._till: Till | None = None
+        self._checkout_setup: CheckoutSetup | None = None
         self._mug: MadeProduct | None = None
-        self.wish: dict[str, str] = {}
-        """What is asked of the shipment that was made last."""
+        self.shipment_change: dict[str, str] = {}
+        """The body of a change of the shipment that was made last."""
 
-    async def till(self) -> Till:
-        if self._till is None:
-            self._till = await new_till(Make(self.writer))
-        return self._till
+    async def checkout_setup(self) -> CheckoutSetup:
+        if self._checkout_setup is None:
+            self._checkout_setup = await new_checkout_setup(Make(self.writer))
+        return self._checkout_setup
 
     async def mug(self) -> MadeProduct:
         if self._mug is None:
-            self._mug = await (await self.till()).product(on_hand=10_000, prices={"JPY": "1000"})
+            self._mug = await (await self.checkout_setup()).product(on_hand=10_000, prices={"JPY": "1000"})
         return self._mug
 
     async def fill(self, ask: Ask) -> str:
-        """Makes a caller's cart ready for its last step; the id of its line."""
-        till = await self.till()
+        """Makes a caller's cart ready to be completed; returns the id of its line."""
+        checkout_setup = await self.checkout_setup()
         await ask("POST", "/cart", None)
-        cart = (await ask("POST", "/cart/add_item", {"variant_id": (await self.mug()).sold})).json()
+        cart = (await ask("POST", "/cart/add_item", {"variant_id": (await self.mug()).variant_id})).json()
         fields = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
         await ask("PATCH", "/checkout", {"order": fields})
-        await ask("POST", "/checkout/create_payment", {"payment_method_id": till.check})
+        await ask("POST", "/checkout/create_payment", {"payment_method_id": checkout_setup.check})
         return str(cart["data"]["relationships"]["line_items"]["data"][0]["id"])
 
     async def buyer(self) -> tuple[Buyer, str]:
-        buyer = Buyer(self.http, await self.till())
+        buyer = Buyer(self.http, await self.checkout_setup())
         cart = await buyer.ready((await self.mug(), 2))
         return buyer, cart.id
 
     async def code(self) -> str:
-        """One that is good for everything."""
+        """A code that applies to every order."""
         if not self._code:
             self._code = new_code()
-            await new_deal(Make(self.writer), TENTH, code=self._code)
+            await create_promotion(Make(self.writer), TENTH, code=self._code)
         return self._code
 
     async def new_code(self, **fields: Any) -> str:
-        """A code of a promotion of its own."""
+        """The code of a new promotion."""
         code = new_code()
-        await new_deal(Make(self.writer), TENTH, code=code, **fields)
+        await create_promotion(Make(self.writer), TENTH, code=code, **fields)
         return code
 
-    async def owe(self, db: Any, line_id: str) -> None:
-        """The owner of a cart, who is made where there is none, has credit."""
+    async def grant_credit(self, db: Any, line_id: str) -> None:
+        """Gives store credit to the owner of a cart; creates the owner if there is none."""
         order_id = await db.fetchval("select order_id from line_items where id = $1", line_id)
         if await db.fetchval("select user_id from orders where id = $1", order_id) is None:
             record = await self.writer.post("/users", {"user": {"email": new_email()}})
@@ -76,8 +76,8 @@ class Sales:
         record = await self.writer.post("/store_credits", {"store_credit": credit})
         assert record.status == 201, record
 
-    async def said(self, path: str) -> dict[str, Any]:
-        """What a verb of the platform is sent."""
+    async def verb_body(self, path: str) -> dict[str, Any]:
+        """The body that a verb of the platform needs."""
         return {
             "apply_coupon_code": {"coupon_code": await self.code()},
             "withdraw": {"reason": "A mistake"},
@@ -88,17 +88,17 @@ class Sales:
         return credit_id
 
     async def order(self, verb: str) -> str:
-        """An order to which this can be done."""
+        """An order in the state that the verb needs."""
         buyer, order_id = await self.buyer()
         if verb == "resume":
-            await buyer.pay(method=(await self.till()).check)
+            await buyer.pay(method=(await self.checkout_setup()).check)
         if verb in {"approve", "cancel", "resume"}:
             await buyer.complete()
         if verb == "resume":
             await self.writer.patch(f"/orders/{order_id}/cancel", {})
         if verb == "use_store_credit":
             cart = await buyer.get("/cart", include="line_items")
-            await self.owe(self.db, cart.json["data"]["relationships"]["line_items"]["data"][0]["id"])
+            await self.grant_credit(self.db, cart.json["data"]["relationships"]["line_items"]["data"][0]["id"])
         return order_id
 
     async def shipment(self, verb: str) -> str:
@@ -106,34 +106,40 @@ class Sales:
         order = await self.writer.get(f"/orders/{await self.order('next' if is_open else 'approve')}")
         shipment_id = str(order.json["data"]["relationships"]["shipments"]["data"][0]["id"])
         if is_open or verb.startswith("transfer"):
-            await self._note_wish(shipment_id, verb)
+            await self._prepare_shipment_change(shipment_id, verb)
         before = {"ready": "pend", "resume": "cancel"}.get(verb)
         if before:
             await self.writer.patch(f"/shipments/{shipment_id}/{before}", {})
         return shipment_id
 
-    async def _note_wish(self, shipment_id: str, verb: str) -> None:
+    async def _prepare_shipment_change(self, shipment_id: str, verb: str) -> None:
         shipment = await self.writer.get(f"/shipments/{shipment_id}")
-        place = shipment.json["data"]["relationships"]["stock_location"]["data"]["id"]
-        self.wish = {"variant_id": (await self.mug()).sold, "stock_location_id": place, "quantity": "1"}
+        location_id = shipment.json["data"]["relationships"]["stock_location"]["data"]["id"]
+        self.shipment_change = {
+            "variant_id": (await self.mug()).variant_id,
+            "stock_location_id": location_id,
+            "quantity": "1",
+        }
         if verb == "transfer_to_shipment":
             make = Make(self.writer)
-            other = (await make.new("stock_locations", "stock_location", name=shipment["number"])).id
+            other_location_id = (await make.new("stock_locations", "stock_location", name=shipment["number"])).id
             await make.new(
                 "stock_items",
                 "stock_item",
-                variant_id=self.wish["variant_id"],
-                stock_location_id=other,
+                variant_id=self.shipment_change["variant_id"],
+                stock_location_id=other_location_id,
                 count_on_hand=5,
             )
-            wish = {**self.wish, "stock_location_id": other, "quantity": 1}
-            new_shipment = await self.writer.patch(f"/shipments/{shipment_id}/transfer_to_location", {"shipment": wish})
-            self.wish["target_shipment_number"] = str(new_shipment["number"])
+            change = {**self.shipment_change, "stock_location_id": other_location_id, "quantity": 1}
+            new_shipment = await self.writer.patch(
+                f"/shipments/{shipment_id}/transfer_to_location", {"shipment": change}
+            )
+            self.shipment_change["target_shipment_number"] = str(new_shipment["number"])
 
     async def payment(self, verb: str) -> str:
         buyer, order_id = await self.buyer()
         if verb == "capture":
-            await buyer.pay(method=(await self.till()).check)
+            await buyer.pay(method=(await self.checkout_setup()).check)
         await buyer.complete()
         order = await self.writer.get(f"/orders/{order_id}", {"include": "payments"})
         return next(
@@ -143,7 +149,7 @@ class Sales:
         )
 
     async def void_payment(self) -> str:
-        """One for which no money was taken."""
+        """A payment that was voided before its capture."""
         payment_id = await self.payment("capture")
         response = await self.writer.patch(f"/payments/{payment_id}/void", {})
         assert response.status == 200, response
@@ -159,11 +165,11 @@ class Sales:
         return await makers[path](verb)
 
     async def bodies(self) -> dict[str, dict[str, Any]]:
-        """What each route of the storefront is sent, by the end of its address."""
-        till, mug = await self.till(), await self.mug()
+        """The body of each route of the storefront, by the end of its path."""
+        checkout_setup, mug = await self.checkout_setup(), await self.mug()
         return {
-            "/cart/add_item": {"variant_id": mug.sold},
-            "/cart/add_items": {"items": [{"variant_id": mug.sold}]},
+            "/cart/add_item": {"variant_id": mug.variant_id},
+            "/cart/add_items": {"items": [{"variant_id": mug.variant_id}]},
             "/cart/empty": {},
             "/cart/apply_coupon_code": {"coupon_code": await self.code()},
             "/checkout/add_store_credit": {},
@@ -174,11 +180,11 @@ class Sales:
             "/checkout/advance": {},
             "/checkout/complete": {},
             "/checkout/validate_order_for_payment": {"skip_state": True},
-            "/checkout/create_payment": {"payment_method_id": till.check},
-            "/checkout/select_shipping_method": {"shipping_method_id": till.express},
+            "/checkout/create_payment": {"payment_method_id": checkout_setup.check},
+            "/checkout/select_shipping_method": {"shipping_method_id": checkout_setup.express},
             "/wishlists": {"name": "Birthday"},
             "/wishlists/{wishlist_token}": {"wishlist": {"name": "Christmas"}},
-            "/wishlists/{wishlist_token}/add_item": {"variant_id": mug.sold},
-            "/wishlists/{wishlist_token}/add_items": {"wished_items": [{"variant_id": mug.sold}]},
+            "/wishlists/{wishlist_token}/add_item": {"variant_id": mug.variant_id},
+            "/wishlists/{wishlist_token}/add_items": {"wished_items": [{"variant_id": mug.variant_id}]},
             "/wishlists/{wishlist_token}/set_item_quantity/{item_id}": {"quantity": 2},
         }

@@ -1,4 +1,4 @@
-"""Buyers at once on two processes, and the shop killed among them: what was acknowledged is there, and it adds up."""
+"""Concurrent buyers on two processes, and a kill among them: acknowledged orders exist, and all sums are right."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import msgspec
 import pytest
 
@@ -15,10 +15,10 @@ from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
 from tests.accounts import sign_in
 from tests.builders import MadeProduct, Make
-from tests.checkout_builders import Buyer, SignedIn, Till, new_till, on_hand
+from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup, on_hand
 from tests.db.processes import until
 from tests.platform.client import new_machine
-from tests.promotion_builders import TENTH, new_code, new_deal
+from tests.promotion_builders import TENTH, create_promotion, new_code
 from tests.service import KEYS, Service
 
 UNITS = 10
@@ -28,7 +28,7 @@ def serve(data_dir: Path, workers: str = "2") -> Service:
     return Service("--workers", workers, SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
 
 
-async def wrong(url: str) -> dict[str, Any]:
+async def verify_errors(url: str) -> dict[str, Any]:
     shop = open_database(url, size=1)
     try:
         return {name: errors async for name, errors in verify(shop.session()) if errors}
@@ -36,29 +36,31 @@ async def wrong(url: str) -> dict[str, Any]:
         await shop.close()
 
 
-async def ready(http: httpx.AsyncClient, till: Till, mug: MadeProduct) -> Buyer:
-    buyer = Buyer(http, till)
+async def ready_buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: MadeProduct) -> Buyer:
+    buyer = Buyer(http, checkout_setup)
     await buyer.ready((mug, 1))
     return buyer
 
 
-async def ready_to_pay_less(http: httpx.AsyncClient, till: Till, mug: MadeProduct, code: str) -> Buyer:
-    """With a code that may be used so often, a dollar of credit, and a card for the rest."""
+async def ready_discounted_buyer(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: MadeProduct, code: str
+) -> Buyer:
+    """A buyer with a coupon code of limited use, a dollar of store credit, and a card for the rest."""
     owner = await sign_in(http)
     credit = {"user_id": str(await owner.id()), "amount": "1", "currency": "USD", "memo": "Sorry"}
-    await till.make.new("store_credits", "store_credit", **credit)
-    buyer = SignedIn(http, till, owner)
-    await buyer.put_in((mug, 1))
+    await checkout_setup.make.new("store_credits", "store_credit", **credit)
+    buyer = SignedInBuyer(http, checkout_setup, owner)
+    await buyer.add_items((mug, 1))
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
-    await buyer.come_from()
+    await buyer.enter_address()
     assert (await buyer.post("/checkout/add_store_credit")).status == 200
     await buyer.pay()
     return buyer
 
 
-async def finish(buyer: Buyer) -> Any:
-    """The status of the last step, or none where the shop was killed before it answered."""
-    with contextlib.suppress(httpx.TransportError):
+async def complete(buyer: Buyer) -> Any:
+    """The status of the completion, or None if the shop was killed before it answered."""
+    with contextlib.suppress(httpx2.TransportError):
         return (await buyer.complete()).status
     return None
 
@@ -73,19 +75,19 @@ async def test_many_buyers_on_two_processes_get_what_there_is(
     db = await asyncpg.connect(url)
     try:
         async with service.client(timeout=60) as http:
-            till = await new_till(Make(await new_machine(http, db)))
-            mug, cup = await till.product(on_hand=UNITS), await till.product(on_hand=1000)
-            buyers = [await ready(http, till, mug) for _ in range(100)]
-            statuses = await asyncio.gather(*(finish(buyer) for buyer in buyers))
-            again = await ready(http, till, cup)
-            repeat_statuses = await asyncio.gather(*(finish(again) for _ in range(50)))
+            checkout_setup = await new_checkout_setup(Make(await new_machine(http, db)))
+            mug, cup = await checkout_setup.product(on_hand=UNITS), await checkout_setup.product(on_hand=1000)
+            buyers = [await ready_buyer(http, checkout_setup, mug) for _ in range(100)]
+            statuses = await asyncio.gather(*(complete(buyer) for buyer in buyers))
+            repeating_buyer = await ready_buyer(http, checkout_setup, cup)
+            repeat_statuses = await asyncio.gather(*(complete(repeating_buyer) for _ in range(50)))
 
             assert statuses.count(200) == UNITS
             assert set(statuses) <= {200, 409, 422, 503}
-            assert await on_hand(db, mug.sold) == 0
+            assert await on_hand(db, mug.variant_id) == 0
             assert {200} <= set(repeat_statuses) <= {200, 409, 503}
-            assert await on_hand(db, cup.sold) == 999
-            assert await wrong(url) == {}
+            assert await on_hand(db, cup.variant_id) == 999
+            assert await verify_errors(url) == {}
     finally:
         await db.close()
         service.stop()
@@ -102,16 +104,16 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
     service = serve(data_dir)
     try:
         async with service.client(timeout=60) as http:
-            till = await new_till(Make(await new_machine(http, db)))
-            mug, code = await till.product(on_hand=500), new_code()
-            await new_deal(till.make, TENTH, code=code, usage_limit=500)
+            checkout_setup = await new_checkout_setup(Make(await new_machine(http, db)))
+            mug, code = await checkout_setup.product(on_hand=500), new_code()
+            await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=500)
         for _ in range(3):
             async with service.client(timeout=60) as http:
-                till = msgspec.structs.replace(till, make=Make(await new_machine(http, db)))
-                buyers = [await ready_to_pay_less(http, till, mug, code) for _ in range(30)]
+                checkout_setup = msgspec.structs.replace(checkout_setup, make=Make(await new_machine(http, db)))
+                buyers = [await ready_discounted_buyer(http, checkout_setup, mug, code) for _ in range(30)]
 
                 async def buy(buyer: Buyer) -> None:
-                    with contextlib.suppress(httpx.TransportError):
+                    with contextlib.suppress(httpx2.TransportError):
                         order = await buyer.complete()
                         if order.status == 200:
                             acknowledged_ids.add(order.id)
@@ -136,7 +138,7 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
         uses = await db.fetchval("select uses from promotions")
         credit_used = await db.fetchval("select sum(amount_used)::int from store_credits")
         assert (uses, credit_used) == (len(completed_ids), 100 * len(completed_ids))
-        assert await wrong(url) == {}
+        assert await verify_errors(url) == {}
     finally:
         await db.close()
         service.stop()

@@ -1,4 +1,4 @@
-"""Lifetimes are exact, and the clock of the database decides them, whatever the servers' clocks say."""
+"""Lifetimes are exact and follow the clock of the database, whatever the clocks of the servers show."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -8,19 +8,19 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from shop.base.secrets import secret_hash
-from tests.accounts import Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
+from shop.base.crypto.secrets import secret_hash
+from tests.accounts import Member, ask_for_code, exchange_code, mailed_code, new_email, refresh, sign_in
 from tests.admin.dashboard import SAME_ORIGIN, new_operator, ticket_of
 from tests.admin.dashboard import code as totp_code
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_till
+from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.platform.client import Machine, ask_for_token, new_app, new_machine
 from tests.service import KEYS
 from tests.shopper import PREFIX
-from tests.skew import skewed
+from tests.skew import start_with_skew
 
 SKEW = 300
 HOLD_SECONDS = 120
@@ -33,10 +33,10 @@ AGED_ROTATION = (
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email)
-    user = (await trade(http, email, await mailed_code(http, email))).json
+    user = (await exchange_code(http, email, await mailed_code(http, email))).json
     platform = (await ask_for_token(http, await new_app(db), "admin")).json
 
     lifetimes = [await db.fetchval(LIFETIME, secret_hash(pair["access_token"])) for pair in (user, platform)]
@@ -45,7 +45,7 @@ async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx.AsyncClient,
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_is_refused_from_its_last_moment_on(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_token_is_refused_from_its_last_moment_on(http: httpx2.AsyncClient, db: Any) -> None:
     member, machine = await sign_in(http), await new_machine(http, db)
     hashes = [secret_hash(member.access_token), secret_hash(machine.access_token)]
     await member.post("/cart")
@@ -61,7 +61,7 @@ async def test_a_token_is_refused_from_its_last_moment_on(http: httpx.AsyncClien
 
 
 async def statuses(member: Member, machine: Machine) -> list[int]:
-    """One route of each statement that checks a bearer."""
+    """The statuses of one route for each statement that checks a bearer token."""
     answers = [await member.get(path) for path in ("/account", "/cart", "/account/addresses", "/products?per_page=1")]
     return [answer.status for answer in [*answers, await machine.get("/orders?per_page=1")]]
 
@@ -69,7 +69,7 @@ async def statuses(member: Member, machine: Machine) -> list[int]:
 @pytest.fixture
 async def skewed_nodes(
     own_database: Callable[..., str], tmp_path: Path
-) -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient, Any]]:
+) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient, Any]]:
     """Two shops on one database, one five minutes ahead and one behind, and a connection to that database."""
     url = own_database()
     settings = {
@@ -82,7 +82,7 @@ async def skewed_nodes(
     async with AsyncExitStack() as stack:
         clients = []
         for name, seconds in (("ahead", SKEW), ("behind", -SKEW)):
-            node = skewed(seconds, SHOP_DATA_DIR=str(tmp_path / name), **settings)
+            node = start_with_skew(seconds, SHOP_DATA_DIR=str(tmp_path / name), **settings)
             stack.callback(node.stop)
             clients.append(await stack.enter_async_context(node.client()))
         connection = await asyncpg.connect(url)
@@ -93,10 +93,10 @@ async def skewed_nodes(
 @pytest.mark.security("T-06", "L-02", "R-03")
 @pytest.mark.torture
 async def test_servers_whose_clocks_are_five_minutes_off_agree_on_every_lifetime(
-    skewed_nodes: tuple[httpx.AsyncClient, httpx.AsyncClient, Any],
+    skewed_nodes: tuple[httpx2.AsyncClient, httpx2.AsyncClient, Any],
 ) -> None:
     ahead, behind, db = skewed_nodes
-    # That their clocks are wrong is seen in a header.
+    # The Date header shows that the clocks are wrong.
     for node, seconds in ((ahead, SKEW), (behind, -SKEW)):
         node_time = time.mktime(time.strptime((await node.get("/livez")).headers["date"], "%a, %d %b %Y %H:%M:%S GMT"))
         assert abs(node_time - time.mktime(time.gmtime()) - seconds) < 60
@@ -107,14 +107,14 @@ async def test_servers_whose_clocks_are_five_minutes_off_agree_on_every_lifetime
         await refresh_within_the_grace(first, second, db)
 
 
-async def exchange_aged_codes(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any) -> dict[str, Any]:
-    """A code lives 600 s, neither more nor less; the tokens for it tell the time of the database."""
+async def exchange_aged_codes(first: httpx2.AsyncClient, second: httpx2.AsyncClient, db: Any) -> dict[str, Any]:
+    """A code is valid for exactly 600 s; its tokens have the time of the database."""
     young, old = new_email(), new_email()
     for email, age in ((young, 540), (old, 600)):
         await ask_for_code(first, email)
         await db.execute(AGED_CODE, email, age)
-    pair = await trade(second, young, await mailed_code(second, young))
-    refusal = await trade(second, old, await mailed_code(second, old))
+    pair = await exchange_code(second, young, await mailed_code(second, young))
+    refusal = await exchange_code(second, old, await mailed_code(second, old))
 
     now = await db.fetchval("select extract(epoch from now())")
     assert (pair.status, refusal.status) == (200, 401)
@@ -123,7 +123,7 @@ async def exchange_aged_codes(first: httpx.AsyncClient, second: httpx.AsyncClien
     return dict(pair.json)
 
 
-async def end_token(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any, pair: dict[str, Any]) -> None:
+async def end_token(first: httpx2.AsyncClient, second: httpx2.AsyncClient, db: Any, pair: dict[str, Any]) -> None:
     bearer, statuses = {"Authorization": f"Bearer {pair['access_token']}"}, []
     for remaining in (60, 0):
         ends = "update access_tokens set expires_at = now() + $1 * interval '1 second' where hash = $2"
@@ -133,7 +133,7 @@ async def end_token(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any
     assert statuses == [200, 200, 401, 401]
 
 
-async def refresh_within_the_grace(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any) -> None:
+async def refresh_within_the_grace(first: httpx2.AsyncClient, second: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(first)
     child = await member.refresh()
     await db.execute(AGED_ROTATION, 20)
@@ -147,22 +147,22 @@ async def refresh_within_the_grace(first: httpx.AsyncClient, second: httpx.Async
 @pytest.mark.security("T-06", "D-02")
 @pytest.mark.torture
 async def test_servers_whose_clocks_are_five_minutes_off_accept_the_same_operators_and_hold_stock_as_long(
-    skewed_nodes: tuple[httpx.AsyncClient, httpx.AsyncClient, Any],
+    skewed_nodes: tuple[httpx2.AsyncClient, httpx2.AsyncClient, Any],
 ) -> None:
     ahead, behind, db = skewed_nodes
     for node in (ahead, behind):
         _, email = await new_operator(db, totp=True)
         fields = {"ticket": await ticket_of(node, email), "code": totp_code()}
-        signed_in = await node.post("/admin/sign-in/code", data=fields, headers=SAME_ORIGIN)
-        assert signed_in.status_code == 303
+        response = await node.post("/admin/sign-in/code", data=fields, headers=SAME_ORIGIN)
+        assert response.status_code == 303
 
     make = Make(await new_machine(ahead, db))
-    till = await new_till(Make(make.machine, await make.place()), card="none")
-    mug = await till.product()
+    checkout_setup = await new_checkout_setup(Make(make.machine, await make.place()), card="none")
+    mug = await checkout_setup.product()
     query = "select extract(epoch from expires_at - now())::float from stock_holds where order_id = $1"
     for node in (ahead, behind):
-        buyer = Buyer(node, till)
-        await buyer.put_in((mug, 1))
-        await buyer.come_from()
-        cart = await buyer.pay(method=till.check)
+        buyer = Buyer(node, checkout_setup)
+        await buyer.add_items((mug, 1))
+        await buyer.enter_address()
+        cart = await buyer.pay(method=checkout_setup.check)
         assert HOLD_SECONDS - 60 < await db.fetchval(query, UUID(cart.id)) <= HOLD_SECONDS

@@ -1,4 +1,4 @@
-"""Crashes: what was acknowledged is there afterwards, whoever was killed, and the shop comes back by itself."""
+"""Crashes: acknowledged carts survive whichever process is killed, and the shop recovers by itself."""
 
 import asyncio
 import random
@@ -9,25 +9,25 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.db.embedded import Embedded, database_url
-from tests.db.processes import is_event, kill, living, postmaster_pid, roomy_dir, serving, stop
+from tests.db.processes import accessible_dir, is_event, kill, postmaster_pid, running_pids, serving, session_pids, stop
 from tests.service import Service
 from tests.shopper import PREFIX
 
 READY = is_event("worker ready")
-REVIVED = is_event("the embedded database crashed and was restarted")
+DATABASE_RESTARTED = is_event("the embedded database crashed and was restarted")
 
 
 @pytest.fixture(scope="module")
 def data_dir() -> Iterator[Path]:
-    """One data directory for all crashes: each begins with what the one before it left."""
-    with roomy_dir() as path:
+    """One data directory for all crashes: each test continues with the data of the one before."""
+    with accessible_dir() as path:
         (path / "tmp").mkdir()
         yield path / "var"
-        # A clean stop in the end clears what killed servers left in shared memory.
+        # A clean stop at the end frees the shared memory of killed servers.
         server = Embedded(path / "var")
         server.start()
         server.stop()
@@ -37,13 +37,13 @@ def serve(data_dir: Path) -> AbstractContextManager[Service]:
     return serving(SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(data_dir.parent / "tmp"))
 
 
-def shop_pids(data_dir: Path) -> list[int]:
-    """The parent, its workers, and whatever they have started but the database."""
-    return [pid for pid in living(data_dir) if pid != postmaster_pid(data_dir)]
+def shop_pids(service: Service) -> list[int]:
+    """The parent, its workers and their children, except the database, which has a separate session."""
+    return session_pids(service.process.pid)
 
 
 class Load:
-    """Shoppers who open carts, half of them under an Idempotency-Key, and note which were acknowledged."""
+    """Shoppers who open carts, half of them with an Idempotency-Key, and record the acknowledged ones."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -61,11 +61,11 @@ class Load:
                 headers = {"Idempotency-Key": str(uuid4())} if under_a_key else {}
                 try:
                     await self._note(await http.post(PREFIX + "/cart", headers=headers))
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     self.unanswered += 1
                     await asyncio.sleep(0.01)
 
-    async def _note(self, answer: httpx.Response) -> None:
+    async def _note(self, answer: httpx2.Response) -> None:
         if answer.status_code == 201:
             cart = answer.json()["data"]
             self.tokens[UUID(cart["id"])] = cart["attributes"]["token"]
@@ -73,8 +73,8 @@ class Load:
         async with self._progress:
             self._progress.notify_all()
 
-    async def more(self, count: int, seconds: float = 30) -> None:
-        """Returns when that many more carts are acknowledged."""
+    async def wait_for_carts(self, count: int, seconds: float = 30) -> None:
+        """Returns when `count` more carts are acknowledged."""
         target = len(self.tokens) + count
         async with asyncio.timeout(seconds), self._progress:
             await self._progress.wait_for(lambda: len(self.tokens) >= target)
@@ -95,8 +95,8 @@ async def load_on(service: Service) -> AsyncIterator[Load]:
         await load.end()
 
 
-async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
-    """The acknowledged carts that are not in the database, which runs."""
+async def find_lost_carts(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
+    """The acknowledged carts that are not in the running database."""
     connection = await asyncpg.connect(database_url(data_dir))
     order_ids = {row["id"] for row in await connection.fetch("select id from orders")}
     await connection.close()
@@ -118,13 +118,13 @@ async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_wit
     for with_its_database in kills:
         with serve(data_dir) as service:
             async with load_on(service) as load:
-                await load.more(100)
-                victims = shop_pids(data_dir) + [postmaster_pid(data_dir)] * with_its_database
+                await load.wait_for_carts(100)
+                victims = shop_pids(service) + [postmaster_pid(data_dir)] * with_its_database
                 await asyncio.to_thread(kill, *victims)
         tokens |= load.tokens
 
     with serve(data_dir) as service:
-        assert await lost(data_dir, tokens) == set()
+        assert await find_lost_carts(data_dir, tokens) == set()
         async with service.client() as http:
             for cart_id, token in list(tokens.items())[-10:]:
                 cart = await http.get(PREFIX + "/cart", headers={"X-Shop-Order-Token": token})
@@ -135,29 +135,29 @@ async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_wit
 async def test_a_killed_database_is_revived_and_until_then_the_shop_says_to_come_back(data_dir: Path) -> None:
     with serve(data_dir) as service:
         async with load_on(service) as load:
-            await load.more(100)
+            await load.wait_for_carts(100)
             await asyncio.to_thread(kill, postmaster_pid(data_dir))
-            await asyncio.to_thread(service.wait_for, REVIVED)
-            await load.more(100)
+            await asyncio.to_thread(service.wait_for, DATABASE_RESTARTED)
+            await load.wait_for_carts(100)
 
-        assert await lost(data_dir, load.tokens) == set()
+        assert await find_lost_carts(data_dir, load.tokens) == set()
         assert stop(service) == 0
 
     assert set(load.answers) <= {(201, None), (503, "5")}
     assert load.unanswered == 0
-    assert living(data_dir) == []
+    assert running_pids(data_dir) == []
 
 
 @pytest.mark.torture
 async def test_a_worker_killed_with_its_database_is_replaced_and_the_shop_serves_on(data_dir: Path) -> None:
     with serve(data_dir) as service:
         async with load_on(service) as load:
-            await load.more(50)
+            await load.wait_for_carts(50)
             await asyncio.to_thread(kill, postmaster_pid(data_dir), *service.worker_pids())
             await asyncio.to_thread(service.wait_for, READY, count=2)
-            await load.more(50)
+            await load.wait_for_carts(50)
 
-        assert await lost(data_dir, load.tokens) == set()
+        assert await find_lost_carts(data_dir, load.tokens) == set()
         assert stop(service) == 0
 
     assert set(load.answers) <= {(201, None), (503, "5")}
@@ -167,33 +167,33 @@ async def test_a_worker_killed_with_its_database_is_replaced_and_the_shop_serves
 @pytest.mark.torture
 async def test_no_acknowledged_cart_is_lost_in_ten_rounds_of_random_kills(data_dir: Path) -> None:
     seed = random.randrange(10**6)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     tokens: dict[UUID, str] = {}
 
     for _ in range(10):
         with serve(data_dir) as service:
-            assert await lost(data_dir, tokens) == set(), seed
+            assert await find_lost_carts(data_dir, tokens) == set(), seed
             async with load_on(service) as load:
-                for times in range(chance.randrange(3)):
-                    await load.more(chance.randrange(1, 300))
+                for times in range(rng.randrange(3)):
+                    await load.wait_for_carts(rng.randrange(1, 300))
                     await asyncio.to_thread(kill, postmaster_pid(data_dir))
-                    await asyncio.to_thread(service.wait_for, REVIVED, count=times + 1)
-                await load.more(chance.randrange(1, 300))
-                victims = shop_pids(data_dir) + [postmaster_pid(data_dir)] * chance.randrange(2)
-                await asyncio.to_thread(kill, *chance.sample(victims, len(victims)))
+                    await asyncio.to_thread(service.wait_for, DATABASE_RESTARTED, count=times + 1)
+                await load.wait_for_carts(rng.randrange(1, 300))
+                victims = shop_pids(service) + [postmaster_pid(data_dir)] * rng.randrange(2)
+                await asyncio.to_thread(kill, *rng.sample(victims, len(victims)))
             tokens |= load.tokens
             assert set(load.answers) <= {(201, None), (503, "5")}, seed
 
     with serve(data_dir):
-        assert await lost(data_dir, tokens) == set(), seed
+        assert await find_lost_carts(data_dir, tokens) == set(), seed
 
 
-async def open_one_cart(http: httpx.AsyncClient, key: str) -> str:
-    """Repeats the request under its key until it succeeds; the id of the cart."""
+async def open_one_cart(http: httpx2.AsyncClient, key: str) -> str:
+    """Repeats the request with its key until it succeeds; returns the id of the cart."""
     while True:
         try:
             answer = await http.post(PREFIX + "/cart", headers={"Idempotency-Key": key})
-        except httpx.TransportError:
+        except httpx2.TransportError:
             continue
         if answer.status_code == 201:
             return str(answer.json()["data"]["id"])
@@ -214,7 +214,7 @@ async def test_requests_repeated_under_their_keys_while_the_database_is_killed_m
                 opening = [asyncio.create_task(open_one_cart(http, key)) for key in keys]
                 await asyncio.wait(opening, return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.to_thread(kill, postmaster_pid(data_dir))
-                await asyncio.to_thread(service.wait_for, REVIVED, count=number)
+                await asyncio.to_thread(service.wait_for, DATABASE_RESTARTED, count=number)
                 carts = await asyncio.gather(*opening)
                 assert [await open_one_cart(http, key) for key in keys] == carts
 

@@ -1,4 +1,4 @@
-"""Every route times every kind of credential, over HTTP: each is answered as `docs/credentials.md` says."""
+"""Every route with every kind of credential, over HTTP: the response is the one in `docs/generated/credentials.md`."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,30 +6,30 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from shop.base.keys import parse_keys
-from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
-from shop.base.tokens import order_token
-from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
+from shop.base.crypto.keys import parse_keys
+from shop.base.crypto.order_tokens import order_token
+from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.cli.access.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
 from shop.platform.resources.registry import COLLECTIONS
 from shop.rules.access.operators import csrf_token
 from shop.web.endpoint import Route
-from shop.web.request import LINES, UPLOAD
+from shop.web.input.request import LINES, UPLOAD
 from tests.accounts import Member, new_email, sign_in
-from tests.admin.dashboard import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, new_operator, new_session
 from tests.builders import Make
 from tests.checkout_builders import Buyer
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.journeys.sales import Sales
 from tests.platform.builders import builder_of, new_body, sample, upload_of
-from tests.platform.bulk import in_lines
+from tests.platform.bulk import to_ndjson
 from tests.platform.client import Machine, ask_for_token, new_app, new_machine
 from tests.platform.customers.test_addresses import PARIS
-from tests.sampling import first, usual
+from tests.sampling import common_cases, first
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX as STORE
 from tests.shopper import Shopper
@@ -64,17 +64,17 @@ def operators_cookie(secret: str) -> Headers:
     return {"Cookie": f"{COOKIE}={secret}"}
 
 
-def door_of(route: Route) -> str:
+def api_of(route: Route) -> str:
     return "admin" if route.path.startswith("/admin") else "platform" if "application" in route.who else "storefront"
 
 
-class World:
-    """Callers of every kind, and the things that the first of each owns."""
+class CredentialSetup:
+    """Callers of every kind, and the records that the first of each kind owns."""
 
-    def __init__(self, http: httpx.AsyncClient, db: Any) -> None:
+    def __init__(self, http: httpx2.AsyncClient, db: Any) -> None:
         self.http = http
         self.db = db
-        self.sent: dict[str, dict[str, Headers]] = {}
+        self.headers_by_kind: dict[str, dict[str, Headers]] = {}
         self.parent_id = ""
         self.records: dict[str, str] = {}
         """One of each collection of the platform, until it is removed."""
@@ -83,29 +83,29 @@ class World:
         self.sales: Sales
         self.card: Card
         self.wishlist = ""
-        """The token of the list that was made last."""
+        """The token of the newest list."""
         self.line_id = ""
-        """Of the cart of whoever asks."""
+        """The line in the cart of the caller."""
         self.status_token = ""
-        """Opens the order that was made last."""
+        """The order token of the newest order."""
 
     async def fill(self) -> None:
         http, db = self.http, self.db
-        self.user, other, late, revoked_user = [await sign_in(http) for _ in range(4)]
+        self.user, other, expired_user, revoked_user = [await sign_in(http) for _ in range(4)]
         self.user_id = await self.user.id()
         self.app, self.order_token = await new_app(db), await self.new_order_token()
         self.app_token = (await ask_for_token(http, self.app, "read")).json["access_token"]
-        self.writer, reader, late_app, gone_app = [
+        self.writer, reader, expired_app, revoked_app = [
             await new_machine(http, db, level) for level in ("write", "read", "write", "write")
         ]
         self.sales = Sales(http, self.writer, db)
-        for token in (late.access_token, late_app.access_token):
+        for token in (expired_user.access_token, expired_app.access_token):
             await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(token))
         await http.post("/shop_oauth/revoke", json={"token": revoked_user.access_token})
         ends = (
             "update sessions set revoked_at = now() where id = (select session_id from access_tokens where hash = $1)"
         )
-        await db.execute(ends, secret_hash(gone_app.access_token))
+        await db.execute(ends, secret_hash(revoked_app.access_token))
         common = {
             "none": {},
             "junk": bearer("junk"),
@@ -114,26 +114,30 @@ class World:
             "read application": bearer(reader.access_token),
             "write application": bearer(self.writer.access_token),
         }
-        self.sent = {
+        self.headers_by_kind = {
             "storefront": {
                 **common,
-                "expired": bearer(late.access_token),
+                "expired": bearer(expired_user.access_token),
                 "revoked": bearer(revoked_user.access_token),
             },
-            "platform": {**common, "expired": bearer(late_app.access_token), "revoked": bearer(gone_app.access_token)},
+            "platform": {
+                **common,
+                "expired": bearer(expired_app.access_token),
+                "revoked": bearer(revoked_app.access_token),
+            },
             "admin": {**common, "junk": operators_cookie("junk")},
         }
 
     async def headers(self, route: Route, kind: str) -> Headers:
-        door = door_of(route)
+        api = api_of(route)
         if kind in {"order token", "other order token"}:
             if "/order_status/" in route.path and kind == "order token":
                 return {"X-Shop-Order-Token": self.status_token}
             is_own = "/cart" in route.path or "/checkout" in route.path
             return {"X-Shop-Order-Token": await self.new_order_token() if is_own else self.order_token}
-        if kind == "operator" or (door == "admin" and kind in {"expired", "revoked"}):
+        if kind == "operator" or (api == "admin" and kind in {"expired", "revoked"}):
             return operators_cookie(await self.operator_session(kind))
-        return self.sent[door][kind]
+        return self.headers_by_kind[api][kind]
 
     async def new_order_token(self) -> str:
         guest = Shopper(self.http)
@@ -149,8 +153,8 @@ class World:
             await self.db.execute(statement, secret_hash(secret))
         return secret
 
-    async def place(self, route: Route) -> str:
-        """The route's address with something of the rightful caller's in it."""
+    async def path_of(self, route: Route) -> str:
+        """The path of the route with the ids of records that the rightful caller owns."""
         path = route.path
         for name, find in self._finders(route).items():
             if f"{{{name}" in path:
@@ -187,7 +191,7 @@ class World:
             "provider": self._provider,
             "section": self._section,
             "client_secret": self._client_secret,
-            # Of the catalogue's pages only who is let in matters here.
+            # The records of catalog pages do not matter here, only who may open them.
             **{f"{part}_id": self._nothing for part in PARTS},
         }
 
@@ -217,13 +221,13 @@ class World:
         return (await self.user.post("/account/addresses", address=PARIS)).id
 
     async def _card(self) -> UUID:
-        card_id, till = uuid4(), await self.sales.till()
+        card_id, checkout_setup = uuid4(), await self.sales.checkout_setup()
         await self.db.execute(
             "insert into payment_sources (id, user_id, payment_method_id, used_at, created_at, updated_at)"
             " values ($1, $2, $3, now(), now(), now())",
             card_id,
             self.user_id,
-            UUID(till.card),
+            UUID(checkout_setup.card),
         )
         return card_id
 
@@ -248,14 +252,14 @@ class World:
         return (await self.writer.post("/users", {"user": {"email": new_email()}})).id
 
     async def _wishlist(self) -> str:
-        """A public one: whoever may see it may still not write on it."""
+        """A public wishlist: other users may read it, and still not change it."""
         wishlist = await self.user.post("/wishlists", name="Birthday", is_private=False)
         self.wishlist = str(wishlist["token"])
         return self.wishlist
 
     async def _wished_item(self) -> str:
         mug = await self.sales.mug()
-        return (await self.user.post(f"/wishlists/{self.wishlist}/add_item", variant_id=mug.sold)).id
+        return (await self.user.post(f"/wishlists/{self.wishlist}/add_item", variant_id=mug.variant_id)).id
 
     async def _application(self) -> UUID:
         return (await new_app(self.db)).id
@@ -286,12 +290,12 @@ class World:
         return "test_card"
 
     async def _client_secret(self) -> str:
-        buyer = Buyer(self.http, await self.sales.till())
+        buyer = Buyer(self.http, await self.sales.checkout_setup())
         await buyer.ready((await self.sales.mug(), 1), source="confirm")
         return str((await buyer.complete()).json["client_secret"])
 
     async def _nothing(self) -> str:
-        return NOBODY
+        return UNKNOWN_ID
 
     async def _token(self) -> str:
         return new_secret(OPERATOR_LINK)
@@ -299,13 +303,13 @@ class World:
     async def body(self, route: Route, headers: Headers) -> dict[str, Any]:  # noqa: PLR0911  One line a kind of route.
         """A body that the rightful caller would send."""
         if route.path.endswith("/remove_items"):
-            return {"json": {"wished_items_ids": [NOBODY]}}
+            return {"json": {"wished_items_ids": [UNKNOWN_ID]}}
         if route.method not in {"POST", "PATCH", "PUT"}:
             return {}
         if route.path.startswith("/admin"):
             secret = headers.get("Cookie", "").partition("=")[2]
             token = csrf_token(parse_keys(KEYS), secret_hash(secret))
-            # Another address each time, or the limit of tries would be what is answered.
+            # A new address each time: otherwise the limit of attempts would answer.
             return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
         if route.path.startswith("/payment_notices/"):
             return {"json": {}}
@@ -320,13 +324,13 @@ class World:
         if route.reads is UPLOAD:
             return await upload_of(self.writer)
         if route.reads is LINES:
-            return {"content": in_lines([{}])}
+            return {"content": to_ndjson([{}])}
         if route.path == f"{PLATFORM}/refunds":
             payment_id = await self.sales.payment("void")
             return {"json": {"refund": {"payment_id": payment_id, "amount": "1.0", "reason": "late"}}}
         if "{id}/" in route.path and route.path.startswith(PLATFORM):
             is_packing = "item" in route.path or "transfer" in route.path
-            return {"json": self.sales.wish if is_packing else await self.sales.said(route.path)}
+            return {"json": self.sales.shipment_change if is_packing else await self.sales.verb_body(route.path)}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
@@ -348,17 +352,17 @@ class World:
         assert route.path in bodies, f"say in {__file__} what {route.method} {route.path} is sent"
         return {"json": bodies[route.path]}
 
-    async def _with_a_cart(self, route: Route, path: str, headers: Headers, *, is_theirs: bool) -> str:
-        """Gives the caller something to buy, where the route is about that."""
+    async def _prepare_cart(self, route: Route, path: str, headers: Headers, *, is_theirs: bool) -> str:
+        """Fills the cart of the caller if the route needs one; returns the path, with a code or a line of that cart."""
         if route.path.removeprefix(STORE) in {"/cart"} or "/order_status/" in route.path:
             return path
 
-        async def ask(method: str, place: str, body: dict[str, Any] | None) -> httpx.Response:
-            return await self.http.request(method, STORE + place, headers=headers, json=body)
+        async def ask(method: str, address: str, body: dict[str, Any] | None) -> httpx2.Response:
+            return await self.http.request(method, STORE + address, headers=headers, json=body)
 
         self.line_id = await self.sales.fill(ask)
         if "store_credit" in path and "Authorization" in headers:
-            await self.sales.owe(self.db, self.line_id)
+            await self.sales.grant_credit(self.db, self.line_id)
         if "apply_coupon_code" in path:
             await ask("DELETE", f"/cart/remove_coupon_code/{await self.sales.code()}", None)
         if "remove_coupon_code" in path and is_theirs:
@@ -368,12 +372,12 @@ class World:
             return path.replace(path.rpartition("/")[2], self.line_id)
         return path
 
-    async def call(self, route: Route, path: str, kind: str) -> httpx.Response:
+    async def call(self, route: Route, path: str, kind: str) -> httpx2.Response:
         headers = await self.headers(route, kind)
         if kind == "user" and route.path.startswith(f"{STORE}/cart"):
             await self.user.post("/cart")
         if route.who == "order token or user" and answer_to(route, kind) in {OK, OWN}:
-            path = await self._with_a_cart(route, path, headers, is_theirs=answer_to(route, kind) == OK)
+            path = await self._prepare_cart(route, path, headers, is_theirs=answer_to(route, kind) == OK)
         body = await self.body(route, headers)
         if route.path.startswith("/payment_notices/"):
             headers = {**headers, "X-Test-Card-Signature": self.card.sign(b"{}").decode()}
@@ -382,81 +386,85 @@ class World:
 
 
 @pytest.fixture(scope="module")
-async def world(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[World]:
+async def credential_setup(
+    service: Service, database_url: str, shared_transport: SharedTransport
+) -> AsyncIterator[CredentialSetup]:
     connection = await asyncpg.connect(database_url)
-    async with service.client(transport=kept_lines) as client:
-        new_world = World(client, connection)
-        new_world.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
-        await new_world.fill()
-        yield new_world
+    async with service.client(transport=shared_transport) as client:
+        setup = CredentialSetup(client, connection)
+        setup.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
+        await setup.fill()
+        yield setup
     await connection.close()
 
 
-# Those who are refused come first, then those who may see their own, and at last who may: on one and the same thing.
+# All kinds use the same record: first those that are refused, then those that see only their own, then the allowed.
 ORDER = {"401": 0, "403": 0, OWN: 1, OK: 2, OPEN: 2}
 SHOPPERS = ("user", "other user", "order token", "other order token")
 MACHINES = ("read application", "write application")
-# Who comes to a door with what is good at another one: there they are all alike.
-STRANGERS = {"storefront": MACHINES, "platform": SHOPPERS, "admin": SHOPPERS + MACHINES}
+# Credentials of other APIs: an API treats them all alike.
+FOREIGN_KINDS = {"storefront": MACHINES, "platform": SHOPPERS, "admin": SHOPPERS + MACHINES}
 
 
 def kinds_for(route: Route, is_whole: bool) -> list[str]:
-    """Every kind, or of those that are alike at the route's door one: another from route to route."""
-    strangers = [] if is_whole else [kind for kind in STRANGERS[door_of(route)] if answer_to(route, kind) != OK]
+    """Every kind, or only one of the kinds that the API treats alike; which one changes from route to route."""
+    foreign_kinds = [] if is_whole else [kind for kind in FOREIGN_KINDS[api_of(route)] if answer_to(route, kind) != OK]
     if not is_whole and answer_to(route, "none") == OPEN:
-        strangers = list(KINDS)
-    alike = {answer: [kind for kind in strangers if answer_to(route, kind) == answer] for answer in ORDER}
+        foreign_kinds = list(KINDS)
+    alike = {answer: [kind for kind in foreign_kinds if answer_to(route, kind) == answer] for answer in ORDER}
     number = [(each.method, each.path) for each in every_route()].index((route.method, route.path))
-    left_out = {kind for kinds in alike.values() for kind in kinds if kind != kinds[number % len(kinds)]}
-    return sorted(set(KINDS) - left_out, key=lambda kind: (ORDER[answer_to(route, kind)], KINDS.index(kind)))
+    skipped_kinds = {kind for kinds in alike.values() for kind in kinds if kind != kinds[number % len(kinds)]}
+    return sorted(set(KINDS) - skipped_kinds, key=lambda kind: (ORDER[answer_to(route, kind)], KINDS.index(kind)))
 
 
-def usual_first() -> list[Any]:
-    """Every twelfth page of the dashboard, which all have one door, every second address of shoppers but all of the
-    checkout, where one comes after another, and two of the machines' collections; torture looks at the others.
+def common_routes_first() -> list[Any]:
+    """Every twelfth page of the dashboard, every second route of shoppers and all of the checkout, and two collections
+    of the platform; the torture tests include the others.
     """
     pages = [route for route in every_route() if route.path.startswith("/admin")][::12]
     others = [route for route in every_route() if not route.path.startswith(("/admin", PLATFORM))][::2]
 
-    def is_usual(route: Route) -> bool:
+    def is_common(route: Route) -> bool:
         if route.path.startswith(PLATFORM):
             return route.path.split("/")[4] in {"orders", "addresses"}
         return route in pages or route in others or route.path.startswith(f"{STORE}/checkout")
 
-    return usual(every_route(), is_usual)
+    return common_cases(every_route(), is_common)
 
 
 @pytest.mark.security("T-11", "C-01", "P-03")
 @pytest.mark.parametrize(
     "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of those alike"
 )
-@pytest.mark.parametrize("route", usual_first(), ids=lambda route: f"{route.method} {route.path}")
+@pytest.mark.parametrize("route", common_routes_first(), ids=lambda route: f"{route.method} {route.path}")
 async def test_every_route_answers_every_credential_as_the_table_says(
-    world: World, route: Route, is_whole: bool
+    credential_setup: CredentialSetup, route: Route, is_whole: bool
 ) -> None:
-    path = await world.place(route)
-    nobody = (await world.call(route, path, "none")).status_code if answer_to(route, "none") == OPEN else 0
+    path = await credential_setup.path_of(route)
+    anonymous_status = (
+        (await credential_setup.call(route, path, "none")).status_code if answer_to(route, "none") == OPEN else 0
+    )
 
     for kind in kinds_for(route, is_whole):
-        response = await world.call(route, path, kind)
+        response = await credential_setup.call(route, path, kind)
 
         expected, status = answer_to(route, kind), response.status_code
         message = f"{kind}: {status}, and the table says {expected}\n{response.text[:300]}"
         assert status < 500, message
         if expected == OPEN:
-            assert status == nobody, message
+            assert status == anonymous_status, message
             assert status == route.status or route.path.startswith("/admin"), message
         elif expected == OK and kind == "order token" and route.path.endswith("/add_store_credit"):
-            assert status == 422, message  # What a customer is owed is theirs alone.
+            assert status == 422, message  # Only the customer may use their store credit.
         elif expected == OK:
             assert status not in {401, 403}, message
             assert status == route.status or route.path.startswith("/admin"), message
         elif expected == OWN:
-            # A code is nobody's own, and is not on their cart.
-            is_of_nobody = ("remove_coupon_code" in route.path or "store_credit" in route.path) and status == 422
-            assert status == 404 or is_of_nobody or (status == route.status and "{" not in route.path), message
-            assert str(world.user_id) not in response.text, message
-            assert world.user.email not in response.text, message
+            # A coupon code has no owner, and is not on their cart.
+            is_not_on_cart = ("remove_coupon_code" in route.path or "store_credit" in route.path) and status == 422
+            assert status == 404 or is_not_on_cart or (status == route.status and "{" not in route.path), message
+            assert str(credential_setup.user_id) not in response.text, message
+            assert credential_setup.user.email not in response.text, message
         else:
             assert status == int(expected), message
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
+from shop.db.embedded_account import own_directory
 from tests.cluster import Cluster, Server
-from tests.db.processes import ask, roomy_dir, until
-from tests.db.test_faults import several
+from tests.db.processes import accessible_dir, fetch_value, until
+from tests.db.test_faults import multi_host_url
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
 from tests.site.test_outages import Outage
@@ -27,7 +28,7 @@ class Standby(Server):
         """Copies the primary and starts; returns the URL of the copy."""
         socket_dir = primary_url.partition("host=")[2].partition("&")[0]
         self._check_reachable()
-        self._own_directory(self._cluster)
+        own_directory(self._cluster, self._account)
         self._run("pg_basebackup", "-D", str(self._cluster), "-h", socket_dir, "-U", "shop", "-R", "-c", "fast")
         return self.start()
 
@@ -37,7 +38,7 @@ class Standby(Server):
 
 @contextmanager
 def standby_of(primary_url: str) -> Iterator[tuple[Standby, str]]:
-    with roomy_dir() as directory:
+    with accessible_dir() as directory:
         standby = Standby(directory)
         yield standby, standby.follow(primary_url)
 
@@ -55,7 +56,7 @@ async def test_a_hung_primary_is_left_for_the_promoted_standby(
     ):
         service = Service(
             SHOP_DATA_DIR=str(tmp_path),
-            SHOP_DATABASE_URL=several(first, second),
+            SHOP_DATABASE_URL=multi_host_url(first, second),
             SHOP_SECRET_KEYS=KEYS,
             SHOP_MAILBOX="on",
             SHOP_DRAIN_SECONDS="0",
@@ -65,21 +66,21 @@ async def test_a_hung_primary_is_left_for_the_promoted_standby(
             assert (await http.post(CART)).status_code == 201
             with shop.stopped_server():
                 start = time.monotonic()
-                hung = await http.post(CART)
+                timed_out = await http.post(CART)
                 wait_seconds = time.monotonic() - start
-                # The standby answers, and is not read: a revoked token may still be valid there.
+                # The standby responds but is not read: a revoked token may still be valid there.
                 unready = await http.get("/readyz")
                 standby.promote()
                 start = time.monotonic()
-                await until(lambda: is_written(http))
+                await until(lambda: is_writable(http))
                 recovery_seconds = time.monotonic() - start
         service.stop()
 
-        assert (hung.status_code, wait_seconds < 6.5, unready.status_code) == (503, True, 503)
+        assert (timed_out.status_code, wait_seconds < 6.5, unready.status_code) == (503, True, 503)
         assert recovery_seconds < 10
-        # The one from before, and the one since.
-        assert await asyncio.to_thread(ask, standby_url, "select count(*) from orders") == 2
+        # One order from before the failover and one since.
+        assert await asyncio.to_thread(fetch_value, standby_url, "select count(*) from orders") == 2
 
 
-async def is_written(http: httpx.AsyncClient) -> bool:
+async def is_writable(http: httpx2.AsyncClient) -> bool:
     return (await http.post(CART)).status_code == 201

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import new_email
 from tests.cluster import Cluster
-from tests.journeys.node import PROGRAMS, assert_bought, demo_service, install, install_packages, run
+from tests.journeys.node import PROGRAMS, assert_order_completed, demo_service, install, install_packages, run
 from tests.service import Service
 
 pytestmark = pytest.mark.torture
@@ -45,7 +45,7 @@ def demo(cluster: Cluster, worker_name: str) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def python_client(demo: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the generated package, what it needs, and the program that uses it."""
+    """A directory with the generated package, its dependencies, and the program that uses it."""
     path = tmp_path_factory.mktemp("python")
     run(sys.executable, "-m", "venv", path / "venv", cwd=path)
     install(path / "venv/bin/pip", "install", "-q", GENERATOR, "mypy", cwd=path)
@@ -58,10 +58,10 @@ def python_client(demo: Service, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def node_project(demo: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the generators for TypeScript, the description, and the programs that use what comes of it."""
+    """A directory with the generators for TypeScript, the description, and the programs that use the clients."""
     path = tmp_path_factory.mktemp("node")
     install_packages(path, PACKAGES, "openapi_fetch.ts", "hey_api.ts")
-    (path / "openapi.json").write_bytes(httpx.get(f"{demo.url}/openapi.json").content)
+    (path / "openapi.json").write_bytes(httpx2.get(f"{demo.url}/openapi.json").content)
     return path
 
 
@@ -81,7 +81,7 @@ def test_a_client_of_openapi_python_client_is_sound_and_buys(demo: Service, pyth
 
     output = run("venv/bin/python", "purchase.py", demo.url, new_email(), cwd=python_client)
 
-    assert_bought(demo, output)
+    assert_order_completed(demo, output)
 
 
 def test_a_client_of_openapi_typescript_is_sound_and_buys(demo: Service, node_project: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_client_of_openapi_typescript_is_sound_and_buys(demo: Service, node_pr
 
     output = run("node", "out/openapi_fetch.js", demo.url, new_email(), cwd=node_project)
 
-    assert_bought(demo, output)
+    assert_order_completed(demo, output)
 
 
 def test_a_client_of_hey_api_is_sound_and_buys(demo: Service, node_project: Path) -> None:
@@ -99,4 +99,4 @@ def test_a_client_of_hey_api_is_sound_and_buys(demo: Service, node_project: Path
 
     output = run("node", "out/hey_api.js", demo.url, new_email(), cwd=node_project)
 
-    assert_bought(demo, output)
+    assert_order_completed(demo, output)

@@ -1,15 +1,15 @@
-"""An order token alone, on a guest's cart and on a cart that belongs to a user: every row of `docs/credentials.md`."""
+"""An order token alone on a guest's and on a user's cart: every row of `docs/generated/credentials.md`."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.base.errors import CannotStart
-from shop.cli.order_token_table import (
+from shop.cli.access.order_token_table import (
     INVALID,
     NEVER,
     OK_HIDDEN,
@@ -25,7 +25,7 @@ from shop.cli.routes import every_route
 from shop.web.endpoint import Route
 from tests.accounts import Member, sign_in
 from tests.checkout_builders import ADDRESS
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.journeys.sales import Sales
 from tests.platform.client import new_machine
 from tests.service import Service
@@ -35,12 +35,12 @@ BOOK = {**ADDRESS, "firstname": "Augusta", "address1": "12 Book Lane", "phone": 
 CARD_NAME = "Augusta Card"
 CREDIT = "77.77"
 STATUSES = {(route.method, route.path.removeprefix(PREFIX)): route.status for route in every_route()}
-# How far a cart is before the operation; each stage goes on from the one before it that it names.
+# The stage of a cart before each operation.
 STAGES = {
     "begin the checkout": "line",
-    "type special instructions": "line",
+    "enter special instructions": "line",
     "change the e-mail": "owner's card",
-    "type an address": "owner's credit",
+    "enter an address": "owner's credit",
     "read the cart with `include=payments.source`": "owner's card",
     "complete with the owner's card": "owner's card",
     "complete with the owner's store credit": "owner's credit",
@@ -52,20 +52,20 @@ STAGES = {
     "choose a shipping rate (`shipments_attributes`)": "address",
     "choose a shipping method": "check",
     "check the cart before payment": "check",
-    "complete, to pay by check or with a card that is typed in": "check",
+    "complete, to pay by check or with a new card": "check",
     "remove all coupon codes": "coupon",
     "remove a coupon code": "coupon",
     **{each.what: "address" for each in OPERATIONS if "address book" in each.what or "saved card" in each.what},
     "list shipping rates": "address",
     "pay with store credit": "address",
-    "pay by check or with a card that is typed in": "address",
+    "pay by check or with a new card": "address",
 }
 
 
 class CartFactory:
-    """The owner of carts, with an address book, a saved card and credit; and someone with an order token."""
+    """The owner of carts, with an address book, a saved card and credit; makes carts and holders of their tokens."""
 
-    def __init__(self, http: httpx.AsyncClient, db: Any, sales: Sales, owner: Member) -> None:
+    def __init__(self, http: httpx2.AsyncClient, db: Any, sales: Sales, owner: Member) -> None:
         self.http, self.db, self.sales, self.owner = http, db, sales, owner
         self.book_id = self.card_id = ""
         self.user_id: UUID
@@ -75,21 +75,21 @@ class CartFactory:
         self.book_id = (await self.owner.post("/account/addresses", address=BOOK)).id
         credit = {"user_id": str(self.user_id), "amount": CREDIT, "currency": "USD", "memo": "Sorry"}
         await self.sales.writer.post("/store_credits", {"store_credit": credit})
-        card_id, till = uuid4(), await self.sales.till()
+        card_id, checkout_setup = uuid4(), await self.sales.checkout_setup()
         await self.db.execute(
             "insert into payment_sources"
             " (id, user_id, payment_method_id, reference, name, last_digits, used_at, created_at, updated_at)"
             " values ($1, $2, $3, 'approve', $4, '4242', now(), now(), now())",
             card_id,
             self.user_id,
-            UUID(till.card),
+            UUID(checkout_setup.card),
             CARD_NAME,
         )
         self.card_id = str(card_id)
 
     @property
     def account(self) -> list[str]:
-        """What only the account knows."""
+        """Texts that only the account contains."""
         return [self.owner.email, BOOK["firstname"], BOOK["address1"], BOOK["phone"], CARD_NAME, '"4242"', CREDIT]
 
     async def cart(self, stage: str, *, is_owned: bool) -> "Holder":
@@ -101,13 +101,13 @@ class CartFactory:
         return holder
 
     async def rows(self, cart_id: str) -> list[Any]:
-        """All that a refused operation must leave alone."""
+        """The rows that a refused operation must not change."""
         order = await self.db.fetch("select o::text from orders o where id = $1", UUID(cart_id))
         return [*order, *await self.db.fetch("select p::text from payments p where order_id = $1", UUID(cart_id))]
 
 
 class Holder(Shopper):
-    """Someone who has an order token and nothing else."""
+    """A caller who has an order token and nothing else."""
 
     def __init__(self, carts: CartFactory) -> None:
         super().__init__(carts.http)
@@ -119,8 +119,8 @@ class Holder(Shopper):
         return await super().ask(method, path, headers={**bearer, **(headers or {})}, **options)
 
     async def go_to(self, stage: str, *, is_owned: bool) -> None:
-        mug, till = await self.carts.sales.mug(), await self.carts.sales.till()
-        cart = await self.post("/cart/add_item", variant_id=mug.sold)
+        mug, checkout_setup = await self.carts.sales.mug(), await self.carts.sales.checkout_setup()
+        cart = await self.post("/cart/add_item", variant_id=mug.variant_id)
         self.line_id, self.number = cart.json["data"]["relationships"]["line_items"]["data"][0]["id"], cart["number"]
         if stage == "coupon":
             await self.ask("PATCH", "/cart/apply_coupon_code", json={"coupon_code": await self.carts.sales.code()})
@@ -133,7 +133,7 @@ class Holder(Shopper):
         elif stage == "owner's credit" and is_owned:
             await self.as_owner("/checkout/add_store_credit")
         elif stage != "address":
-            await self.post("/checkout/create_payment", payment_method_id=till.check)
+            await self.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
         if stage == "complete":
             order = await self.ask("PATCH", "/checkout/complete")
             assert order.status == 200, order
@@ -155,11 +155,11 @@ class Holder(Shopper):
             return None
         fields = {
             "begin the checkout": {},
-            "type special instructions": {"special_instructions": "Ring twice."},
+            "enter special instructions": {"special_instructions": "Ring twice."},
             "change the e-mail": {"email": "mallory@example.org"},
-            "type an address": {"ship_address_attributes": {**ADDRESS, "address1": "66 Other Street"}},
-            "name an address of the address book (`bill_address_id`)": {"bill_address_id": carts.book_id},
-            "name an address of the address book (`ship_address_attributes.id`)": {
+            "enter an address": {"ship_address_attributes": {**ADDRESS, "address1": "66 Other Street"}},
+            "use an address from the address book (`bill_address_id`)": {"bill_address_id": carts.book_id},
+            "use an address from the address book (`ship_address_attributes.id`)": {
                 "ship_address_attributes": {"id": carts.book_id}
             },
             "choose a saved card (`existing_card`)": {"existing_card": carts.card_id},
@@ -180,10 +180,10 @@ class Holder(Shopper):
         return bodies[operation.path]
 
     async def _choice(self, what: str) -> dict[str, Any]:
-        """What is chosen from what the shop offers."""
+        """The field that makes the choice."""
         sales = self.carts.sales
         if "payments_attributes" in what:
-            return {"payments_attributes": [{"payment_method_id": (await sales.till()).check}]}
+            return {"payments_attributes": [{"payment_method_id": (await sales.checkout_setup()).check}]}
         if "shipments_attributes" in what:
             (shipment,) = (await self.get("/checkout/shipping_rates")).json["data"]
             rate = shipment["relationships"]["shipping_rates"]["data"][0]["id"]
@@ -202,9 +202,9 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-async def carts(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[CartFactory]:
+async def carts(service: Service, database_url: str, shared_transport: SharedTransport) -> AsyncIterator[CartFactory]:
     connection = await asyncpg.connect(database_url)
-    async with service.client(transport=kept_lines) as client:
+    async with service.client(transport=shared_transport) as client:
         sales = Sales(client, await new_machine(client, connection, "write"), connection)
         factory = CartFactory(client, connection, sales, await sign_in(client))
         await factory.fill()

@@ -1,4 +1,4 @@
-"""The shop calls nobody whose address a caller supplies."""
+"""The shop sends no request to an address that a caller supplies."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,27 +6,27 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import sign_in
-from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.image_files import png
-from tests.platform.bulk import in_lines, send
+from tests.platform.bulk import post_import, to_ndjson
 from tests.platform.client import Machine
 
 
 class Listener:
-    """Somebody who waits to be called, under an address that everybody is told."""
+    """A server that counts its connections; its URL is in every field that a caller sends."""
 
     def __init__(self) -> None:
         self.calls = 0
-        self.called = asyncio.Event()
+        self.has_call = asyncio.Event()
         self.port = 0
 
     async def __call__(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.calls += 1
-        self.called.set()
+        self.has_call.set()
         writer.close()
 
     def url(self, scheme: str = "http") -> str:
@@ -43,28 +43,30 @@ async def listening() -> AsyncIterator[Listener]:
 
 @pytest.mark.security("A-04")
 async def test_no_address_that_a_caller_supplies_is_called(
-    http: httpx.AsyncClient, writer: Machine, buyer: Buyer, till: Till
+    http: httpx2.AsyncClient, writer: Machine, buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     async with listening() as listener:
-        await as_a_shopper(http, buyer, till, listener)
+        await as_a_shopper(http, buyer, checkout_setup, listener)
         await as_a_machine(writer, listener)
-        # It does hear whoever calls.
+        # The listener does accept connections.
         _, connection = await asyncio.open_connection("127.0.0.1", listener.port)
         connection.close()
-        await asyncio.wait_for(listener.called.wait(), 10)
+        await asyncio.wait_for(listener.has_call.wait(), 10)
 
     assert listener.calls == 1
 
 
-async def as_a_shopper(http: httpx.AsyncClient, buyer: Buyer, till: Till, listener: Listener) -> None:
+async def as_a_shopper(
+    http: httpx2.AsyncClient, buyer: Buyer, checkout_setup: CheckoutSetup, listener: Listener
+) -> None:
     names = ("Referer", "Origin", "Forwarded", "X-Forwarded-Host", "X-Forwarded-For", "Host", "From")
     for name in names:
         await http.get("/api/v2/storefront/products", headers={name: listener.url()})
     await sign_in(http, first_name=listener.url(), last_name=listener.url("https"))
-    await buyer.put_in((await till.product(), 1))
+    await buyer.add_items((await checkout_setup.product(), 1))
     address = {**ADDRESS, "address2": listener.url(), "company": listener.url("https")}
     fields = {"bill_address_attributes": address, "use_billing": True, "special_instructions": listener.url()}
-    assert (await buyer.tell(email="ada@example.org", **fields)).status == 200
+    assert (await buyer.update_checkout(email="ada@example.org", **fields)).status == 200
     await buyer.pay()
     assert (await buyer.complete()).status == 200
 
@@ -80,4 +82,4 @@ async def as_a_machine(writer: Machine, listener: Listener) -> None:
         await writer.ask("POST", "/images", data={**fields, name: listener.url()})
     await writer.post("/shipping_methods", {"shipping_method": {"name": "Post", "tracking_url": listener.url("https")}})
     line = {"slug": uuid4().hex, "name": "Mug", "images": [{"url": listener.url()}], "image_url": listener.url()}
-    await send(writer, "products", in_lines([line]))
+    await post_import(writer, "products", to_ndjson([line]))

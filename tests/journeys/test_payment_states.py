@@ -3,13 +3,13 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.rules.checkout.payments import PaymentAmounts, balance_of
-from tests.checkout_builders import Buyer, Till
+from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.shopper import Answer
 
@@ -21,8 +21,8 @@ FEW = settings(
 MANY = settings(FEW, max_examples=150, derandomize=False)
 
 
-class SoldOrder:
-    """An order of 25 dollars, and what operators do with it."""
+class CompletedOrder:
+    """An order of 25 dollars, and the operations of operators on it."""
 
     def __init__(self, writer: Machine, db: Any, order_id: str) -> None:
         self.writer, self.db, self.order_id = writer, db, order_id
@@ -38,7 +38,7 @@ class SoldOrder:
         return await self.writer.patch(f"/payments/{payment_id}/{event}", {})
 
     async def balance(self) -> tuple[str, str, int]:
-        """As it is shown, which must be what follows from the payments."""
+        """The state, the payment state and the amount due as shown; asserts that they follow from the payments."""
         order = await self.writer.get(f"/orders/{self.order_id}")
         rows = await self.db.fetch(
             "select state, amount, captured_amount, refunded_amount from payments where order_id = $1",
@@ -51,16 +51,23 @@ class SoldOrder:
         return order["state"], order["payment_state"], due
 
 
-async def after_all(
-    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+async def check_sequence(
+    http: httpx2.AsyncClient,
+    db: Any,
+    writer: Machine,
+    checkout_setup: CheckoutSetup,
+    pays: str,
+    sequence: list[tuple[str, int]],
 ) -> None:
     fields = {"name": uuid4().hex, "type": "test_card", "auto_capture": False}
-    manual_method_id = (await till.make.new("payment_methods", "payment_method", **fields)).id
-    buyer = Buyer(http, till)
-    await buyer.put_in((await till.product(), 2))
-    await buyer.come_from()
-    await buyer.pay(method={"card": till.card, "check": till.check, "authorised": manual_method_id}[pays])
-    order = SoldOrder(writer, db, (await buyer.complete()).id)
+    manual_method_id = (await checkout_setup.make.new("payment_methods", "payment_method", **fields)).id
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((await checkout_setup.product(), 2))
+    await buyer.enter_address()
+    await buyer.pay(
+        method={"card": checkout_setup.card, "check": checkout_setup.check, "authorised": manual_method_id}[pays]
+    )
+    order = CompletedOrder(writer, db, (await buyer.complete()).id)
     _, _, due = await order.balance()
     for event, amount in sequence:
         before, answer = due, await order.do(event, amount)
@@ -80,15 +87,25 @@ async def after_all(
 @FEW
 @given(st.sampled_from(["check", "card", "authorised"]), events)
 async def test_the_state_follows_from_the_payments(
-    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+    http: httpx2.AsyncClient,
+    db: Any,
+    writer: Machine,
+    checkout_setup: CheckoutSetup,
+    pays: str,
+    sequence: list[tuple[str, int]],
 ) -> None:
-    await after_all(http, db, writer, till, pays, sequence)
+    await check_sequence(http, db, writer, checkout_setup, pays, sequence)
 
 
 @pytest.mark.torture
 @MANY
 @given(st.sampled_from(["check", "card", "authorised"]), events)
 async def test_the_state_follows_from_the_payments_at_length(
-    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+    http: httpx2.AsyncClient,
+    db: Any,
+    writer: Machine,
+    checkout_setup: CheckoutSetup,
+    pays: str,
+    sequence: list[tuple[str, int]],
 ) -> None:
-    await after_all(http, db, writer, till, pays, sequence)
+    await check_sequence(http, db, writer, checkout_setup, pays, sequence)

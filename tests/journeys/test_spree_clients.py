@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.demo.shop import COUPON
 from tests.accounts import new_email
 from tests.cluster import Cluster
-from tests.journeys.node import assert_bought, demo_service, install_packages, run
+from tests.journeys.node import assert_order_completed, demo_service, install_packages, run
 from tests.service import Service
 
 pytestmark = pytest.mark.torture
@@ -66,7 +66,7 @@ def sdk_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def list_images(demo: Service) -> dict[str, Any]:
     """The attributes of all images of the first page of products, by id."""
-    document = httpx.get(f"{demo.url}/api/v2/storefront/products", params={"include": "images"}).json()
+    document = httpx2.get(f"{demo.url}/api/v2/storefront/products", params={"include": "images"}).json()
     return {record["id"]: record["attributes"] for record in document["included"]}
 
 
@@ -77,14 +77,14 @@ def test_the_javascript_sdk_of_spree_goes_from_the_catalog_to_an_order_in_24_ste
 
     assert steps == STEPS
     assert len(steps) == 24
-    assert_bought(demo, number)
+    assert_order_completed(demo, number)
 
 
 def test_the_requests_of_the_vue_storefront_integration_end_in_an_order(demo: Service, sdk_project: Path) -> None:
     """The integration is not published as a package: the program sends its requests with the SDK it is built on."""
     *_, number = run("node", "vue_storefront.js", demo.url, new_email(), cwd=sdk_project).splitlines()
 
-    assert_bought(demo, number)
+    assert_order_completed(demo, number)
 
 
 def test_the_source_plugin_of_gatsby_makes_nodes_of_products_whose_images_load(demo: Service, tmp_path: Path) -> None:
@@ -98,4 +98,4 @@ def test_the_source_plugin_of_gatsby_makes_nodes_of_products_whose_images_load(d
     images = list_images(demo)
     for node in nodes:
         styles = images[node["relationships"]["images"]["data"][0]["id"]]["styles"]
-        assert httpx.get(demo.url + styles[0]["url"]).status_code == 200
+        assert httpx2.get(demo.url + styles[0]["url"]).status_code == 200

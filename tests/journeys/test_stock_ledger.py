@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.queries.catalog.stock import list_wrong_counts
 from tests.builders import MadeProduct, Make
-from tests.checkout_builders import Buyer, Till, new_till
-from tests.platform.bulk import bring
-from tests.platform.catalog_builders import change, master_of, new, send
-from tests.platform.client import Machine, back_office, new_machine
+from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
+from tests.platform.bulk import import_lines
+from tests.platform.catalog_builders import master_of, new, patch_record, post_record
+from tests.platform.client import Machine, new_machine, operator_context
 from tests.shopper import Answer
 
 SUMS = """select count_on_hand, coalesce((select sum(quantity) from stock_movements m where m.stock_item_id = i.id), 0)
@@ -22,19 +22,19 @@ SUMS = """select count_on_hand, coalesce((select sum(quantity) from stock_moveme
 
 
 class Store:
-    """Two goods at two places, and everybody who may change how many there are."""
+    """Two products at two stock locations, and all operations that change their counts."""
 
-    def __init__(self, machine: Machine, till: Till) -> None:
-        self.machine, self.till = machine, till
+    def __init__(self, machine: Machine, checkout_setup: CheckoutSetup) -> None:
+        self.machine, self.checkout_setup = machine, checkout_setup
         self.goods: list[MadeProduct] = []
         self.items: list[str] = []
         self.places: list[str] = []
-        self.bought: list[str] = []
+        self.order_numbers: list[str] = []
 
     async def fill(self) -> None:
         self.places = [str((await new(self.machine, "stock_location"))["name"]) for _ in range(2)]
-        self.goods = [await self.till.product(on_hand=3) for _ in range(2)]
-        variant_ids = [good.sold for good in self.goods]
+        self.goods = [await self.checkout_setup.product(on_hand=3) for _ in range(2)]
+        variant_ids = [good.variant_id for good in self.goods]
         stock_items = await self.machine.get(f"/stock_items?filter[variant_id_in]={','.join(variant_ids)}")
         self.items = [item["id"] for item in stock_items.json["data"]]
 
@@ -43,35 +43,37 @@ class Store:
         good, item_id = self.goods[which % 2], self.items[which % len(self.items)]
         if kind == "import":
             line = {"slug": good.slug, "stock": {self.places[flag]: {"count_on_hand": number}}}
-            await bring(self.machine, "products", line)
+            await import_lines(self.machine, "products", line)
             return None
         if kind == "buy":
             return await self._buy(good, max(number, 1), "approve" if flag else "decline")
-        if kind == "cancel" and self.bought:
-            return await self.machine.patch(f"/orders/{self.bought.pop(which % len(self.bought))}/cancel", {})
+        if kind == "cancel" and self.order_numbers:
+            return await self.machine.patch(
+                f"/orders/{self.order_numbers.pop(which % len(self.order_numbers))}/cancel", {}
+            )
         changes = {"backorderable": flag, **({"count_on_hand": number} if number > 6 else {})}
         movement = {"stock_item_id": item_id, "quantity": number, "reason": ("received", "moved")[flag]}
-        plain: dict[str, Callable[[], Awaitable[Answer]]] = {
-            "move": lambda: send(self.machine, "stock_movement", **movement),
-            "recount": lambda: change(self.machine, "stock_item", item_id, count_on_hand=number),
-            "switch": lambda: change(self.machine, "stock_item", item_id, **changes),
-            "place": lambda: send(self.machine, "stock_movement", variant_id=good.sold, quantity=number),
-            "track": lambda: change(self.machine, "variant", good.sold, track_inventory=flag),
+        calls: dict[str, Callable[[], Awaitable[Answer]]] = {
+            "move": lambda: post_record(self.machine, "stock_movement", **movement),
+            "recount": lambda: patch_record(self.machine, "stock_item", item_id, count_on_hand=number),
+            "switch": lambda: patch_record(self.machine, "stock_item", item_id, **changes),
+            "place": lambda: post_record(self.machine, "stock_movement", variant_id=good.variant_id, quantity=number),
+            "track": lambda: patch_record(self.machine, "variant", good.variant_id, track_inventory=flag),
         }
-        return await plain[kind]() if kind in plain else None
+        return await calls[kind]() if kind in calls else None
 
     async def _buy(self, good: MadeProduct, quantity: int, source: str) -> Answer | None:
-        buyer = Buyer(self.machine.http, self.till)
+        buyer = Buyer(self.machine.http, self.checkout_setup)
         await buyer.post("/cart")
-        cart = await buyer.post("/cart/add_item", variant_id=good.sold, quantity=quantity)
+        cart = await buyer.post("/cart/add_item", variant_id=good.variant_id, quantity=quantity)
         if cart.status != 200:
             return cart
-        await buyer.come_from()
+        await buyer.enter_address()
         await buyer.pay(source)
         order = await buyer.complete()
         assert order.status in {200, 409, 422}, order
         if order.status == 200:
-            self.bought.append(str(order["number"]))
+            self.order_numbers.append(str(order["number"]))
         return None
 
 
@@ -87,17 +89,17 @@ FEW = settings(
 MANY = settings(FEW, max_examples=80, derandomize=False)
 
 
-async def after_all(http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]) -> None:
-    """Each round at once, the rounds one after another."""
+async def check_rounds(http: httpx2.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]) -> None:
+    """Runs the acts of a round concurrently, and the rounds one after another."""
     machine = await new_machine(http, db)
-    store = Store(machine, await new_till(Make(machine)))
+    store = Store(machine, await new_checkout_setup(Make(machine)))
     await store.fill()
-    for together in rounds:
-        answers = await asyncio.gather(*map(store.do, together))
+    for acts_of_round in rounds:
+        answers = await asyncio.gather(*map(store.do, acts_of_round))
         assert {answer.status for answer in answers if answer} <= {200, 201, 422}, answers
     rows = await db.fetch(SUMS)
     assert [row for row in rows if row[0] != row[1]] == []
-    async with back_office(database_url) as ctx:
+    async with operator_context(database_url) as ctx:
         assert await list_wrong_counts(ctx.db) == []
 
 
@@ -107,22 +109,22 @@ rounds = st.lists(st.lists(acts, min_size=1, max_size=4), min_size=1, max_size=5
 @FEW
 @given(rounds)
 async def test_every_count_is_the_sum_of_its_movements(
-    http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
+    http: httpx2.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
 ) -> None:
-    await after_all(http, db, database_url, rounds)
+    await check_rounds(http, db, database_url, rounds)
 
 
 @pytest.mark.torture
 @MANY
 @given(rounds)
 async def test_every_count_is_the_sum_of_its_movements_at_length(
-    http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
+    http: httpx2.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
 ) -> None:
-    await after_all(http, db, database_url, rounds)
+    await check_rounds(http, db, database_url, rounds)
 
 
 async def test_a_count_that_was_changed_past_the_ledger_is_found(
-    http: httpx.AsyncClient, db: Any, database_url: str
+    http: httpx2.AsyncClient, db: Any, database_url: str
 ) -> None:
     machine = await new_machine(http, db)
     variant_id = await master_of(machine, (await new(machine, "product")).id)
@@ -130,7 +132,7 @@ async def test_a_count_that_was_changed_past_the_ledger_is_found(
     item_id = movement.json["data"]["relationships"]["stock_item"]["data"]["id"]
 
     await db.execute("update stock_items set count_on_hand = 4 where id = $1", item_id)
-    async with back_office(database_url) as ctx:
+    async with operator_context(database_url) as ctx:
         wrong_counts = await list_wrong_counts(ctx.db)
     await db.execute("update stock_items set count_on_hand = 3 where id = $1", item_id)
 

@@ -1,4 +1,4 @@
-"""Documents: what of a record, and of the records it is linked with, stands on the wire."""
+"""Documents: the JSON of a record and of its related records."""
 
 import json
 from datetime import UTC, datetime
@@ -45,14 +45,14 @@ BOOK = resource(
         *("title", "pages", "is_new", "subtitle", "currency", "printed_at", "sold_at"),
         money("price"),
         money("discount"),
-        computed("label", lambda row, scene: f"{row.title} ({scene.props})"),
+        computed("label", lambda row, context: f"{row.title} ({context.props})"),
     ],
     relations=[one("author", "person"), many("readers", "person"), many("sequels", "book")],
 )
 PERSON = resource("person", Person, attributes=["name"], relations=[one("home", "city"), many("books", "book")])
 CITY = resource("city", City, attributes=["name"])
 RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON, "city": CITY}
-UNLINKED: dict[str, Link] = {"author": None, "readers": [], "sequels": []}
+NO_LINKS: dict[str, Link] = {"author": None, "readers": [], "sequels": []}
 
 
 def id_of(number: int) -> UUID:
@@ -60,7 +60,7 @@ def id_of(number: int) -> UUID:
 
 
 def book(number: int = 1, **links: Link) -> Record:
-    return Record(Book(id=id_of(number)), UNLINKED | links)
+    return Record(Book(id=id_of(number)), NO_LINKS | links)
 
 
 def person(number: int, name: str = "Ann", home: Record | None = None) -> Record:
@@ -71,18 +71,18 @@ def city(number: int) -> Record:
     return Record(City(id=id_of(number)))
 
 
-def drawing(locale: str = "en-US", **params: Any) -> RenderOptions:
+def render_options(locale: str = "en-US", **params: Any) -> RenderOptions:
     return RenderOptions(
         RESOURCES, RenderContext(locale, "first edition"), read_document_query(params, BOOK, RESOURCES)
     )
 
 
 def render(record: Record, **params: Any) -> Any:
-    return json.loads(document(BOOK, record, drawing(**params)))
+    return json.loads(document(BOOK, record, render_options(**params)))
 
 
-def marks(drawn_document: Any) -> list[tuple[str, int]]:
-    return [(item["type"], UUID(item["id"]).int) for item in drawn_document["included"]]
+def included_of(payload: Any) -> list[tuple[str, int]]:
+    return [(item["type"], UUID(item["id"]).int) for item in payload["included"]]
 
 
 def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship() -> None:
@@ -112,26 +112,26 @@ def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship()
 
 
 def test_a_record_without_relations_has_an_empty_object_of_them() -> None:
-    payload = json.loads(document(CITY, city(7), drawing()))
+    payload = json.loads(document(CITY, city(7), render_options()))
 
     assert payload["data"]["relationships"] == {}
 
 
 def test_a_list_shows_its_records_in_the_order_given() -> None:
-    payload = json.loads(list_document(BOOK, [book(3), book(1), book(2)], drawing()))
+    payload = json.loads(list_document(BOOK, [book(3), book(1), book(2)], render_options()))
 
     assert [UUID(item["id"]).int for item in payload["data"]] == [3, 1, 2]
     assert payload.keys() == {"data"}
 
 
 def test_an_empty_list_is_an_empty_list() -> None:
-    assert json.loads(list_document(BOOK, [], drawing(include="author"))) == {"data": [], "included": []}
+    assert json.loads(list_document(BOOK, [], render_options(include="author"))) == {"data": [], "included": []}
 
 
 def test_meta_and_links_stand_beside_the_data_when_there_are_any() -> None:
     extras = Extras(meta={"count": 1}, links={"self": "https://shop.example/books"})
 
-    payload = json.loads(list_document(CITY, [city(7)], drawing(), extras))
+    payload = json.loads(list_document(CITY, [city(7)], render_options(), extras))
 
     assert payload.keys() == {"data", "meta", "links"}
     assert (payload["meta"], payload["links"]) == ({"count": 1}, {"self": "https://shop.example/books"})
@@ -147,7 +147,9 @@ def test_links_to_one_and_to_many_name_id_and_type_in_order() -> None:
 
 
 def test_links_of_one_record_do_not_stay_for_the_next() -> None:
-    payload = json.loads(list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], drawing()))
+    payload = json.loads(
+        list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], render_options())
+    )
 
     assert payload["data"][1]["relationships"] == {
         "author": {"data": None},
@@ -158,10 +160,10 @@ def test_links_of_one_record_do_not_stay_for_the_next() -> None:
 
 @pytest.mark.parametrize("missing", ["author", "readers", "sequels"])
 def test_a_relation_that_was_not_loaded_is_a_defect_and_not_empty(missing: str) -> None:
-    partly = Record(Book(id=id_of(1)), {name: link for name, link in UNLINKED.items() if name != missing})
+    record = Record(Book(id=id_of(1)), {name: link for name, link in NO_LINKS.items() if name != missing})
 
     with pytest.raises(RelationNotLoaded, match=f"^Book.{missing}$"):
-        render(partly)
+        render(record)
 
 
 def test_a_single_relation_that_was_not_loaded_is_a_defect_too() -> None:
@@ -208,7 +210,7 @@ def test_an_included_record_is_shown_in_full() -> None:
 def test_a_dotted_path_includes_every_record_on_its_way_and_the_nested_one_first() -> None:
     payload = render(book(1, author=person(5, home=city(9))), include="author.home")
 
-    assert marks(payload) == [("city", 9), ("person", 5)]
+    assert included_of(payload) == [("city", 9), ("person", 5)]
 
 
 def test_nested_records_come_before_each_of_their_parents() -> None:
@@ -217,7 +219,7 @@ def test_nested_records_come_before_each_of_their_parents() -> None:
 
     payload = render(book(1, author=ann, sequels=[second]), include="sequels.author.home,sequels.readers,author.home")
 
-    assert marks(payload) == [("city", 8), ("person", 6), ("person", 7), ("book", 2), ("city", 9), ("person", 5)]
+    assert included_of(payload) == [("city", 8), ("person", 6), ("person", 7), ("book", 2), ("city", 9), ("person", 5)]
 
 
 def test_each_record_is_included_once_however_often_it_is_linked() -> None:
@@ -225,34 +227,34 @@ def test_each_record_is_included_once_however_often_it_is_linked() -> None:
     ann, bob = person(5, home=home), person(6, home=home)
     records = [book(1, author=ann, readers=[bob, ann, bob]), book(2, author=ann, readers=[bob])]
 
-    payload = json.loads(list_document(BOOK, records, drawing(include="author.home,readers.home")))
+    payload = json.loads(list_document(BOOK, records, render_options(include="author.home,readers.home")))
 
-    assert marks(payload) == [("city", 9), ("person", 5), ("person", 6)]
+    assert included_of(payload) == [("city", 9), ("person", 5), ("person", 6)]
 
 
 def test_records_of_two_types_may_have_the_same_id() -> None:
     payload = render(book(1, author=person(5, home=city(5))), include="author.home")
 
-    assert marks(payload) == [("city", 5), ("person", 5)]
+    assert included_of(payload) == [("city", 5), ("person", 5)]
 
 
 def test_relations_that_lead_in_circles_are_walked_once_at_each_place() -> None:
     visits = 0
 
-    class Counted(dict[str, Link]):
+    class CountingLinks(dict[str, Link]):
         def __getitem__(self, name: str) -> Link:
             nonlocal visits
             visits += name == "books"
             return super().__getitem__(name)
 
-    links = Counted({"home": None, "books": []})
+    links = CountingLinks({"home": None, "books": []})
     author = Record(Person(id=id_of(5), name="Ann"), links)
     links["books"] = [book(number, author=author) for number in range(100, 150)]
 
     payload = render(book(1, author=author), include="author.books.author.books.author.books")
 
     assert len(payload["included"]) == 51
-    # Three places of the tree, and a few more to draw the one author.
+    # Three levels of the tree, and a few more to render the one author.
     assert visits < 10
 
 
@@ -261,7 +263,7 @@ def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
 
     payload = render(book(1, author=inner), include="author.books")
 
-    assert marks(payload) == [("book", 2), ("person", 5)]
+    assert included_of(payload) == [("book", 2), ("person", 5)]
 
 
 def test_fields_choose_attributes_and_relationships_alike() -> None:
@@ -292,7 +294,7 @@ def test_a_record_is_included_even_where_its_relationship_is_not_shown() -> None
     payload = render(book(1, author=person(5)), include="author", fields={"book": "title"})
 
     assert payload["data"]["relationships"] == {}
-    assert marks(payload) == [("person", 5)]
+    assert included_of(payload) == [("person", 5)]
 
 
 def test_unknown_fields_and_types_are_passed_over() -> None:
@@ -330,8 +332,8 @@ def test_an_amount_and_its_text_are_chosen_each_by_its_own_name(names: str, attr
     assert render(book(), fields={"book": names})["data"]["attributes"] == attributes
 
 
-def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_scene() -> None:
-    yen = Record(Book(id=id_of(1), currency="JPY", price=123_456), UNLINKED)
+def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_context() -> None:
+    yen = Record(Book(id=id_of(1), currency="JPY", price=123_456), NO_LINKS)
 
     payload = render(yen, locale="de-DE")
 
@@ -340,9 +342,9 @@ def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_sc
 
 
 def test_more_amounts_than_are_kept_are_all_written_right() -> None:
-    books = [Record(Book(id=id_of(cents), price=cents), UNLINKED) for cents in range(5000)]
+    books = [Record(Book(id=id_of(cents), price=cents), NO_LINKS) for cents in range(5000)]
 
-    payload = json.loads(list_document(BOOK, [*books, *books], drawing(fields={"book": "price"})))
+    payload = json.loads(list_document(BOOK, [*books, *books], render_options(fields={"book": "price"})))
 
     expected = [f"{cents / 100:.2f}".rstrip("0") + "0" * (cents % 100 == 0) for cents in range(5000)]
     assert [item["attributes"]["price"] for item in payload["data"]] == expected * 2

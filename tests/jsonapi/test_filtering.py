@@ -1,4 +1,4 @@
-"""Filters and places in lists, as they are read from an address: what fits is understood, all else is malformed."""
+"""Reads filters and cursors from query parameters: a valid one is a condition, every other one is malformed."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -34,12 +34,12 @@ KINDS: dict[str, Any] = {
     "is_default": bool,
     "created_at": datetime | None,
 }
-ALLOWED = {name: Filterable((name,), kind) for name, kind in KINDS.items()}
-ALLOWED["user_email"] = Filterable(("user", "email"), str)
+FILTERABLE = {name: Filterable((name,), kind) for name, kind in KINDS.items()}
+FILTERABLE["user_email"] = Filterable(("user", "email"), str)
 
 
 def read(**filters: Any) -> tuple[Condition, ...]:
-    return read_conditions({"filter": filters}, ALLOWED)[0]
+    return read_conditions({"filter": filters}, FILTERABLE)[0]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_filter_is_read_as_field_predicate_and_value(name: str, value: Any, ex
         ("email", "1", "unknown_filter"),
         ("email_like", "1", "unknown_filter"),
         ("email_or_nothing_eq", "1", "unknown_filter"),
-        # Each of these would be refused by the database in its own words.
+        # The database would raise an error for each of these.
         ("item_count_cont", "1", "unknown_filter"),
         ("email_or_item_count_cont", "1", "unknown_filter"),
         ("email_or_created_at_eq", "abc", "unknown_filter"),
@@ -114,7 +114,7 @@ def test_more_filters_than_anyone_needs_are_refused() -> None:
 
 names = st.one_of(
     st.text(max_size=40),
-    st.tuples(st.lists(st.sampled_from(sorted(ALLOWED)), min_size=1, max_size=3), st.sampled_from(PREDICATES)).map(
+    st.tuples(st.lists(st.sampled_from(sorted(FILTERABLE)), min_size=1, max_size=3), st.sampled_from(PREDICATES)).map(
         lambda parts: "_or_".join(parts[0]) + f"_{parts[1]}"
     ),
 )
@@ -134,12 +134,12 @@ values = st.recursive(
 @given(st.dictionaries(names, values, max_size=4) | values)
 def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None:
     try:
-        conditions, _ = read_conditions({"filter": filters}, ALLOWED)
+        conditions, _ = read_conditions({"filter": filters}, FILTERABLE)
     except Malformed:
         return
 
     for condition in conditions:
-        kinds = {split_kind(ALLOWED["_".join(path)].kind)[0] for path in condition.paths}
+        kinds = {split_kind(FILTERABLE["_".join(path)].kind)[0] for path in condition.paths}
         assert condition.predicate in UNARY or len(kinds) == 1
         assert condition.predicate not in TEXT_PREDICATES or kinds == {str}
 

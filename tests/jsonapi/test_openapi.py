@@ -1,4 +1,4 @@
-"""The OpenAPI description: valid, complete, and true of the documents that are served."""
+"""The OpenAPI description is valid and complete, and matches the documents of the API."""
 
 import json
 import re
@@ -47,40 +47,40 @@ BOOK = resource(
         *("title", "pages", "is_new", "subtitle", "shelf", "currency", "printed_at", "sold_at"),
         *("weight", "rating", "series_id", "words", "seen_at", "notes", "extra", "binding", "cover"),
         money("price"),
-        computed("label", lambda row, _scene: row.title.upper()),
-        computed("shelf_weight", lambda _row, _scene: None, int | None),
-        computed("best_price", lambda _row, _scene: None, Money | None),
-        computed("due_at", lambda _row, _scene: None, datetime | None),
+        computed("label", lambda row, _context: row.title.upper()),
+        computed("shelf_weight", lambda _row, _context: None, int | None),
+        computed("best_price", lambda _row, _context: None, Money | None),
+        computed("due_at", lambda _row, _context: None, datetime | None),
     ],
     relations=[one("author", "person"), many("readers", "person")],
 )
 PERSON = resource("person", Book, attributes=["title"])
 RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON}
-NAMED: dict[str, Resource] = {"Book": BOOK, "Person": PERSON}
+SCHEMA_RESOURCES: dict[str, Resource] = {"Book": BOOK, "Person": PERSON}
 MEDIA = "application/vnd.api+json"
 
 
-class BookWishes(msgspec.Struct):
+class BookFields(msgspec.Struct):
     title: Annotated[str, msgspec.Meta(max_length=20, description="On the cover.", examples=["Walden"])]
     pages: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class NewBook(msgspec.Struct):
-    """A book to be."""
+    """A book to create."""
 
-    book: BookWishes
+    book: BookFields
     in_stock: bool = False
 
 
 class LostBook(msgspec.Struct):
-    lost: bool
+    is_lost: bool
 
 
 class Search(msgspec.Struct):
     words: str = ""
 
 
-class Found(msgspec.Struct):
+class SearchResult(msgspec.Struct):
     count: int
 
 
@@ -106,46 +106,48 @@ OPERATIONS = (
     operation("DELETE", "/books/{id}", None),
     operation("POST", "/books", status=201, takes=NewBook, errors=FAILURES),
     operation("GET", "/books/{book_id}/readers/{id}", "Person", tag="People"),
-    operation("POST", "/search", Found, takes=Search, error_body="OAuthErrorBody", errors={400: ("invalid_request",)}),
+    operation(
+        "POST", "/search", SearchResult, takes=Search, error_body="OAuthErrorBody", errors={400: ("invalid_request",)}
+    ),
 )
 API = Api("Books", "7", "All of them.", {"Books": "To read."}, {"token": TOKEN}, {"id": "Which one."})
 
 
-def described() -> Any:
-    return json.loads(msgspec.json.encode(openapi(API, OPERATIONS, NAMED)))
+def build_description() -> Any:
+    return json.loads(msgspec.json.encode(openapi(API, OPERATIONS, SCHEMA_RESOURCES)))
 
 
 def parameters(method: str, path: str) -> dict[tuple[str, str], Any]:
-    return {(row["in"], row["name"]): row for row in described()["paths"][path][method]["parameters"]}
+    return {(row["in"], row["name"]): row for row in build_description()["paths"][path][method]["parameters"]}
 
 
 def attributes_of(type_: str) -> Any:
-    return described()["components"]["schemas"][f"{type_.capitalize()}Attributes"]["properties"]
+    return build_description()["components"]["schemas"][f"{type_.capitalize()}Attributes"]["properties"]
 
 
 def failures(record: Book, links: dict[str, Link]) -> list[str]:
-    """What the described schema has against the document of a record."""
+    """The errors of the document of a record by its schema in the description."""
     payload = json.loads(document(BOOK, Record(record, links), RenderOptions(RESOURCES, RenderContext("en-US"))))
-    schema = {"$ref": "#/components/schemas/BookDocument", "components": described()["components"]}
+    schema = {"$ref": "#/components/schemas/BookDocument", "components": build_description()["components"]}
     checker = Draft202012Validator(schema, format_checker=FormatChecker())
     return [error.message for error in checker.iter_errors(payload)]
 
 
 def test_the_description_is_valid_openapi() -> None:
-    openapi_spec_validator.validate(described())
+    openapi_spec_validator.validate(build_description())
 
 
 def test_the_description_says_what_it_describes() -> None:
-    assert described()["openapi"] == "3.1.0"
-    assert (described()["info"]["title"], described()["info"]["version"]) == ("Books", "7")
-    assert described()["tags"] == [
+    assert build_description()["openapi"] == "3.1.0"
+    assert (build_description()["info"]["title"], build_description()["info"]["version"]) == ("Books", "7")
+    assert build_description()["tags"] == [
         {"name": "Books", "description": "To read."},
         {"name": "People", "description": ""},
     ]
 
 
 def test_every_operation_stands_under_its_address_and_method_with_an_id_of_its_own() -> None:
-    paths = described()["paths"]
+    paths = build_description()["paths"]
 
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
         (row.method, row.path) for row in OPERATIONS
@@ -196,9 +198,9 @@ def test_a_document_is_as_described() -> None:
 
 
 def test_a_document_that_is_not_as_described_is_seen() -> None:
-    strange: Any = {"pages": None, "is_new": "no", "subtitle": 7}
+    wrong_values: Any = {"pages": None, "is_new": "no", "subtitle": 7}
 
-    messages = failures(Book(**strange), {"author": None, "readers": []})
+    messages = failures(Book(**wrong_values), {"author": None, "readers": []})
 
     assert sorted(messages) == [
         "'no' is not of type 'boolean'",
@@ -210,7 +212,7 @@ def test_a_document_that_is_not_as_described_is_seen() -> None:
 def test_the_parameters_of_an_address_are_required_in_their_order() -> None:
     params = parameters("get", "/books/{book_id}/readers/{id}")
 
-    assert [mark for mark in params if mark[0] == "path"] == [("path", "book_id"), ("path", "id")]
+    assert [key for key in params if key[0] == "path"] == [("path", "book_id"), ("path", "id")]
     assert all(row["required"] for (place, _), row in params.items() if place == "path")
     assert params["path", "id"]["description"] == "Which one."
 
@@ -249,7 +251,7 @@ def test_a_list_is_asked_for_by_page_size_and_the_names_it_may_be_sorted_by() ->
 
 
 def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words() -> None:
-    responses = described()["paths"]["/books"]["post"]["responses"]
+    responses = build_description()["paths"]["/books"]["post"]["responses"]
 
     assert responses.keys() == {"201", *map(str, FAILURES)}
     for status in FAILURES:
@@ -261,7 +263,7 @@ def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words()
 
 
 def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_body() -> None:
-    paths = described()["paths"]
+    paths = build_description()["paths"]
 
     unknown = paths["/books/{id}"]["get"]["responses"]["404"]["content"][MEDIA]["schema"]
     assert unknown == {"$ref": "#/components/schemas/ErrorBody"}
@@ -272,24 +274,24 @@ def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_
 
 
 def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
-    paths = described()["paths"]
+    paths = build_description()["paths"]
 
     record_content = paths["/books/{id}"]["get"]["responses"]["200"]["content"]
     assert record_content == {MEDIA: {"schema": {"$ref": "#/components/schemas/BookDocument"}}}
     page_content = paths["/books"]["get"]["responses"]["200"]["content"]
     assert page_content == {MEDIA: {"schema": {"$ref": "#/components/schemas/BookPage"}}}
     search_content = paths["/search"]["post"]["responses"]["200"]["content"]
-    assert search_content == {MEDIA: {"schema": {"$ref": "#/components/schemas/Found"}}}
+    assert search_content == {MEDIA: {"schema": {"$ref": "#/components/schemas/SearchResult"}}}
     assert "content" not in paths["/books/{id}"]["delete"]["responses"]["204"]
 
 
 def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
-    body = described()["paths"]["/books"]["post"]["requestBody"]
+    body = build_description()["paths"]["/books"]["post"]["requestBody"]
 
     assert tuple(body["content"]) == BODY_MEDIA
     assert {media["schema"]["$ref"] for media in body["content"].values()} == {"#/components/schemas/NewBook"}
-    assert described()["components"]["schemas"]["BookWishes"] == {
-        "title": "BookWishes",
+    assert build_description()["components"]["schemas"]["BookFields"] == {
+        "title": "BookFields",
         "type": "object",
         "properties": {
             "title": {"type": "string", "maxLength": 20, "description": "On the cover.", "examples": ["Walden"]},
@@ -300,7 +302,7 @@ def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
 
 
 def test_a_body_may_be_left_out_where_no_field_of_it_is_needed() -> None:
-    paths = described()["paths"]
+    paths = build_description()["paths"]
 
     assert paths["/books"]["post"]["requestBody"]["required"] is True
     assert paths["/search"]["post"]["requestBody"]["required"] is False
@@ -308,21 +310,21 @@ def test_a_body_may_be_left_out_where_no_field_of_it_is_needed() -> None:
 
 
 def test_a_body_of_one_shape_or_another_is_any_of_them() -> None:
-    body = described()["paths"]["/books/{id}"]["patch"]["requestBody"]
+    body = build_description()["paths"]["/books/{id}"]["patch"]["requestBody"]
 
     choices = [{"$ref": f"#/components/schemas/{name}"} for name in ("NewBook", "LostBook")]
     assert body["content"]["application/json"]["schema"] == {"anyOf": choices}
 
 
 def test_a_credential_is_told_where_one_is_needed() -> None:
-    assert described()["paths"]["/books/{id}"]["patch"]["security"] == [{"token": []}, {}]
-    assert described()["paths"]["/books/{id}"]["get"]["security"] == []
-    assert described()["components"]["securitySchemes"] == {"token": TOKEN}
+    assert build_description()["paths"]["/books/{id}"]["patch"]["security"] == [{"token": []}, {}]
+    assert build_description()["paths"]["/books/{id}"]["get"]["security"] == []
+    assert build_description()["components"]["securitySchemes"] == {"token": TOKEN}
 
 
 def test_two_structs_of_one_name_are_told_apart() -> None:
-    other = msgspec.defstruct("Found", [("pages", int)], module="elsewhere")
-    spec = openapi(API, [operation("GET", "/a", Found), operation("GET", "/b", other)], NAMED)
+    other = msgspec.defstruct("SearchResult", [("pages", int)], module="elsewhere")
+    spec = openapi(API, [operation("GET", "/a", SearchResult), operation("GET", "/b", other)], SCHEMA_RESOURCES)
 
     refs = [spec["paths"][path]["get"]["responses"]["200"]["content"][MEDIA]["schema"]["$ref"] for path in ("/a", "/b")]
     fields = [list(spec["components"]["schemas"][ref.rpartition("/")[2]]["properties"]) for ref in refs]
@@ -330,7 +332,7 @@ def test_two_structs_of_one_name_are_told_apart() -> None:
 
 
 def test_only_what_an_operation_refers_to_is_a_component() -> None:
-    spec = openapi(API, [operation("GET", "/books/{id}")], NAMED)
+    spec = openapi(API, [operation("GET", "/books/{id}")], SCHEMA_RESOURCES)
 
     names = spec["components"]["schemas"].keys()
     assert {"Book", "BookDocument", "PersonIdentifier", "PersonLink", "PersonLinks", "ErrorBody"} <= names
@@ -345,7 +347,7 @@ def test_a_filter_of_each_field_is_declared_with_its_type() -> None:
         "author_id": Filterable(("author", "id"), UUID),
         "author_name": Filterable(("author", "name"), str),
     }
-    spec = openapi(API, [operation("GET", "/books", "Book[]", filters=fields, has_predicates=True)], NAMED)
+    spec = openapi(API, [operation("GET", "/books", "Book[]", filters=fields, has_predicates=True)], SCHEMA_RESOURCES)
     rows = {row["name"]: row["schema"] for row in spec["paths"]["/books"]["get"]["parameters"]}
 
     assert rows["filter[pages_gteq]"] == {"type": "integer"}
@@ -360,7 +362,7 @@ def test_a_filter_of_each_field_is_declared_with_its_type() -> None:
 
 def test_a_filter_by_name_is_declared_with_its_type() -> None:
     kinds = {"ids": list[UUID], "options": dict[str, str], "in_stock": bool, "name": str}
-    spec = openapi(API, [operation("GET", "/books", "Book[]", filters=kinds)], NAMED)
+    spec = openapi(API, [operation("GET", "/books", "Book[]", filters=kinds)], SCHEMA_RESOURCES)
     rows = {row["name"]: row for row in spec["paths"]["/books"]["get"]["parameters"]}
 
     assert rows["filter[ids]"]["schema"] == rows["filter[name]"]["schema"] == {"type": "string"}
@@ -369,7 +371,7 @@ def test_a_filter_by_name_is_declared_with_its_type() -> None:
 
 
 def test_of_two_answers_exactly_one_fits() -> None:
-    spec = openapi(API, [operation("POST", "/search", Found | LostBook)], NAMED)
+    spec = openapi(API, [operation("POST", "/search", SearchResult | LostBook)], SCHEMA_RESOURCES)
 
     schema = spec["paths"]["/search"]["post"]["responses"]["200"]["content"][MEDIA]["schema"]
-    assert schema == {"oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("Found", "LostBook")]}
+    assert schema == {"oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("SearchResult", "LostBook")]}

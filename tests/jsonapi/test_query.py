@@ -1,4 +1,4 @@
-"""What a client may ask of a document: `include` and `fields`."""
+"""The parameters of a document: `include` and `fields`."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def read(**params: Any) -> DocumentQuery:
     return read_document_query(params, BOOK, RESOURCES)
 
 
-def refusal(include: str) -> Malformed:
+def error_of(include: str) -> Malformed:
     with pytest.raises(Malformed) as excinfo:
         read(include=include)
     return excinfo.value
@@ -61,7 +61,7 @@ def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("include", "named", "allowed"),
+    ("include", "path", "allowed_names"),
     [
         ("publisher", "publisher", "author, prints"),
         ("author,publisher", "publisher", "author, prints"),
@@ -75,19 +75,21 @@ def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
         ("prints.shop", "prints.shop", "none"),
     ],
 )
-def test_an_unknown_include_is_refused_and_the_allowed_names_are_told(include: str, named: str, allowed: str) -> None:
-    error = refusal(include)
+def test_an_unknown_include_is_refused_and_the_allowed_names_are_told(
+    include: str, path: str, allowed_names: str
+) -> None:
+    error = error_of(include)
 
     assert (error.status, error.code) == (400, "unknown_include")
-    assert error.sentence == f"There is no include {named!r}; allowed at this place: {allowed}."
+    assert error.sentence == f"There is no include {path!r}; allowed here: {allowed_names}."
 
 
 def test_a_long_unknown_include_is_quoted_in_part_only() -> None:
-    assert len(refusal("x" * 100_000).sentence) < 250
+    assert len(error_of("x" * 100_000).sentence) < 250
 
 
 def test_a_path_that_goes_in_circles_without_end_is_refused() -> None:
-    assert refusal(".".join(["author", "books"] * 500)).status == 400
+    assert error_of(".".join(["author", "books"] * 500)).status == 400
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(["author", "home", "books", ".", ",", " "])).map("".join))

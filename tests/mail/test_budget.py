@@ -7,20 +7,20 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in, trade
+from tests.accounts import Member, ask_for_code, exchange_code, mailed_code, new_email, sign_in
 from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup
 from tests.cluster import Cluster
 from tests.db.processes import until
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.platform.client import new_machine
 from tests.service import KEYS, Service
-from tests.storefront.access.test_login import lasting
+from tests.storefront.access.test_login import stable_headers
 
-# Windows of a day, so that hardly ever one ends while a test is at it.
+# Windows of a day, so that a window hardly ever ends during a test.
 LIMITS = {
     "SHOP_LIMIT_LOOPBACK": "1",
     "SHOP_LIMIT_MAILS_PER_ADDRESS": "4/86400",
@@ -29,7 +29,7 @@ LIMITS = {
 }
 _numbers = itertools.count()
 GOODS: list[str] = []
-"""What is bought."""
+"""The variants that are bought."""
 
 
 def new_source() -> dict[str, str]:
@@ -61,7 +61,7 @@ def shop_service(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 async def outbox(url: str) -> AsyncIterator[Any]:
-    """A connection to its database; nothing was counted yet, and nothing waits."""
+    """A connection to the database of the shop, without counts and mails."""
     connection = await asyncpg.connect(url)
     await connection.execute("delete from rate_counts; delete from outbox_mails")
     yield connection
@@ -69,34 +69,42 @@ async def outbox(url: str) -> AsyncIterator[Any]:
 
 
 @pytest.fixture
-async def client(shop_service: Service, outbox: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with shop_service.client(transport=kept_lines) as client:
+async def client(
+    shop_service: Service, outbox: Any, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with shop_service.client(transport=shared_transport) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def kept_till() -> dict[str, Till]:
+def checkout_cache() -> dict[str, CheckoutSetup]:
     return {}
 
 
 @pytest.fixture
-async def shop_till(client: httpx.AsyncClient, outbox: Any, kept_till: dict[str, Till]) -> Till:
-    if "till" not in kept_till:
-        kept_till["till"] = till = await new_till(Make(await new_machine(client, outbox, "write")), card="none")
-        GOODS[:] = [(await till.product(on_hand=999)).sold]
-    return kept_till["till"]
+async def shop_checkout(
+    client: httpx2.AsyncClient, outbox: Any, checkout_cache: dict[str, CheckoutSetup]
+) -> CheckoutSetup:
+    if "setup" not in checkout_cache:
+        checkout_cache["setup"] = checkout_setup = await new_checkout_setup(
+            Make(await new_machine(client, outbox, "write")), card="none"
+        )
+        GOODS[:] = [(await checkout_setup.product(on_hand=999)).variant_id]
+    # The client of an earlier test is closed.
+    checkout_cache["setup"].make.machine.http = client
+    return checkout_cache["setup"]
 
 
 async def fill_cart(buyer: Buyer, email: str, source: dict[str, str]) -> None:
     await buyer.post("/cart", headers=source)
     await buyer.post("/cart/add_item", headers=source, variant_id=GOODS[0])
-    order = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
-    await buyer.patch("/checkout", headers=source, order=order)
-    await buyer.post("/checkout/create_payment", headers=source, payment_method_id=buyer.till.check)
+    fields = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
+    await buyer.patch("/checkout", headers=source, order=fields)
+    await buyer.post("/checkout/create_payment", headers=source, payment_method_id=buyer.checkout_setup.check)
 
 
-async def order(buyer: Buyer, email: str, source: dict[str, str] | None = None) -> UUID:
-    """A completed order, paid by check; its id."""
+async def place_order(buyer: Buyer, email: str, source: dict[str, str] | None = None) -> UUID:
+    """Completes an order, paid by check; returns its id."""
     headers = source or new_source()
     await fill_cart(buyer, email, headers)
     response = await buyer.patch("/checkout/complete", headers=headers)
@@ -105,91 +113,91 @@ async def order(buyer: Buyer, email: str, source: dict[str, str] | None = None) 
 
 
 async def wait_until_delivered(outbox: Any) -> None:
-    """No mail is due any longer: each was sent, given up, or postponed."""
+    """Waits until no mail is due: each was sent, abandoned or postponed."""
     due = "select count(*) from outbox_mails where sent_at is null and dead_at is null and next_at <= now()"
 
-    async def is_done() -> bool:
+    async def is_nothing_due() -> bool:
         return bool(await outbox.fetchval(due) == 0)
 
     try:
-        await until(is_done, 30)
+        await until(is_nothing_due, 30)
     except AssertionError:
         due_rows = await outbox.fetch("select * from outbox_mails where sent_at is null")
         raise AssertionError(f"mails that are due were not sent: {due_rows}") from None
 
 
-async def sent_to(outbox: Any, email: str) -> int:
+async def count_mails_to(outbox: Any, email: str) -> int:
     await wait_until_delivered(outbox)
     query = "select count(*) from outbox_mails where recipient = $1 and sent_at is not null"
     return int(await outbox.fetchval(query, email))
 
 
 async def end_windows(outbox: Any) -> None:
-    """A day passes: every window ends, and what waited for that is due."""
+    """Ends every window, as after a day; mails that waited for that are due."""
     await outbox.execute("update rate_counts set window_start = window_start - interval '1 day'")
     await outbox.execute("update outbox_mails set next_at = now() where next_at > now()")
 
 
-async def audited(outbox: Any, outcome: str, since: Any) -> list[tuple[str, str]]:
+async def limit_events(outbox: Any, outcome: str, since: Any) -> list[tuple[str, str]]:
     rows = """select detail ->> 'limit', detail ->> 'allowed' from audit_events
         where action = 'limit' and outcome = $1 and at > $2 order by at, id"""
     return [tuple(row) for row in await outbox.fetch(rows, outcome, since)]
 
 
-async def use_up_strangers_share(client: httpx.AsyncClient) -> None:
-    answers = await asyncio.gather(*(request(client, new_email()) for _ in range(10)))
+async def use_up_strangers_share(client: httpx2.AsyncClient) -> None:
+    answers = await asyncio.gather(*(request_code(client, new_email()) for _ in range(10)))
     assert {answer.status_code for answer in answers} == {200}
 
 
-async def request(client: httpx.AsyncClient, email: str) -> httpx.Response:
+async def request_code(client: httpx2.AsyncClient, email: str) -> httpx2.Response:
     return await client.post("/api/v2/storefront/auth", json={"user": {"email": email}}, headers=new_source())
 
 
 @pytest.mark.security("M-06", "M-01")
 async def test_guest_orders_cannot_flood_an_address_and_leave_its_owner_room_to_sign_in(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
-    victim, began = new_email(), await outbox.fetchval("select now()")
+    victim, start_time = new_email(), await outbox.fetchval("select now()")
     spellings = [victim, victim.upper(), victim.replace("@", "+tag@"), victim, victim]
 
     for spelling in spellings:
-        await order(Buyer(client, shop_till), spelling)
+        await place_order(Buyer(client, shop_checkout), spelling)
     await wait_until_delivered(outbox)
 
-    of_orders = "select count(*) filter (where sent_at is null), count(*) from outbox_mails"
-    assert tuple(await outbox.fetchrow(of_orders)) == (3, 5)
+    query = "select count(*) filter (where sent_at is null), count(*) from outbox_mails"
+    assert tuple(await outbox.fetchrow(query)) == (3, 5)
     mails = (await client.get("/mailbox.json")).json()
     assert len(mails) == 2
-    await request(client, victim)
-    assert (await trade(client, victim, await mailed_code(client, victim))).status == 200
-    assert await audited(outbox, "refused", began) == [("mails by address", "2/86400")]
+    await request_code(client, victim)
+    assert (await exchange_code(client, victim, await mailed_code(client, victim))).status == 200
+    assert await limit_events(outbox, "refused", start_time) == [("mails by address", "2/86400")]
 
 
 @pytest.mark.security("M-06")
 async def test_a_confirmation_beyond_the_budget_is_sent_when_its_window_has_ended(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     victim = new_email()
     for _ in range(3):
-        await order(Buyer(client, shop_till), victim)
-    assert await sent_to(outbox, victim) == 2
-    waits = "select extract(epoch from next_at - now()) from outbox_mails where sent_at is null"
-    left = await outbox.fetchval("select 86400 - extract(epoch from now()) % 86400")
-    assert left - 5 <= await outbox.fetchval(waits) <= left + 5
+        await place_order(Buyer(client, shop_checkout), victim)
+    assert await count_mails_to(outbox, victim) == 2
+    waits_query = "select extract(epoch from next_at - now()) from outbox_mails where sent_at is null"
+    seconds_left = await outbox.fetchval("select 86400 - extract(epoch from now()) % 86400")
+    assert seconds_left - 5 <= await outbox.fetchval(waits_query) <= seconds_left + 5
 
     await end_windows(outbox)
 
-    assert await sent_to(outbox, victim) == 3
+    assert await count_mails_to(outbox, victim) == 3
     assert await outbox.fetchval("select count(*) from outbox_mails where source is not null") == 0
 
 
 @pytest.mark.security("M-06")
 async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     victim = new_email()
     for _ in range(3):
-        await order(Buyer(client, shop_till), victim)
+        await place_order(Buyer(client, shop_checkout), victim)
     await wait_until_delivered(outbox)
     row = "select extract(epoch from not_after - created_at)::int from outbox_mails where sent_at is null"
     assert await outbox.fetchval(row) == 3 * 86400
@@ -198,17 +206,17 @@ async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
     await wait_until_delivered(outbox)
 
     dead = await outbox.fetch("select last_error from outbox_mails where dead_at is not null")
-    assert [row[0] for row in dead] == ["the mail budget had no room in time"]
+    assert [row[0] for row in dead] == ["the e-mail expired before the mail budget allowed it"]
     assert len((await client.get("/mailbox.json")).json()) == 2
 
 
 @pytest.mark.security("M-06")
 async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     source = new_source()
     for _ in range(7):
-        await order(Buyer(client, shop_till), new_email(), source)
+        await place_order(Buyer(client, shop_checkout), new_email(), source)
     await wait_until_delivered(outbox)
 
     mail_count = await outbox.fetchval("select count(*) from outbox_mails where sent_at is not null")
@@ -222,62 +230,62 @@ async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to
 
 @pytest.mark.security("M-06")
 async def test_only_the_owners_own_address_is_outside_the_budget(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     member, other = await sign_in(client), new_email()
     await outbox.execute("delete from rate_counts; delete from outbox_mails")
     for email in (*[member.email] * 4, *[other] * 3):
-        buyer = SignedIn(client, shop_till, member)
-        await order(buyer, email)
+        buyer = SignedInBuyer(client, shop_checkout, member)
+        await place_order(buyer, email)
 
-    assert (await sent_to(outbox, member.email), await sent_to(outbox, other)) == (4, 2)
+    assert (await count_mails_to(outbox, member.email), await count_mails_to(outbox, other)) == (4, 2)
     assert await outbox.fetchval("select count(*) from outbox_mails where awaits_budget") == 1
 
 
 @pytest.mark.security("M-06")
 async def test_an_order_token_alone_sends_the_owner_no_mail_outside_the_budget(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     member = await sign_in(client)
     await outbox.execute("delete from rate_counts; delete from outbox_mails")
     for _ in range(3):
-        owner, holder = SignedIn(client, shop_till, member), Buyer(client, shop_till)
+        owner, holder = SignedInBuyer(client, shop_checkout, member), Buyer(client, shop_checkout)
         await fill_cart(owner, member.email, new_source())
         holder.order_token = owner.order_token
         response = await holder.patch("/checkout/complete", headers=new_source())
         assert response.status == 200, response
 
-    assert await sent_to(outbox, member.email) == 2
+    assert await count_mails_to(outbox, member.email) == 2
 
 
 async def test_orders_that_an_application_completes_are_outside_the_budget(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     email = new_email()
     for _ in range(4):
-        buyer = Buyer(client, shop_till)
+        buyer = Buyer(client, shop_checkout)
         await fill_cart(buyer, email, new_source())
         cart = await buyer.get("/cart")
-        response = await shop_till.make.machine.patch(f"/orders/{cart.id}/complete", {})
+        response = await shop_checkout.make.machine.patch(f"/orders/{cart.id}/complete", {})
         assert response.status == 200, response
 
-    assert await sent_to(outbox, email) == 4
+    assert await count_mails_to(outbox, email) == 4
 
 
 async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     first, email = new_email(), new_email()
-    await order(Buyer(client, shop_till), first)
-    assert await sent_to(outbox, first) == 1
-    waits = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
+    await place_order(Buyer(client, shop_checkout), first)
+    assert await count_mails_to(outbox, first) == 1
+    waits_query = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
     await outbox.execute("set deadlock_timeout = '20s'")
 
     async with outbox.transaction():
         await outbox.execute("select 1 from rate_counts for update")
-        buyer, headers = Buyer(client, shop_till), new_source()
-        purchase = asyncio.create_task(order(buyer, email, headers))
-        await until(lambda: outbox.fetchval(waits))
+        buyer, headers = Buyer(client, shop_checkout), new_source()
+        purchase = asyncio.create_task(place_order(buyer, email, headers))
+        await until(lambda: outbox.fetchval(waits_query))
         await outbox.execute("select 1 from outbox_mails for update")
     await purchase
 
@@ -287,67 +295,67 @@ async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
 
 
 @pytest.mark.security("M-08", "L-09")
-async def test_strangers_cannot_stop_customers_from_signing_in(client: httpx.AsyncClient, outbox: Any) -> None:
-    customer, began = await sign_in(client), await outbox.fetchval("select now()")
+async def test_strangers_cannot_stop_customers_from_signing_in(client: httpx2.AsyncClient, outbox: Any) -> None:
+    customer, start_time = await sign_in(client), await outbox.fetchval("select now()")
     unverified, unknown = new_email(), new_email()
     await ask_for_code(client, unverified)
     await outbox.execute("delete from rate_counts; delete from outbox_mails")
 
     await use_up_strangers_share(client)
-    answers = [await request(client, email) for email in (customer.email, unverified, unknown)]
+    answers = [await request_code(client, email) for email in (customer.email, unverified, unknown)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
-    assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
-    assert [await sent_to(outbox, email) for email in (customer.email, unverified, unknown)] == [1, 0, 0]
-    assert (await trade(client, customer.email, await mailed_code(client, customer.email))).status == 200
-    assert await audited(outbox, "refused", began) == [("mails to unverified addresses", "10/86400")]
+    assert all(stable_headers(answer) == stable_headers(answers[0]) for answer in answers)
+    assert [await count_mails_to(outbox, email) for email in (customer.email, unverified, unknown)] == [1, 0, 0]
+    assert (await exchange_code(client, customer.email, await mailed_code(client, customer.email))).status == 200
+    assert await limit_events(outbox, "refused", start_time) == [("mails to unverified addresses", "10/86400")]
 
 
 @pytest.mark.security("M-08")
 async def test_a_code_that_waits_for_the_budget_is_sent_while_it_is_good(
-    client: httpx.AsyncClient, outbox: Any
+    client: httpx2.AsyncClient, outbox: Any
 ) -> None:
     email = new_email()
     await use_up_strangers_share(client)
-    await request(client, email)
+    await request_code(client, email)
     assert (await client.get("/mailbox.json", params={"to": email})).json() == []
 
     await end_windows(outbox)
 
-    assert await sent_to(outbox, email) == 1
-    assert (await trade(client, email, await mailed_code(client, email))).status == 200
+    assert await count_mails_to(outbox, email) == 1
+    assert (await exchange_code(client, email, await mailed_code(client, email))).status == 200
 
 
 @pytest.mark.security("M-08")
 async def test_orders_and_codes_of_strangers_share_one_half(
-    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+    client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     emails = [new_email() for _ in range(3)]
     for _ in range(8):
-        await request(client, new_email())
+        await request_code(client, new_email())
     for email in emails:
-        await order(Buyer(client, shop_till), email)
+        await place_order(Buyer(client, shop_checkout), email)
 
-    assert sum([await sent_to(outbox, email) for email in emails]) == 2
+    assert sum([await count_mails_to(outbox, email) for email in emails]) == 2
 
 
 @pytest.mark.security("M-09")
 async def test_at_80_percent_of_a_budget_there_is_one_audit_event_a_window(
-    client: httpx.AsyncClient, outbox: Any
+    client: httpx2.AsyncClient, outbox: Any
 ) -> None:
     customers = [await sign_in(client) for _ in range(3)]
     await outbox.execute("delete from rate_counts; delete from outbox_mails")
-    began = await outbox.fetchval("select now()")
+    start_time = await outbox.fetchval("select now()")
 
-    async def warned_by(members: list[Member], count: int) -> list[tuple[str, str]]:
+    async def warnings_after(members: list[Member], count: int) -> list[tuple[str, str]]:
         for number in range(count):
-            await request(client, members[number % len(members)].email if members else new_email())
-        return await audited(outbox, "warning", began)
+            await request_code(client, members[number % len(members)].email if members else new_email())
+        return await limit_events(outbox, "warning", start_time)
 
-    assert await warned_by([], 7) == []
-    assert await warned_by([], 1) == [("mails to unverified addresses", "10/86400")]
-    assert len(await warned_by([], 4)) == 1
-    # Ten mails were sent; the customers' bring it to sixteen of twenty.
-    assert len(await warned_by(customers, 5)) == 1
-    assert (await warned_by(customers, 1))[1:] == [("mails", "20/86400")]
-    assert len(await warned_by(customers, 3)) == 2
+    assert await warnings_after([], 7) == []
+    assert await warnings_after([], 1) == [("mails to unverified addresses", "10/86400")]
+    assert len(await warnings_after([], 4)) == 1
+    # Ten mails were sent; with those of the customers it is sixteen of twenty.
+    assert len(await warnings_after(customers, 5)) == 1
+    assert (await warnings_after(customers, 1))[1:] == [("mails", "20/86400")]
+    assert len(await warnings_after(customers, 3)) == 2

@@ -1,4 +1,4 @@
-"""Mails leave over real SMTP, after the work that wanted them, at least once and never lost while they are of use."""
+"""Mails are sent over real SMTP, after the transaction that queued them, at least once, and not after they expire."""
 
 import asyncio
 import os
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.db.embedded import Embedded
 from tests.cluster import Cluster, make_run_dir, remove_run_dir, with_database
 from tests.db.processes import until
+from tests.forkserver import ForkedCommand
 from tests.mailserver import MailServer
 from tests.service import KEYS, Service, clean_environ
-from tests.warm import Forked
 
 AUTH = "/api/v2/storefront/auth"
 CART = "/api/v2/storefront/cart"
@@ -41,12 +41,12 @@ def code_in(mail: Any) -> str:
     return match[1]
 
 
-def someone() -> str:
+def new_address() -> str:
     return f"{uuid.uuid4().hex[:12]}@example.com"
 
 
 class MailingShop:
-    """A shop that sends its mails to a server, served from the first time it is needed."""
+    """A shop that sends its mails to a server; it starts when it is first needed."""
 
     def __init__(self, smtp_url: str, **environ: str) -> None:
         self.environ = {"SHOP_SMTP_URL": smtp_url, "SHOP_MAIL_FROM": "Shop <shop@example.org>", **environ}
@@ -60,17 +60,17 @@ class MailingShop:
     def service(self) -> Service:
         return self._service or self.start()
 
-    def ask(self, email: str, **names: str) -> httpx.Response:
+    def ask_for_code(self, email: str, **names: str) -> httpx2.Response:
         return self.service.post(AUTH, {"user": {"email": email, **names}})
 
-    def trade(self, email: str, code: str) -> httpx.Response:
+    def exchange_code(self, email: str, code: str) -> httpx2.Response:
         return self.service.post(AUTH, {"user": {"email": email, "code": code}})
 
-    def ask_in_vain(self, email: str) -> None:
-        """Asks for a code, and returns when its mail could not be sent."""
+    def ask_for_undelivered_code(self, email: str) -> None:
+        """Asks for a code, and returns when its mail is delayed."""
         before = len(self.service.lines)
-        assert self.ask(email).status_code == 200
-        self.service.wait_for(lambda line: '"mail delayed"' in line, since=before)
+        assert self.ask_for_code(email).status_code == 200
+        self.service.wait_for(lambda line: '"e-mail delayed"' in line, since=before)
 
     async def connect(self) -> Any:
         return await asyncpg.connect(self.environ["SHOP_DATABASE_URL"])
@@ -94,7 +94,7 @@ def on_database(url: str, data_dir: Path) -> dict[str, str]:
 
 
 class Pair(NamedTuple):
-    """A shop and its mail server; whoever stops one of them starts it again."""
+    """A shop and its mail server; a test that stops one of them starts it again."""
 
     shop: MailingShop
     server: MailServer
@@ -102,7 +102,7 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module")
 def pair(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """The same for all tests; each has addresses of its own."""
+    """The same for all tests; each test uses new addresses."""
     server, data_dir = MailServer().start(), tmp_path_factory.mktemp("data")
     with cluster.database(f"mail_{worker_name}") as url:
         shop = MailingShop(f"smtp://127.0.0.1:{server.port}", **on_database(url, data_dir))
@@ -122,9 +122,9 @@ def server(pair: Pair) -> MailServer:
 
 
 def test_a_code_arrives_by_mail_and_signs_in(shop: MailingShop, server: MailServer) -> None:
-    email = someone()
+    email = new_address()
 
-    assert shop.ask(email).status_code == 200
+    assert shop.ask_for_code(email).status_code == 200
     (mail,) = server.received.wait(email)
 
     assert (mail["To"], mail["From"]) == (email, "Shop <shop@example.org>")
@@ -136,57 +136,57 @@ def test_a_code_arrives_by_mail_and_signs_in(shop: MailingShop, server: MailServ
     assert code in html
     assert "10 minutes" in html
     assert code not in mail["Subject"]
-    assert shop.trade(email, code).status_code == 200
+    assert shop.exchange_code(email, code).status_code == 200
 
 
 @pytest.mark.security("M-04", "M-05")
 def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(
     shop: MailingShop, server: MailServer
 ) -> None:
-    email = someone()
-    shop.ask(email)
+    email = new_address()
+    shop.ask_for_code(email)
     server.received.wait(email)
 
-    shop.ask(email.upper(), first_name="visit evil.example", last_name="now")
+    shop.ask_for_code(email.upper(), first_name="visit evil.example", last_name="now")
 
     mail = server.received.wait(email, 2)[1]
     assert mail["To"] == email
     assert "evil" not in mail.as_string()
 
 
-class Private(NamedTuple):
-    """A shop that signs in at its mail server over TLS, and the directory with the certificate that it trusts."""
+class TlsShop(NamedTuple):
+    """A shop that logs in to its mail server over TLS, and the directory with the certificate that it trusts."""
 
     shop: MailingShop
     server: MailServer
-    trusted: Path
+    certificate_dir: Path
 
 
-# The test's own server speaks of itself there: with TLS from the first byte it need not ask for TLS again.
-BY_ITSELF = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+# aiosmtpd warns about the test server, which has TLS from the first byte and need not require STARTTLS.
+IGNORE_AUTH_WARNING = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
 
 @pytest.fixture(scope="module", params=[("starttls", "smtp"), ("tls", "smtps")], ids=["starttls", "tls"])
-def private(
+def tls_shop(
     request: pytest.FixtureRequest, cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Private]:
+) -> Iterator[TlsShop]:
     (tls, scheme), directory = request.param, tmp_path_factory.mktemp("data")
     server = MailServer(tls=tls, directory=directory, login=("shop", "p@ss:word")).start()
     smtp_url = f"{scheme}://shop:p%40ss%3Aword@127.0.0.1:{server.port}"
     with cluster.database(f"private_{worker_name}") as url:
-        trust = {"SSL_CERT_FILE": str(directory / "certificate.pem")}
-        shop = MailingShop(smtp_url, **on_database(url, directory), **trust)
-        yield Private(shop, server, directory)
+        certificate_environ = {"SSL_CERT_FILE": str(directory / "certificate.pem")}
+        shop = MailingShop(smtp_url, **on_database(url, directory), **certificate_environ)
+        yield TlsShop(shop, server, directory)
         shop.stop()
     server.stop()
 
 
-@BY_ITSELF
-def test_mail_goes_over_tls_with_a_login(private: Private) -> None:
-    (shop, server, certificate), email = private, someone()
-    server.show_certificate(certificate)
+@IGNORE_AUTH_WARNING
+def test_mail_goes_over_tls_with_a_login(tls_shop: TlsShop) -> None:
+    (shop, server, certificate_dir), email = tls_shop, new_address()
+    server.use_new_certificate(certificate_dir)
 
-    shop.ask(email)
+    shop.ask_for_code(email)
 
     server.received.wait(email)
     assert set(server.received.peers) == {True}
@@ -194,13 +194,13 @@ def test_mail_goes_over_tls_with_a_login(private: Private) -> None:
     assert "p@ss:word" not in "".join(shop.service.lines)
 
 
-@BY_ITSELF
-def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(private: Private, tmp_path: Path) -> None:
-    shop, server, _ = private
+@IGNORE_AUTH_WARNING
+def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(tls_shop: TlsShop, tmp_path: Path) -> None:
+    shop, server, _ = tls_shop
     before = (len(server.received.mails), server.logins)
-    server.show_certificate(tmp_path)
+    server.use_new_certificate(tmp_path)
 
-    shop.ask_in_vain(someone())
+    shop.ask_for_undelivered_code(new_address())
 
     assert (len(server.received.mails), server.logins) == before
 
@@ -209,27 +209,27 @@ def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(private
 async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_when_it_is_back(
     shop: MailingShop, server: MailServer
 ) -> None:
-    email = someone()
+    email = new_address()
     server.stop()
-    shop.ask_in_vain(email)
+    shop.ask_for_undelivered_code(email)
 
     server.start()
     db = await shop.connect()
     await db.execute("update outbox_mails set next_at = now()")
     (mail,) = server.received.wait(email)
 
-    assert shop.trade(email, code_in(mail)).status_code == 200
+    assert shop.exchange_code(email, code_in(mail)).status_code == 200
     query = "select count(*) from outbox_mails where sent_at is not null and recipient = $1"
     assert await db.fetchval(query, email) == 1
     await db.close()
 
 
 async def medians(shop: MailingShop, count: int = 60) -> dict[str, float]:
-    """Seconds until a code is asked for and a cart is made, over one connection and with addresses of nobody."""
+    """Median seconds of a request for a code and of a new cart, over one connection and with unknown addresses."""
     durations: dict[str, list[float]] = {AUTH: [], CART: []}
     async with shop.service.client() as http:
         for _ in range(count):
-            for path, body in ((AUTH, {"user": {"email": someone()}}), (CART, {})):
+            for path, body in ((AUTH, {"user": {"email": new_address()}}), (CART, {})):
                 start = time.perf_counter()
                 answer = await http.post(path, json=body)
                 durations[path].append(time.perf_counter() - start)
@@ -245,11 +245,11 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
     await medians(shop, 10)
     before = await medians(shop)
     server.stop()
-    shop.ask_in_vain(someone())
+    shop.ask_for_undelivered_code(new_address())
 
     away = await medians(shop)
 
-    # Nobody waits for these mails, and the next test's would come after them.
+    # These mails are dropped: those of the next test would be sent after them.
     db = await shop.connect()
     await db.execute("update outbox_mails set dead_at = now() where sent_at is null and dead_at is null")
     await db.close()
@@ -262,39 +262,39 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
 async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_long_it_was_away(
     shop: MailingShop, server: MailServer
 ) -> None:
-    tried_email, untried_email, db = someone(), someone(), await shop.connect()
+    tried_email, untried_email, db = new_address(), new_address(), await shop.connect()
     server.stop()
-    shop.ask_in_vain(untried_email)
-    shop.ask_in_vain(tried_email)
-    state = (
+    shop.ask_for_undelivered_code(untried_email)
+    shop.ask_for_undelivered_code(tried_email)
+    query = (
         "select attempts, dead_at, extract(epoch from next_at - now()) as pause from outbox_mails where recipient = $1"
     )
     pauses = []
     for number in range(1, 9):
 
         async def is_tried(number: int = number) -> bool:
-            row = await db.fetchrow(state, tried_email)
+            row = await db.fetchrow(query, tried_email)
             return bool(row["attempts"] == number and row["pause"] > 0)
 
         await until(is_tried)
-        row = await db.fetchrow(state, tried_email)
+        row = await db.fetchrow(query, tried_email)
         assert row["dead_at"] is None
         pauses.append(float(row["pause"]))
         await db.execute("update outbox_mails set next_at = now() where recipient = $1", tried_email)
 
     server.start()
 
-    # A look at what is due takes a second more.
+    # The poll for due mails takes up to a second more.
     assert max(pauses) <= 59, pauses
     (mail,) = server.received.wait(untried_email, seconds=60)
     server.received.wait(tried_email)
-    assert shop.trade(untried_email, code_in(mail)).status_code == 200
+    assert shop.exchange_code(untried_email, code_in(mail)).status_code == 200
     await db.close()
 
 
 @asynccontextmanager
-async def taken_away(url: str) -> AsyncIterator[None]:
-    """Nobody is connected to this database, and nobody can be."""
+async def unreachable_database(url: str) -> AsyncIterator[None]:
+    """Ends all connections to a database and refuses new ones."""
     name = urlsplit(url).path.removeprefix("/")
     outside = await asyncpg.connect(with_database(url, "postgres"))
     await outside.execute(f"alter database {name} with allow_connections false")
@@ -310,12 +310,12 @@ async def taken_away(url: str) -> AsyncIterator[None]:
 async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_service_lives(
     shop: MailingShop, server: MailServer
 ) -> None:
-    owner, stranger, later = someone(), someone(), someone()
-    shop.ask(owner)
+    owner, stranger, later = new_address(), new_address(), new_address()
+    shop.ask_for_code(owner)
     code = code_in(server.received.wait(owner)[0])
 
-    async with taken_away(shop.environ["SHOP_DATABASE_URL"]):
-        responses = [shop.ask(stranger), shop.trade(owner, code)]
+    async with unreachable_database(shop.environ["SHOP_DATABASE_URL"]):
+        responses = [shop.ask_for_code(stranger), shop.exchange_code(owner, code)]
         alive = shop.service.get("/livez")
 
     assert [(answer.status_code, answer.json()["code"]) for answer in responses] == [
@@ -323,8 +323,8 @@ async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_ser
     ] * 2
     assert {answer.headers["retry-after"] for answer in responses} == {"5"}
     assert alive.status_code == 200
-    assert shop.trade(owner, code).status_code == 200
-    assert shop.ask(later).status_code == 200
+    assert shop.exchange_code(owner, code).status_code == 200
+    assert shop.ask_for_code(later).status_code == 200
     server.received.wait(later)
     assert server.received.to(stranger) == []
 
@@ -334,37 +334,40 @@ async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_ser
 async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_shop_is_open(
     shop: MailingShop, server: MailServer
 ) -> None:
-    owner, stranger, later, db = someone(), someone(), someone(), await shop.connect()
-    shop.ask(owner)
+    owner, stranger, later, db = new_address(), new_address(), new_address(), await shop.connect()
+    shop.ask_for_code(owner)
     code = code_in(server.received.wait(owner)[0])
 
     async with db.transaction():
         await db.execute("lock table rate_counts in access exclusive mode")
-        responses = [await asyncio.to_thread(shop.ask, stranger), await asyncio.to_thread(shop.trade, owner, code)]
-        open_still = await asyncio.to_thread(shop.service.get, "/api/v2/storefront/products")
+        responses = [
+            await asyncio.to_thread(shop.ask_for_code, stranger),
+            await asyncio.to_thread(shop.exchange_code, owner, code),
+        ]
+        catalog = await asyncio.to_thread(shop.service.get, "/api/v2/storefront/products")
 
     assert [answer.status_code for answer in responses] == [503, 503]
-    assert open_still.status_code == 200
-    shop.ask(later)
+    assert catalog.status_code == 200
+    shop.ask_for_code(later)
     server.received.wait(later)
     assert server.received.to(stranger) == []
-    assert shop.trade(owner, code).status_code == 200
+    assert shop.exchange_code(owner, code).status_code == 200
     await db.close()
 
 
 @pytest.mark.security("X-04")
 async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: MailingShop, server: MailServer) -> None:
-    email = someone()
+    email = new_address()
     server.stop()
-    shop.ask_in_vain(email)
-    shop.ask_in_vain(email)
+    shop.ask_for_undelivered_code(email)
+    shop.ask_for_undelivered_code(email)
 
     server.start()
     db = await shop.connect()
     await db.execute("update outbox_mails set next_at = now()")
     (mail,) = server.received.wait(email)
 
-    assert shop.trade(email, code_in(mail)).status_code == 200
+    assert shop.exchange_code(email, code_in(mail)).status_code == 200
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
     assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
     await db.close()
@@ -372,18 +375,18 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: MailingShop, se
 
 @pytest.mark.security("X-04")
 async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: MailServer) -> None:
-    """Nobody used it and no other was asked for; only the time has passed."""
-    email, other, db = someone(), someone(), await shop.connect()
+    """The code was neither used nor replaced; only its time has passed."""
+    email, other, db = new_address(), new_address(), await shop.connect()
     server.stop()
-    shop.ask_in_vain(email)
+    shop.ask_for_undelivered_code(email)
     await db.execute("update outbox_mails set not_after = now(), next_at = now() where recipient = $1", email)
     before = len(shop.service.lines)
     server.start()
 
-    shop.ask(other)
+    shop.ask_for_code(other)
 
     server.received.wait(other)
-    shop.service.wait_for(lambda line: '"mail delivery abandoned"' in line, 10, since=before)
+    shop.service.wait_for(lambda line: '"e-mail delivery abandoned"' in line, 10, since=before)
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
     assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
     assert server.received.to(email) == []
@@ -394,18 +397,20 @@ async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: M
 async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
     shop: MailingShop, server: MailServer
 ) -> None:
-    bad_recipient, good_recipient, before = someone(), someone(), len(shop.service.lines)
+    bad_recipient, good_recipient, before = new_address(), new_address(), len(shop.service.lines)
     server.received.answer = "554 no such mailbox"
-    shop.ask(bad_recipient)
-    shop.service.wait_for(lambda line: '"mail delivery abandoned"' in line, since=before)
+    shop.ask_for_code(bad_recipient)
+    shop.service.wait_for(lambda line: '"e-mail delivery abandoned"' in line, since=before)
     server.received.answer = "250 OK"
 
-    shop.ask(good_recipient)
+    shop.ask_for_code(good_recipient)
 
     server.received.wait(good_recipient)
     db = await shop.connect()
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
-    assert [row[0] for row in await db.fetch(reasons, bad_recipient)] == ["the mail server answered 554"]
+    assert [row[0] for row in await db.fetch(reasons, bad_recipient)] == [
+        "the mail server rejected the e-mail with 554"
+    ]
     await db.close()
 
 
@@ -414,10 +419,10 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
 async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
     shop: MailingShop, server: MailServer
 ) -> None:
-    """The mail server has the mail but has not said so when the service is killed; the next one finds a leased row."""
-    inbox, email = server.received, someone()
+    """The service is killed before the mail server confirms the mail that it got; the next one finds a leased row."""
+    inbox, email = server.received, new_address()
     inbox.hold = threading.Event()
-    shop.ask(email)
+    shop.ask_for_code(email)
     (first,) = inbox.wait(email)
     shop.kill()
     inbox.hold.set()
@@ -429,7 +434,7 @@ async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_s
     shop.start()
     second = inbox.wait(email, 2)[1]
 
-    assert shop.trade(email, code_in(second)).status_code == 200
+    assert shop.exchange_code(email, code_in(second)).status_code == 200
     assert len(inbox.to(email)) == 2
     assert second["Message-ID"] == first["Message-ID"]
     assert code_in(second) == code_in(first)
@@ -437,11 +442,11 @@ async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_s
 
 @pytest.mark.security("M-03", "X-04")
 def test_no_mail_leaves_for_a_request_that_was_refused(shop: MailingShop, server: MailServer) -> None:
-    before, email = len(server.received.mails), someone()
+    before, email = len(server.received.mails), new_address()
 
     for address in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
-        assert shop.ask(address).status_code == 422
-    shop.ask(email)
+        assert shop.ask_for_code(address).status_code == 422
+    shop.ask_for_code(email)
 
     server.received.wait(email)
     assert len(server.received.mails) == before + 1
@@ -449,27 +454,27 @@ def test_no_mail_leaves_for_a_request_that_was_refused(shop: MailingShop, server
 
 @pytest.mark.torture
 def test_a_worker_alone_delivers_what_others_queued(shop: MailingShop, server: MailServer) -> None:
-    email = someone()
+    email = new_address()
     server.stop()
-    shop.ask_in_vain(email)
+    shop.ask_for_undelivered_code(email)
     shop.stop()
     server.start()
-    alone = Forked(["worker"], clean_environ(**shop.environ))
+    worker = ForkedCommand(["worker"], clean_environ(**shop.environ))
     try:
         assert len(server.received.wait(email)) == 1
     finally:
-        alone.terminate()
-        status = alone.wait(20)
-        with alone.stderr:
-            log = alone.stderr.read()
+        worker.terminate()
+        status = worker.wait(20)
+        with worker.stderr:
+            log = worker.stderr.read()
     assert status == 0, log
 
 
-class Left:
-    """What a shop on an embedded database leaves behind when everything that has a secret was done in it."""
+class ShopTraces:
+    """The log, the rows and the files of a shop on an embedded database after the use of every kind of secret."""
 
     def __init__(self, directory: Path) -> None:
-        self.email = someone()
+        self.email = new_address()
         server, database = MailServer().start(), Embedded(directory)
         shop = MailingShop(f"smtp://127.0.0.1:{server.port}", SHOP_DATA_DIR=str(directory))
         try:
@@ -493,12 +498,12 @@ class Left:
         await db.close()
 
     async def _use(self, shop: MailingShop, server: MailServer) -> tuple[str, list[str]]:
-        shop.ask(self.email)
+        shop.ask_for_code(self.email)
         code = code_in(server.received.wait(self.email)[0])
-        pair = shop.trade(self.email, code).json()
+        pair = shop.exchange_code(self.email, code).json()
         async with shop.service.client() as http:
-            again = {"user": {"email": self.email, "refresh_token": pair["refresh_token"]}}
-            fresh = (await http.post(AUTH, json=again)).json()
+            refresh_body = {"user": {"email": self.email, "refresh_token": pair["refresh_token"]}}
+            fresh = (await http.post(AUTH, json=refresh_body)).json()
             bearer = {"Authorization": f"Bearer {fresh['access_token']}"}
             carts = [await http.post(CART, headers=headers) for headers in (bearer, {})]
             await http.delete(f"{AUTH}/{fresh['access_token']}")
@@ -514,45 +519,45 @@ class Left:
 
 
 @pytest.fixture(scope="module")
-def left() -> Iterator[Left]:
+def traces() -> Iterator[ShopTraces]:
     directory = make_run_dir()
     try:
-        yield Left(directory)
+        yield ShopTraces(directory)
     finally:
         remove_run_dir(directory)
 
 
 @pytest.mark.security("A-01", "T-03")
 @pytest.mark.torture
-def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Left) -> None:
-    assert left.email in left.dump
-    assert left.log.count('"request_id"') >= 6
-    for secret in (left.code, *left.tokens):
-        assert not re.search(rf"\b{secret}\b", left.log)
-        assert not re.search(rf"\b{secret}\b", left.dump)
+def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(traces: ShopTraces) -> None:
+    assert traces.email in traces.dump
+    assert traces.log.count('"request_id"') >= 6
+    for secret in (traces.code, *traces.tokens):
+        assert not re.search(rf"\b{secret}\b", traces.log)
+        assert not re.search(rf"\b{secret}\b", traces.dump)
 
 
 @pytest.mark.security("A-01")
 @pytest.mark.torture
-def test_no_secret_is_in_the_log_of_a_database_that_logs_every_statement(left: Left) -> None:
-    (log,) = [content.decode() for path, content in left.files.items() if path.name == "postgres.log"]
+def test_no_secret_is_in_the_log_of_a_database_that_logs_every_statement(traces: ShopTraces) -> None:
+    (log,) = [content.decode() for path, content in traces.files.items() if path.name == "postgres.log"]
 
     assert "arameters: $1" in log
-    assert left.email in log
-    assert f"'{left.code}'" not in log
-    for token in left.tokens:
+    assert traces.email in log
+    assert f"'{traces.code}'" not in log
+    for token in traces.tokens:
         assert token[6:-6] not in log
         assert token[6:-6].encode().hex() not in log
 
 
 @pytest.mark.security("T-03")
 @pytest.mark.torture
-def test_no_token_is_on_disk_outside_the_key_file(left: Left) -> None:
-    """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""
-    contents = b"".join(left.files.values())
+def test_no_token_is_on_disk_outside_the_key_file(traces: ShopTraces) -> None:
+    """All files of the data directory, with those of the embedded database and its write-ahead log."""
+    contents = b"".join(traces.files.values())
 
-    assert any("pg_wal" in str(path) for path in left.files)
-    assert left.email.encode() in contents
-    for token in left.tokens:
-        # The digest alone, without prefix and checksum: that is the secret.
+    assert any("pg_wal" in str(path) for path in traces.files)
+    assert traces.email.encode() in contents
+    for token in traces.tokens:
+        # The secret itself, without prefix and checksum.
         assert token[6:-6].encode() not in contents

@@ -1,4 +1,4 @@
-"""What has had its time is thrown away while the shop serves; what has not, stays."""
+"""Housekeeping deletes old rows while the shop runs, and no others."""
 
 import asyncio
 import json
@@ -15,9 +15,9 @@ from shop.actions.catalog.products import update_due_products
 from shop.actions.context import Context, Shared
 from shop.actions.operations.housekeeping import BATCH, run_housekeeping
 from shop.actions.payments.settlement import settle_stale_attempts
+from shop.base.config.settings import read_settings
+from shop.base.crypto.keys import parse_keys
 from shop.base.email import read_email
-from shop.base.keys import parse_keys
-from shop.base.settings import read_settings
 from shop.db.pool import Database, DatabaseSession, open_database
 from shop.db.statements import Statement
 from shop.gateways.mail import Mail
@@ -34,8 +34,8 @@ USER = "insert into users (id, email, email_key, verified_at, created_at, update
 
 
 @pytest.fixture
-async def house(own_database: Callable[..., str]) -> AsyncIterator[tuple[Shared, Any]]:
-    """A shop's database that nobody else keeps, and a connection to it."""
+async def housekeeping_setup(own_database: Callable[..., str]) -> AsyncIterator[tuple[Shared, Any]]:
+    """A shop's database without another housekeeper, and a connection to it."""
     url = own_database()
     database = open_database(url, size=4)
     db = await asyncpg.connect(url)
@@ -49,8 +49,8 @@ async def ago(db: Any, days: float) -> Any:
 
 
 @pytest.mark.security("C-05")
-async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_idle_guest_carts_go_and_all_others_stay(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     old, new, user = await ago(db, 31), await ago(db, 29), uuid.uuid4()
     await db.execute(USER, user, "a@example.com", new, new)
     rows = {
@@ -68,8 +68,8 @@ async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]
     assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
 
 
-async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_unverified_users_go_after_a_week(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     for name, verified_days, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
         user = uuid.uuid4()
         await db.execute(USER, user, name, verified_days and await ago(db, verified_days), await ago(db, days))
@@ -81,8 +81,10 @@ async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> No
     assert await db.fetchval("select count(*) from wishlists") == 2
 
 
-async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, db = housekeeping_setup
     old, buyer, creditor = await ago(db, 8), uuid.uuid4(), uuid.uuid4()
     for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer), ("owed", creditor)):
         await db.execute(USER, user, name, None, old)
@@ -101,7 +103,7 @@ async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(hou
 
 
 class Aging(NamedTuple):
-    """How a row of one kind is made that ages from $1, and how many days after that it goes."""
+    """How to insert a row of one kind that ages from $1, and the days after which it is deleted."""
 
     table: str
     since: str
@@ -148,25 +150,27 @@ AGING = {
 
 
 @pytest.mark.parametrize("kind", AGING)
-async def test_what_has_had_its_time_goes_and_what_has_not_stays(house: tuple[Shared, Any], kind: str) -> None:
-    (shared, db), aging = house, AGING[kind]
+async def test_what_has_had_its_time_goes_and_what_has_not_stays(
+    housekeeping_setup: tuple[Shared, Any], kind: str
+) -> None:
+    (shared, db), aging = housekeeping_setup, AGING[kind]
     user, fresh = uuid.uuid4(), await ago(db, 0)
     await db.execute(USER, user, "a@example.com", fresh, fresh)
     await db.execute(
         "insert into sessions values ($1, $2, '', null, $3, $3, $3, $4)", uuid.uuid4(), user, fresh, await ago(db, -90)
     )
-    over, still = await ago(db, aging.days + 0.1), await ago(db, aging.days - 0.1)
-    for since in (over, still):
+    old, recent = await ago(db, aging.days + 0.1), await ago(db, aging.days - 0.1)
+    for since in (old, recent):
         await db.execute(aging.insert, since)
 
     counts = (await run_housekeeping(shared)).removed
 
     assert counts == {kind: 1}
-    assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [still]
+    assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [recent]
 
 
-async def test_a_count_since_the_last_success_is_kept_however_old_it_is(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_a_count_since_the_last_success_is_kept_however_old_it_is(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     await db.execute("insert into rate_counts values ('a', 0, 'epoch', 7)")
 
     await run_housekeeping(shared)
@@ -175,26 +179,28 @@ async def test_a_count_since_the_last_success_is_kept_however_old_it_is(house: t
 
 
 @pytest.mark.security("X-09")
-async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, db = housekeeping_setup
     user = uuid.uuid4()
     await db.execute(USER, user, "a@example.com", await ago(db, 1), await ago(db, 100))
     session = "insert into sessions values ($1, $2, '', null, $3, $3, $3, $4, $5, null)"
     token = "insert into refresh_tokens values ($1, $2, null, $3, $3, null, null)"
     for name, ends in ((b"over", 0.1), (b"revoked", -10), (b"live", -10)):
-        mark = uuid.uuid4()
-        await db.execute(session, mark, user, await ago(db, 90), await ago(db, ends), await ago(db, 50))
-        await db.execute(token, name, mark, await ago(db, 90))
+        session_id = uuid.uuid4()
+        await db.execute(session, session_id, user, await ago(db, 90), await ago(db, ends), await ago(db, 50))
+        await db.execute(token, name, session_id, await ago(db, 90))
 
     await run_housekeeping(shared)
 
-    # A rotated token of a revoked session is still known, so that its reuse is still seen.
+    # The rotated tokens of a revoked session stay, so that their reuse is still detected.
     assert {row[0] for row in await db.fetch("select hash from refresh_tokens")} == {b"revoked", b"live"}
 
 
 @pytest.mark.security("A-02")
-async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_audit_events_go_after_a_year_and_not_before(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     event = "insert into audit_events (id, at, actor_kind, action, outcome) values ($1, $2, 'guest', $3, 'done')"
     await db.execute(event, uuid.uuid4(), await ago(db, 366), "old")
     await db.execute(event, uuid.uuid4(), await ago(db, 364), "kept")
@@ -205,26 +211,26 @@ async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, 
 
 
 @pytest.mark.security("X-09")
-async def test_more_than_a_batch_goes_in_several(house: tuple[Shared, Any]) -> None:
-    shared, db = house
-    await db.execute(COUNTS, BATCH * 2 + 5)
+async def test_more_than_a_batch_goes_in_several(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
+    await db.execute(OLD_COUNTS, BATCH * 2 + 5)
 
     counts = (await run_housekeeping(shared)).removed
 
     assert counts == {"counts": BATCH * 2 + 5}
 
 
-KEYS_LEFT = """insert into idempotency_keys (scope, key, fingerprint, created_at, expires_at)
+EXPIRED_KEYS = """insert into idempotency_keys (scope, key, fingerprint, created_at, expires_at)
     select 'a', n::text::bytea, '', now(), now() - interval '1 day' from generate_series(1, $1) n"""
-COUNTS = """insert into rate_counts
+OLD_COUNTS = """insert into rate_counts
     select decode(md5(n::text), 'hex'), 60, now() - interval '3 days', 1 from generate_series(1, $1) n"""
 
 
 @pytest.mark.security("X-19")
-async def test_a_run_has_no_limit_but_its_time(house: tuple[Shared, Any]) -> None:
-    """At 1,000 a batch and 20 batches in 5 minutes it fell behind a shop that counts 100 requests a second."""
-    shared, db = house
-    await db.execute(COUNTS, 30 * BATCH)
+async def test_a_run_has_no_limit_but_its_time(housekeeping_setup: tuple[Shared, Any]) -> None:
+    """A limit of 20 batches of 1,000 rows in 5 minutes is too low for a shop that counts 100 requests a second."""
+    shared, db = housekeeping_setup
+    await db.execute(OLD_COUNTS, 30 * BATCH)
 
     run = await run_housekeeping(shared, budget=300)
 
@@ -232,11 +238,11 @@ async def test_a_run_has_no_limit_but_its_time(house: tuple[Shared, Any]) -> Non
 
 
 @pytest.mark.security("X-19", "X-20")
-async def test_no_kind_waits_for_another_and_what_is_left_is_known(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_no_kind_waits_for_another_and_what_is_left_is_known(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     backlog = "select backlog from housekeeping_runs"
-    await db.execute(COUNTS, 3 * BATCH)
-    await db.execute(KEYS_LEFT, 2 * BATCH + 5)
+    await db.execute(OLD_COUNTS, 3 * BATCH)
+    await db.execute(EXPIRED_KEYS, 2 * BATCH + 5)
 
     run = await run_housekeeping(shared, budget=0)
 
@@ -248,21 +254,23 @@ async def test_no_kind_waits_for_another_and_what_is_left_is_known(house: tuple[
 
 
 @pytest.mark.security("X-19")
-async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(house: tuple[Shared, Any]) -> None:
-    shared, db = house
-    await db.execute(COUNTS, 5)
-    await db.execute(KEYS_LEFT, 5)
+async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, db = housekeeping_setup
+    await db.execute(OLD_COUNTS, 5)
+    await db.execute(EXPIRED_KEYS, 5)
     async with db.transaction():
         await db.execute("lock table idempotency_keys in share mode")
         counts = (await run_housekeeping(shared)).removed
 
     assert counts == {"counts": 5}
-    left = json.loads(await db.fetchval("select backlog from housekeeping_runs"))
-    assert left == {"idempotency keys": 5}
+    backlog = json.loads(await db.fetchval("select backlog from housekeeping_runs"))
+    assert backlog == {"idempotency keys": 5}
 
 
-async def test_a_cart_whose_payment_is_not_settled_stays(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_a_cart_whose_payment_is_not_settled_stays(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     old, order, method, payment, attempt = await ago(db, 31), *(uuid.uuid4() for _ in range(4))
     await db.execute(CART, order, "being paid", old, None, None)
     await db.execute(
@@ -287,11 +295,11 @@ async def test_a_cart_whose_payment_is_not_settled_stays(house: tuple[Shared, An
 
 
 @pytest.mark.security("X-19")
-async def test_the_worker_goes_on_while_something_is_left(house: tuple[Shared, Any]) -> None:
-    """The next run would otherwise begin a minute later."""
-    shared, db = house
-    await db.execute(COUNTS, 2 * BATCH + 5)
-    loop = asyncio.create_task(work(shared, Deaf(), housekeeping_seconds=0))
+async def test_the_worker_goes_on_while_something_is_left(housekeeping_setup: tuple[Shared, Any]) -> None:
+    """Otherwise the next run would begin a minute later."""
+    shared, db = housekeeping_setup
+    await db.execute(OLD_COUNTS, 2 * BATCH + 5)
+    loop = asyncio.create_task(work(shared, UncancellableMailer(), housekeeping_seconds=0))
 
     async def is_clean() -> bool:
         return bool(await db.fetchval("select count(*) from rate_counts") == 0)
@@ -301,8 +309,8 @@ async def test_the_worker_goes_on_while_something_is_left(house: tuple[Shared, A
     await asyncio.wait([loop], timeout=10)
 
 
-async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_only_one_housekeeping_runs_at_a_time(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     await db.execute(CART, uuid.uuid4(), "idle", await ago(db, 31), None, None)
     async with db.transaction():
         await db.execute("select pg_advisory_xact_lock(7426732)")
@@ -312,8 +320,8 @@ async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None
     assert (await run_housekeeping(shared)).removed == {"idle guest carts": 1}
 
 
-async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_what_others_hold_is_left_for_the_next_time(housekeeping_setup: tuple[Shared, Any]) -> None:
+    shared, db = housekeeping_setup
     for name in ("held", "free"):
         await db.execute(CART, uuid.uuid4(), name, await ago(db, 31), None, None)
     async with db.transaction():
@@ -324,59 +332,65 @@ async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, A
     assert [row[0] for row in await db.fetch("select number from orders")] == ["held"]
 
 
-class Deaf:
-    """A postman under way whom a cancellation does not reach."""
+class UncancellableMailer:
+    """A mailer that ignores a cancellation while it sends."""
 
     def __init__(self) -> None:
-        self.left = asyncio.Event()
+        self.has_begun = asyncio.Event()
 
     async def send(self, _mail: Mail) -> None:
-        self.left.set()
+        self.has_begun.set()
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
 
 
-class Watched(Database):
-    """Counts who looks for a mail."""
+class CountingDatabase(Database):
+    """Counts the polls for a mail."""
 
-    looks = 0
+    polls = 0
 
     def session(self) -> DatabaseSession:
-        return _WatchedSession(self)
+        return _CountingSession(self)
 
 
-class _WatchedSession(DatabaseSession):
+class _CountingSession(DatabaseSession):
     async def one(self, statement: Statement[R], **values: Any) -> R | None:
-        if isinstance(self._database, Watched) and statement.sql.startswith("UPDATE outbox_mails SET attempts"):
-            self._database.looks += 1
+        if isinstance(self._database, CountingDatabase) and statement.sql.startswith(
+            "UPDATE outbox_mails SET attempts"
+        ):
+            self._database.polls += 1
         return await super().one(statement, **values)
 
 
-async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(house: tuple[Shared, Any]) -> None:
-    shared, postman = house[0], Deaf()
-    shared.database = database = Watched(shared.database.connections)
+async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, mailer = housekeeping_setup[0], UncancellableMailer()
+    shared.database = database = CountingDatabase(shared.database.connections)
     email = read_email("ada@shoppers.example")
     assert email
     await request_code(Context(shared), email, UserNames())
-    shared.mail_waits.clear()
-    loop = asyncio.create_task(work(shared, postman))
+    shared.mail_queued.clear()
+    loop = asyncio.create_task(work(shared, mailer))
 
-    await postman.left.wait()
+    await mailer.has_begun.wait()
 
-    looks = database.looks
+    polls = database.polls
     loop.cancel()
     await asyncio.wait([loop], timeout=10)
-    assert looks in {1, 2}
+    assert polls in {1, 2}
 
 
 @pytest.mark.torture
-async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_way(house: tuple[Shared, Any]) -> None:
-    shared, postman = house[0], Deaf()
+async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_way(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, mailer = housekeeping_setup[0], UncancellableMailer()
     email = read_email("ada@shoppers.example")
     assert email
     await request_code(Context(shared), email, UserNames())
-    loop = asyncio.create_task(work(shared, postman))
-    await postman.left.wait()
+    loop = asyncio.create_task(work(shared, mailer))
+    await mailer.has_begun.wait()
 
     loop.cancel()
     finished_tasks, _ = await asyncio.wait([loop], timeout=10)
@@ -385,8 +399,10 @@ async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_wa
     assert finished_tasks == {loop}
 
 
-async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, db = housekeeping_setup
     operator, year_old = uuid.uuid4(), await ago(db, 366)
     await db.execute(
         "insert into operators (id, email, email_key, created_at, updated_at) values ($1, 'a@b.example', 'a', $2, $2)",
@@ -413,9 +429,9 @@ async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_en
 
 
 async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_the_catalogue(
-    house: tuple[Shared, Any],
+    housekeeping_setup: tuple[Shared, Any],
 ) -> None:
-    shared, db = house
+    shared, db = housekeeping_setup
     version = "select sum(version) from catalog_versions"
     before = await db.fetchval(version)
 
@@ -427,9 +443,9 @@ async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_
 
 
 async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_stay(
-    house: tuple[Shared, Any],
+    housekeeping_setup: tuple[Shared, Any],
 ) -> None:
-    shared, db = house
+    shared, db = housekeeping_setup
     old, user, country = await ago(db, 31), uuid.uuid4(), await db.fetchval("select id from countries where iso = 'US'")
     await db.execute(USER, user, "a@example.com", old, old)
     names = ("of an idle cart", "replaced", "replaced and a user's", "replaced and of an order", "current")
@@ -451,14 +467,16 @@ async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_s
     counts = (await run_housekeeping(shared)).removed
 
     assert counts == {"idle guest carts": 1, "loose addresses": 4}
-    left = {row[0] for row in await db.fetch("select city from addresses")}
-    assert left == set(rows) - {"of an idle cart", "replaced"}
+    cities = {row[0] for row in await db.fetch("select city from addresses")}
+    assert cities == set(rows) - {"of an idle cart", "replaced"}
     assert await db.fetchval("select count(*) from loose_addresses") == 0
 
 
 @pytest.mark.security("H-11")
-async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay(house: tuple[Shared, Any]) -> None:
-    shared, db = house
+async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay(
+    housekeeping_setup: tuple[Shared, Any],
+) -> None:
+    shared, db = housekeeping_setup
     old, user, method, order = await ago(db, 31), uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
     await db.execute(USER, user, "a@example.com", old, old)
     await db.execute(CART, order, "bought", old, old, None)

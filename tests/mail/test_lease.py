@@ -1,4 +1,4 @@
-"""A mail is leased alone, whatever plan the database makes for it."""
+"""One mail is leased at a time, whatever plan the database chooses."""
 
 import uuid
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from shop.queries.operations.outbox import lease_mail
 FILL = """insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, created_at)
     select gen_random_uuid(), 'login_code', 'a@shoppers.example', $1, now() + interval '1 day', now(), now()
     from generate_series(1, 8)"""
-# Without these a semi-join is run as a loop, which asks for the rows of its inner side again and again.
+# Without these a semi-join runs as a loop, which evaluates its inner side for each row.
 LOOPS = ("enable_hashagg", "enable_hashjoin", "enable_mergejoin", "enable_material", "enable_sort", "enable_memoize")
 
 

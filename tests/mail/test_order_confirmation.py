@@ -6,16 +6,16 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.accounts import sign_in
-from tests.browser import LAPTOP, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.browser import LAPTOP, SMALL_PHONE, Browser, accessibility_violations, scrolls_sideways, visit
 from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
-from tests.promotion_builders import FREE_SHIPPING, TENTH, Part, about, new_deal
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup
+from tests.promotion_builders import FREE_SHIPPING, TENTH, Part, create_promotion, for_products
 
 AMOUNT = re.compile(r"(-?)\$([0-9,]+\.[0-9]{2})")
 FEW = settings(
@@ -60,36 +60,36 @@ def check_sums(mail: dict[str, Any], part: str, total: str) -> None:
     assert sum(amounts) == Decimal(total)
 
 
-async def buy(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> tuple[dict[str, Any], str]:
+async def buy(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The mail, and the total of the order."""
-    till = await new_till(make)
+    checkout_setup = await new_checkout_setup(make)
     category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
     for amount, is_included in ((purchase["included"], True), (purchase["added"], False)):
         if amount:
-            fields = {"zone_id": till.zone, "tax_category_id": category, "name": "VAT", "amount": amount}
+            fields = {"zone_id": checkout_setup.zone, "tax_category_id": category, "name": "VAT", "amount": amount}
             await make.new("tax_rates", "tax_rate", **fields, included_in_price=is_included)
-    await make.change("shipping_methods", till.post, "shipping_method", tax_category_id=category)
+    await make.change("shipping_methods", checkout_setup.post, "shipping_method", tax_category_id=category)
     items = [
-        (await till.product(f"{price / 100:.2f}", tax_category_id=category), quantity)
+        (await checkout_setup.product(f"{price / 100:.2f}", tax_category_id=category), quantity)
         for price, quantity in purchase["prices"]
     ]
     for deal in purchase["deals"]:
-        await new_deal(make, deal, conditions=[about(*(product for product, _ in items))])
+        await create_promotion(make, deal, conditions=[for_products(*(product for product, _ in items))])
     member = await sign_in(http)
-    buyer = SignedIn(http, till, member)
-    await buyer.put_in(*items)
-    await buyer.tell(bill_address_attributes=ADDRESS, use_billing=True)
+    buyer = SignedInBuyer(http, checkout_setup, member)
+    await buyer.add_items(*items)
+    await buyer.update_checkout(bill_address_attributes=ADDRESS, use_billing=True)
     if purchase["credit"]:
         credit = {"user_id": str(await member.id()), "amount": f"{purchase['credit'] / 100:.2f}"}
         await make.new("store_credits", "store_credit", **credit, currency="USD", memo="Sorry")
         await buyer.post("/checkout/add_store_credit")
-    await buyer.pay(method=till.check)
+    await buyer.pay(method=checkout_setup.check)
     order = await buyer.complete()
     assert order.status == 200, order
     return await mail_of(http, member.email, order["number"]), order["total"]
 
 
-async def mail_of(http: httpx.AsyncClient, email: str, number: str) -> dict[str, Any]:
+async def mail_of(http: httpx2.AsyncClient, email: str, number: str) -> dict[str, Any]:
     mails: list[dict[str, Any]] = (await http.get("/mailbox.json", params={"to": email})).json()
     return next(mail for mail in mails if number in mail["subject"])
 
@@ -97,7 +97,7 @@ async def mail_of(http: httpx.AsyncClient, email: str, number: str) -> dict[str,
 @pytest.mark.security("M-10")
 @FEW
 @given(purchases)
-async def test_the_figures_add_up(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+async def test_the_figures_add_up(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
     mail, total = await buy(http, make, purchase)
 
     for part in ("text", "html"):
@@ -107,7 +107,7 @@ async def test_the_figures_add_up(http: httpx.AsyncClient, make: Make, purchase:
 @pytest.mark.torture
 @MANY
 @given(purchases)
-async def test_the_figures_add_up_at_length(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+async def test_the_figures_add_up_at_length(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
     mail, total = await buy(http, make, purchase)
 
     for part in ("text", "html"):
@@ -117,7 +117,7 @@ async def test_the_figures_add_up_at_length(http: httpx.AsyncClient, make: Make,
 ALL = {"included": "0.19", "added": "0.05", "prices": [(1190, 2)], "deals": [*DEALS], "credit": 500}
 
 
-async def test_every_sum_is_named(http: httpx.AsyncClient, make: Make) -> None:
+async def test_every_sum_is_named(http: httpx2.AsyncClient, make: Make) -> None:
     mail, total = await buy(http, make, ALL)
 
     rows = rows_of(mail, "text")
@@ -131,16 +131,16 @@ async def test_every_sum_is_named(http: httpx.AsyncClient, make: Make) -> None:
 
 @pytest.mark.security("M-10")
 async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
-    http: httpx.AsyncClient, make: Make, till: Till
+    http: httpx2.AsyncClient, make: Make, checkout_setup: CheckoutSetup
 ) -> None:
     instructions = "IBAN <DE02 1203 0000 0000 2020 51>\nwithin 14 days"
     fields = {"name": "Transfer", "type": "check", "auto_capture": False, "description": instructions}
     transfer = (await make.new("payment_methods", "payment_method", **fields)).id
     berlin = {**ADDRESS, "address1": "Hauptstr. 1", "city": "Berlin", "zipcode": "10115", "country_iso": "DE"}
-    buyer, email = Buyer(http, till), f"{uuid4().hex}@example.org"
-    await buyer.put_in((await till.product("10.00"), 1))
+    buyer, email = Buyer(http, checkout_setup), f"{uuid4().hex}@example.org"
+    await buyer.add_items((await checkout_setup.product("10.00"), 1))
     addresses = {"bill_address_attributes": ADDRESS, "ship_address_attributes": {**berlin, "state_name": None}}
-    assert (await buyer.tell(email=email, **addresses)).status == 200
+    assert (await buyer.update_checkout(email=email, **addresses)).status == 200
     await buyer.pay(method=transfer)
     order = await buyer.complete()
 
@@ -166,10 +166,10 @@ async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
 
 
 @pytest.mark.security("M-10")
-async def test_what_is_paid_needs_no_instructions(http: httpx.AsyncClient, till: Till) -> None:
-    buyer, email = Buyer(http, till), f"{uuid4().hex}@example.org"
-    await buyer.put_in((await till.product("10.00"), 1))
-    await buyer.tell(email=email, bill_address_attributes=ADDRESS, use_billing=True)
+async def test_what_is_paid_needs_no_instructions(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> None:
+    buyer, email = Buyer(http, checkout_setup), f"{uuid4().hex}@example.org"
+    await buyer.add_items((await checkout_setup.product("10.00"), 1))
+    await buyer.update_checkout(email=email, bill_address_attributes=ADDRESS, use_billing=True)
     await buyer.pay()
     order = await buyer.complete()
 
@@ -184,12 +184,12 @@ async def test_what_is_paid_needs_no_instructions(http: httpx.AsyncClient, till:
 @pytest.mark.parametrize("size", [LAPTOP, SMALL_PHONE], ids=["laptop", "phone"])
 @pytest.mark.parametrize("is_dark", [True, False], ids=["dark", "light"])
 async def test_everybody_can_read_it(
-    browser: Browser, http: httpx.AsyncClient, make: Make, size: tuple[int, int], is_dark: bool
+    browser: Browser, http: httpx2.AsyncClient, make: Make, size: tuple[int, int], is_dark: bool
 ) -> None:
     mail, _ = await buy(http, make, ALL)
 
     async with visit(browser, "about:blank", size, is_dark=is_dark) as page:
         await page.set_content(mail["html"])
 
-        assert await barriers(page) == []
+        assert await accessibility_violations(page) == []
         assert not await scrolls_sideways(page)

@@ -1,6 +1,6 @@
-"""Records of every declared resource, for the tests that run over all of them.
+"""Builders of records of every resource, for the tests that run over all resources.
 
-A new resource needs one row here: what a new record is made from, and what may be changed of it.
+A new resource needs one row in `BUILDERS`: the body of a new record, and the body of a change.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,28 +13,28 @@ from shop.platform.collection import Collection
 from shop.platform.resources.registry import COLLECTIONS
 from tests.accounts import new_email
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_till
+from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.image_files import png
 from tests.platform.client import Machine, new_app
-from tests.promotion_builders import TENTH, new_deal
+from tests.promotion_builders import TENTH, create_promotion
 
 Body = Mapping[str, Any]
 Find = Callable[[Machine, Any, int], Awaitable[Sequence[str]]]
 
 
 class Builder(msgspec.Struct, frozen=True):
-    """How tests come by records: by a body for `POST` and one for `PATCH`, or where nothing is written, by `find`."""
+    """Makes records from a body for `POST` and one for `PATCH`, or finds them where a resource is only read."""
 
     body: Callable[[int], Body] | None = None
-    """Of the n-th record: the odd ones have the same texts, every third has nothing but what it must."""
+    """The body of the n-th record: odd ones have the same texts, every third has only required fields."""
     change: Body = {}
     follows: Body = {}
-    """What else is shown differently after the change."""
+    """Further attributes that have another value after the change."""
     needs: Callable[[Machine], Awaitable[Body]] | None = None
-    """What must be there before, as fields of the body."""
+    """Makes the records that the body refers to, and returns their ids as fields of the body."""
     find: Find | None = None
     upload: Callable[[Machine], Awaitable[dict[str, Any]]] | None = None
-    """For a record that comes as a file: what a request for it is made with."""
+    """For a record with a file: the arguments of its multipart request."""
 
 
 def _order(number: int) -> Body:
@@ -97,7 +97,7 @@ def _movement(number: int) -> Body:
     return {"quantity": 5 if number % 2 else number + 1, "reason": "received", "note": f"delivery {number}"}
 
 
-def _no_more(_number: int) -> Body:
+def _empty_body(_number: int) -> Body:
     return {}
 
 
@@ -113,11 +113,11 @@ async def _a_variant(machine: Machine) -> Body:
     return {"variant_id": await _create(machine, "variant")}
 
 
-async def _a_place_for_it(machine: Machine) -> Body:
+async def _a_variant_and_a_location(machine: Machine) -> Body:
     return {**await _a_variant(machine), "stock_location_id": await _create(machine, "stock_location")}
 
 
-async def _an_item(machine: Machine) -> Body:
+async def _a_stock_item(machine: Machine) -> Body:
     return {"stock_item_id": await _create(machine, "stock_item")}
 
 
@@ -158,7 +158,7 @@ async def _a_wishlist(machine: Machine) -> Body:
     return {"wishlist_id": await _create(machine, "wishlist")}
 
 
-def _all(*needs: Callable[[Machine], Awaitable[Body]]) -> Callable[[Machine], Awaitable[Body]]:
+def _combine(*needs: Callable[[Machine], Awaitable[Body]]) -> Callable[[Machine], Awaitable[Body]]:
     async def each(machine: Machine) -> Body:
         return {name: value for need in needs for name, value in (await need(machine)).items()}
 
@@ -213,17 +213,17 @@ async def _credit_events(machine: Machine, _db: Any, count: int) -> Sequence[str
 
 
 async def _buy(machine: Machine) -> None:
-    """Some orders that were bought and a part of each given back: made once for all that look at their parts."""
+    """Makes completed orders with a partial refund, once for each shop."""
     key = str(machine.http.base_url)
-    if key in _SALES:
+    if key in _SHOPS_WITH_SALES:
         return
-    _SALES.add(key)
-    till = await new_till(Make(machine))
+    _SHOPS_WITH_SALES.add(key)
+    checkout_setup = await new_checkout_setup(Make(machine))
     for number in range(6):
-        buyer = Buyer(machine.http, till)
-        cart = await buyer.ready((await till.product(f"{number % 3 + 1}.50"), number % 2 + 1))
+        buyer = Buyer(machine.http, checkout_setup)
+        cart = await buyer.ready((await checkout_setup.product(f"{number % 3 + 1}.50"), number % 2 + 1))
         code = uuid4().hex
-        await new_deal(Make(machine), TENTH, code=code, name="same" if number % 2 else f"deal {number}")
+        await create_promotion(Make(machine), TENTH, code=code, name="same" if number % 2 else f"deal {number}")
         await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
         order = await buyer.complete()
         assert order.status == 200, order
@@ -232,7 +232,7 @@ async def _buy(machine: Machine) -> None:
         assert (await machine.post("/refunds", {"refund": refund})).status == 201
 
 
-_SALES: set[str] = set()
+_SHOPS_WITH_SALES: set[str] = set()
 
 
 def _find_after_sale(path: str) -> Find:
@@ -247,25 +247,25 @@ def _line(number: int) -> Body:
     return {"quantity": number % 3 + 1, "public_metadata": {"note": "same" if number % 2 else f"note {number}"}}
 
 
-async def _an_order_and_a_good(machine: Machine) -> Body:
+async def _an_order_and_a_variant(machine: Machine) -> Body:
     order = await machine.post("/orders", {"order": {}})
-    return {"order_id": order.id, "variant_id": (await Make(machine).product(price="10.00", on_hand=9)).sold}
+    return {"order_id": order.id, "variant_id": (await Make(machine).product(price="10.00", on_hand=9)).variant_id}
 
 
-async def _an_order_with_goods(machine: Machine) -> Body:
-    references = await _an_order_and_a_good(machine)
+async def _an_order_with_a_line(machine: Machine) -> Body:
+    references = await _an_order_and_a_variant(machine)
     assert (await machine.post("/line_items", {"line_item": references})).status == 201
     return {"order_id": references["order_id"]}
 
 
-async def _what_is_sent(machine: Machine) -> Body:
-    till = await new_till(Make(machine))
-    buyer, mug = Buyer(machine.http, till), await till.product(on_hand=9)
-    cart = await buyer.put_in((await till.product(on_hand=9), 1))
-    await buyer.come_from()
-    item = (await machine.get(f"/stock_items?filter[variant_id_eq]={mug.sold}")).json["data"][0]
+async def _an_order_to_ship(machine: Machine) -> Body:
+    checkout_setup = await new_checkout_setup(Make(machine))
+    buyer, mug = Buyer(machine.http, checkout_setup), await checkout_setup.product(on_hand=9)
+    cart = await buyer.add_items((await checkout_setup.product(on_hand=9), 1))
+    await buyer.enter_address()
+    item = (await machine.get(f"/stock_items?filter[variant_id_eq]={mug.variant_id}")).json["data"][0]
     place = item["relationships"]["stock_location"]["data"]["id"]
-    return {"order_id": cart.id, "variant_id": mug.sold, "stock_location_id": place}
+    return {"order_id": cart.id, "variant_id": mug.variant_id, "stock_location_id": place}
 
 
 def _zone(number: int) -> Body:
@@ -360,26 +360,26 @@ BUILDERS = {
         lambda number: {"count_on_hand": number % 4},
         {"backorderable": True},
         {"is_available": True},
-        needs=_a_place_for_it,
+        needs=_a_variant_and_a_location,
     ),
-    "stock_movement": Builder(_movement, needs=_an_item),
+    "stock_movement": Builder(_movement, needs=_a_stock_item),
     "price_list": Builder(_price_list, {"priority": 9, "percent_off": "5.0", "active": False}),
     "price_list_entry": Builder(
         lambda number: {"amount": "4.5", "min_quantity": number % 4 + 1},
         {"amount": "4.0", "min_quantity": 12},
         {"display_amount": "€4.00"},
-        needs=_all(_a_list, _a_variant),
+        needs=_combine(_a_list, _a_variant),
     ),
-    "price_list_user": Builder(_no_more, needs=_all(_a_list, _a_user)),
-    "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),
+    "price_list_user": Builder(_empty_body, needs=_combine(_a_list, _a_user)),
+    "price_list_group": Builder(_empty_body, needs=_combine(_a_list, _a_group)),
     "customer_group": Builder(_name_body, {"description": "the others"}),
-    "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
+    "customer_group_member": Builder(_empty_body, needs=_combine(_a_group, _a_user)),
     "wishlist": Builder(_wishlist, {"name": "christmas", "is_private": True, "is_default": True}, needs=_a_user),
     "wished_item": Builder(
         lambda number: {"quantity": number % 3 + 1},
         {"quantity": 7},
         {"total": "73.5", "display_total": "$73.50"},
-        needs=_all(_a_wishlist, _a_variant),
+        needs=_combine(_a_wishlist, _a_variant),
     ),
     "image": Builder(upload=upload_of, change={"alt": "From the side", "position": 3}),
     "zone": Builder(_zone, {"description": "near", "kind": "state"}),
@@ -387,8 +387,8 @@ BUILDERS = {
     "shipping_category": Builder(_name_body, {"description": "bulky"}),
     "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "code": "slow"}),
     "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
-    "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_good),
-    "shipment": Builder(lambda _: {}, {"tracking": "1Z 999"}, needs=_what_is_sent),
+    "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_variant),
+    "shipment": Builder(lambda _: {}, {"tracking": "1Z 999"}, needs=_an_order_to_ship),
     "shipping_rate": Builder(find=_find_after_sale("shipping_rates")),
     "payment": Builder(find=_find_after_sale("payments")),
     "refund": Builder(find=_find_after_sale("refunds")),
@@ -396,7 +396,7 @@ BUILDERS = {
         lambda number: {"label": "late" if number % 2 else f"late {number}", "amount": f"{number % 3 + 1}.5"},
         {"label": "later", "amount": "-1.0"},
         {"display_amount": "-$1.00"},
-        needs=_an_order_with_goods,
+        needs=_an_order_with_a_line,
     ),
     "order_promotion": Builder(find=_find_after_sale("order_promotions")),
     "promotion_category": Builder(_name_body, {"code": "summer"}),
@@ -446,22 +446,22 @@ BUILDERS = {
 
 def builder_of(collection: Collection) -> Builder:
     builder = BUILDERS.get(collection.resource.type)
-    assert builder, f"{collection.resource.type} has no row in tests/platform/builders.py: say how one is made"
+    assert builder, f"{collection.resource.type} has no row in BUILDERS of tests/platform/builders.py"
     return builder
 
 
 async def new_body(machine: Machine, collection: Collection, number: int = 0) -> dict[str, Body]:
     builder = builder_of(collection)
     assert builder.body, (
-        f"{collection.resource.type} can be made, and tests/platform/builders.py does not say from what"
+        f"{collection.resource.type} can be created, but its row in tests/platform/builders.py has no body"
     )
     references = await builder.needs(machine) if builder.needs else {}
     return {collection.resource.type: {**references, **builder.body(number)}}
 
 
-def changed_body(collection: Collection) -> dict[str, Body]:
+def update_body(collection: Collection) -> dict[str, Body]:
     change = builder_of(collection).change
-    assert change, f"{collection.resource.type} can be changed, and tests/platform/builders.py does not say how"
+    assert change, f"{collection.resource.type} can be updated, but its row in tests/platform/builders.py has no change"
     return {collection.resource.type: change}
 
 
@@ -474,7 +474,7 @@ async def make(machine: Machine, collection: Collection, number: int = 0) -> str
 
 
 async def sample(machine: Machine, db: Any, collection: Collection, count: int = 5) -> list[str]:
-    """Ids of some records, with ties and gaps where the resource allows any."""
+    """The ids of new records, with equal and missing values where the resource allows them."""
     builder = builder_of(collection)
     if builder.find:
         return list(await builder.find(machine, db, count))
@@ -484,8 +484,8 @@ async def sample(machine: Machine, db: Any, collection: Collection, count: int =
 _SAMPLES: dict[tuple[str, str], list[str]] = {}
 
 
-async def some(machine: Machine, db: Any, collection: Collection, count: int = 5) -> list[str]:
-    """A sample for who only reads: the same for every test of one shop, made when it is first asked for."""
+async def shared_sample(machine: Machine, db: Any, collection: Collection, count: int = 5) -> list[str]:
+    """A sample for tests that only read: every test of one shop has the same."""
     key = (str(machine.http.base_url), collection.path)
     if key not in _SAMPLES:
         _SAMPLES[key] = await sample(machine, db, collection, 6)
@@ -498,10 +498,10 @@ USUAL = {
     "store_credits",
     "audit_events",
 }
-"""One of each kind of collection: written and only read, with amounts, links, extras, verbs of their own. What holds
-for these by declaration holds for the others; `make torture` looks at each.
+"""The paths of a few different collections, with which the suite runs the tests of all collections; `make torture` runs
+them with every collection.
 """
 ALL = list(COLLECTIONS.values())
-CREATED = [collection for collection in ALL if collection.noun.create]
-CHANGED = [collection for collection in ALL if collection.noun.update]
-REMOVED = [collection for collection in ALL if collection.noun.delete]
+CREATABLE = [collection for collection in ALL if collection.actions.create]
+UPDATABLE = [collection for collection in ALL if collection.actions.update]
+DELETABLE = [collection for collection in ALL if collection.actions.delete]

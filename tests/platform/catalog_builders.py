@@ -1,4 +1,4 @@
-"""Things of the catalogue for the tests of it: made through the door, each with a name of its own."""
+"""Records of the catalog for tests, made over the Platform API, each with a unique name."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,7 +14,7 @@ PATHS = {
     "product_property": "product_properties",
     "policy": "policies",
 }
-NAMED = (
+KINDS_WITH_NAME = (
     "product",
     "option_type",
     "option_value",
@@ -27,57 +27,60 @@ NAMED = (
     "menu",
     "menu_item",
 )
-PRESENTED = ("option_type", "option_value", "property")
+KINDS_WITH_PRESENTATION = ("option_type", "option_value", "property")
 
 
 def path_of(kind: str) -> str:
     return PATHS.get(kind) or (f"{kind[:-1]}ies" if kind.endswith("entry") else f"{kind}s")
 
 
-async def send(machine: Machine, kind: str, **fields: Any) -> Answer:
-    """Asks for a new record, with a name of its own where it needs one."""
-    values = {"name": f"{kind} {uuid4().hex}"} if kind in NAMED else {}
-    values |= {"presentation": f"Shown {uuid4().hex[:8]}"} if kind in PRESENTED else {}
+async def post_record(machine: Machine, kind: str, **fields: Any) -> Answer:
+    """The response to a POST of a record, with a unique name where the kind has one."""
+    values = {"name": f"{kind} {uuid4().hex}"} if kind in KINDS_WITH_NAME else {}
+    values |= {"presentation": f"Shown {uuid4().hex[:8]}"} if kind in KINDS_WITH_PRESENTATION else {}
     return await machine.post(f"/{path_of(kind)}", {kind: values | fields})
 
 
 async def new(machine: Machine, kind: str, **fields: Any) -> Answer:
-    response = await send(machine, kind, **fields)
+    """A new record."""
+    response = await post_record(machine, kind, **fields)
     assert response.status == 201, response
     return response
 
 
-async def change(machine: Machine, kind: str, record_id: str, **fields: Any) -> Answer:
+async def patch_record(machine: Machine, kind: str, record_id: str, **fields: Any) -> Answer:
+    """The response to a PATCH of a record, whatever its status."""
     return await machine.patch(f"/{path_of(kind)}/{record_id}", {kind: fields})
 
 
-async def changed(machine: Machine, kind: str, record_id: str, **fields: Any) -> Answer:
-    answer = await change(machine, kind, record_id, **fields)
+async def change_record(machine: Machine, kind: str, record_id: str, **fields: Any) -> Answer:
+    """The record after a successful change."""
+    answer = await patch_record(machine, kind, record_id, **fields)
     assert answer.status == 200, answer
     return answer
 
 
-async def removed(machine: Machine, kind: str, record_id: str) -> Answer:
+async def delete_record(machine: Machine, kind: str, record_id: str) -> Answer:
     return await machine.delete(f"/{path_of(kind)}/{record_id}")
 
 
-async def shown(machine: Machine, kind: str, record_id: str, **params: str) -> Answer:
+async def get_record(machine: Machine, kind: str, record_id: str, **params: str) -> Answer:
     return await machine.get(f"/{path_of(kind)}/{record_id}", params)
 
 
 def links(answer: Answer, relation: str) -> list[str]:
-    """The ids that a relation of the one record names."""
+    """The ids of the records that a relation links to."""
     linkage = answer.json["data"]["relationships"][relation]["data"]
     return [item["id"] for item in linkage] if isinstance(linkage, list) else [linkage["id"]] if linkage else []
 
 
 async def master_of(machine: Machine, product_id: str) -> str:
-    (master_id,) = links(await shown(machine, "product", product_id), "primary_variant")
+    (master_id,) = links(await get_record(machine, "product", product_id), "primary_variant")
     return master_id
 
 
-async def stocked(machine: Machine, count: int, **fields: Any) -> str:
-    """A stock item of a new product's master, at the shop's first place or the one named."""
+async def new_stock_item(machine: Machine, count: int, **fields: Any) -> str:
+    """The id of a stock item of a new product, at the first location of the shop unless `fields` has another."""
     place = {"stock_location_id": "00000000-0000-7000-8000-000000000001", **fields}
     master_id = await master_of(machine, (await new(machine, "product")).id)
     return (await new(machine, "stock_item", variant_id=master_id, count_on_hand=count, **place)).id
@@ -102,12 +105,12 @@ async def move(machine: Machine, kind: str, record_id: str, parent_id: Any, inde
     return await machine.patch(f"/{path_of(kind)}/{record_id}/reposition", body)
 
 
-async def at_once(db: Any, lock: str, ids: list[str], *acts: Coroutine[Any, Any, Answer]) -> list[Answer]:
-    """Lets several begin while the test holds rows that all of them want, and go on together when all are waiting."""
-    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+async def run_concurrently(db: Any, lock: str, ids: list[str], *requests: Coroutine[Any, Any, Answer]) -> list[Answer]:
+    """The responses to requests that go on together: locks these rows until every request waits for them."""
+    statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with db.transaction():
         await db.execute(lock, ids)
-        tasks = [asyncio.ensure_future(act) for act in acts]
-        while await db.fetchval(waiting) < len(tasks) and not any(task.done() for task in tasks):
+        tasks = [asyncio.ensure_future(request) for request in requests]
+        while await db.fetchval(statement) < len(tasks) and not any(task.done() for task in tasks):
             await db.execute("select pg_stat_clear_snapshot()")
     return await asyncio.gather(*tasks)

@@ -1,4 +1,4 @@
-"""Machines at the platform: applications with a secret, the tokens they get, and what they are answered."""
+"""Clients of the Platform API: applications with a secret, and their tokens."""
 
 import asyncio
 from base64 import b64encode
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import msgspec
 
 from shop.actions.context import Context, Shared
+from shop.base.config.settings import read_settings
+from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 from shop.base.ids import new_id
-from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
-from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.queries.setup.shop import find_shop
-from tests.secrets_seen import note
+from tests.secret_leaks import note
 from tests.service import KEYS
 from tests.shopper import Answer
 
@@ -26,7 +26,7 @@ TOKEN = "/shop_oauth/token"
 
 
 class App(msgspec.Struct, frozen=True):
-    """An application as its owner knows it."""
+    """An application with its secret."""
 
     id: UUID
     client_id: str
@@ -46,7 +46,7 @@ def basic(client_id: str, secret: str) -> dict[str, str]:
 
 
 async def new_app(db: Any, level: str = "write") -> App:
-    """Made as the dashboard makes it: only a digest of the secret is kept."""
+    """Writes an application to the database as the dashboard does, with a digest of the secret."""
     app = App(new_id(), new_client_id(), note(new_secret(CLIENT_SECRET)))
     await db.execute(
         "insert into applications (id, client_id, name, access_level, created_at, updated_at)"
@@ -67,8 +67,8 @@ async def new_app(db: Any, level: str = "write") -> App:
 
 
 @asynccontextmanager
-async def back_office(database_url: str, *, data_dir: Path = Path("/proc/none")) -> AsyncIterator[Context]:
-    """What an operator's page acts with, without the page; files only where a directory is given."""
+async def operator_context(database_url: str, *, data_dir: Path = Path("/proc/none")) -> AsyncIterator[Context]:
+    """The context of the actions of an operator, without a page; images only with a data directory."""
     environ = {"SHOP_DATABASE_URL": database_url, "SHOP_SECRET_KEYS": KEYS, "SHOP_DATA_DIR": str(data_dir)}
     settings = read_settings(environ)
     database = open_database(database_url, size=2)
@@ -85,12 +85,12 @@ async def revoke_app(db: Any, app: App) -> None:
     await db.execute("update applications set revoked_at = now() where id = $1", app.id)
 
 
-async def ask_for_token(http: httpx.AsyncClient, app: App, scope: str, **more: str) -> Answer:
+async def ask_for_token(http: httpx2.AsyncClient, app: App, scope: str, **more: str) -> Answer:
     body = {"grant_type": "client_credentials", "scope": scope, **app.in_body, **more}
     return Answer(await http.post(TOKEN, json=body))
 
 
-async def refresh(http: httpx.AsyncClient, app: App, token: str, **more: str) -> Answer:
+async def refresh(http: httpx2.AsyncClient, app: App, token: str, **more: str) -> Answer:
     body = {"grant_type": "refresh_token", "refresh_token": token, **app.in_body, **more}
     return Answer(await http.post(TOKEN, json=body))
 
@@ -98,7 +98,7 @@ async def refresh(http: httpx.AsyncClient, app: App, token: str, **more: str) ->
 class Machine:
     """One application with the pair of tokens of one grant."""
 
-    def __init__(self, http: httpx.AsyncClient, pair: Mapping[str, Any]) -> None:
+    def __init__(self, http: httpx2.AsyncClient, pair: Mapping[str, Any]) -> None:
         self.http = http
         self.access_token: str = pair["access_token"]
         self.refresh_token: str = pair["refresh_token"]
@@ -128,8 +128,8 @@ class Machine:
         return answer.status == 201
 
 
-async def new_machine(http: httpx.AsyncClient, db: Any, level: str = "write", scope: str | None = None) -> Machine:
-    """A new application and its first token: for all that its level allows, or for the scope named."""
+async def new_machine(http: httpx2.AsyncClient, db: Any, level: str = "write", scope: str | None = None) -> Machine:
+    """A new application with a token for this scope, or for all that its level allows."""
     response = await ask_for_token(http, await new_app(db, level), scope or f"admin {level}")
     assert response.status == 200, response
     return Machine(http, response.json)

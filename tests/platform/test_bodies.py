@@ -1,11 +1,11 @@
-"""What a body has is set, or refused by its name; nothing of it is dropped."""
+"""Every member of a body is set, or refused by its name; none is ignored."""
 
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
 from tests.shopper import Answer
@@ -42,9 +42,9 @@ async def test_an_unknown_or_read_only_member_is_refused_by_its_name(
 
 
 async def test_a_member_that_a_record_is_made_with_may_be_sent_back_and_not_changed(
-    writer: Machine, till: Till
+    writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
-    mug = await till.product()
+    mug = await checkout_setup.product()
     path = f"/variants/{mug.master}"
 
     same = await writer.patch(path, {"variant": {"product_id": mug.id, "barcode": "1"}})
@@ -84,9 +84,11 @@ async def test_an_operation_refuses_members_that_it_does_not_read(writer: Machin
     assert_refused(refusal, "nothing")
 
 
-async def test_what_is_told_of_a_parcel_may_be_wrapped_and_must_be_known(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    await buyer.ready((await till.product(), 1))
+async def test_what_is_told_of_a_shipment_may_be_wrapped_and_must_be_known(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
     shipment = (await writer.get(f"/shipments?filter[order_id_eq]={order.id}")).json["data"][0]["id"]
 
@@ -108,20 +110,22 @@ async def test_a_refund_and_a_move_refuse_members_that_they_do_not_read(writer: 
     assert_refused(refusal, "depth")
 
 
-def included(answer: Answer, type_: str) -> dict[str, Any]:
+def included_record(answer: Answer, type_: str) -> dict[str, Any]:
     record: dict[str, Any]
     (record,) = [each for each in answer.json["included"] if each["type"] == type_]
     return record
 
 
-async def test_nested_records_may_be_sent_back_as_they_were_read(writer: Machine, till: Till) -> None:
-    mug = await till.product()
+async def test_nested_records_may_be_sent_back_as_they_were_read(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    mug = await checkout_setup.product()
     order = await writer.post(
         "/orders",
-        {"order": {"bill_address_attributes": ADDRESS, "line_items_attributes": [{"variant_id": mug.sold}]}},
+        {"order": {"bill_address_attributes": ADDRESS, "line_items_attributes": [{"variant_id": mug.variant_id}]}},
     )
     read = await writer.get(f"/orders/{order.id}?include=line_items,bill_address")
-    line, address = (included(read, kind) for kind in ("line_item", "address"))
+    line, address = (included_record(read, kind) for kind in ("line_item", "address"))
     lines = [{**line["attributes"], "id": line["id"], "quantity": 3}]
     bill_address = {**address["attributes"], "id": address["id"]}
 
@@ -133,10 +137,12 @@ async def test_nested_records_may_be_sent_back_as_they_were_read(writer: Machine
     assert (same.status, same["item_count"]) == (200, 3)
 
 
-async def test_a_nested_read_only_member_with_another_value_is_refused(writer: Machine, till: Till) -> None:
-    mug = await till.product()
-    order = await writer.post("/orders", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
-    line = included(await writer.get(f"/orders/{order.id}?include=line_items"), "line_item")
+async def test_a_nested_read_only_member_with_another_value_is_refused(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    mug = await checkout_setup.product()
+    order = await writer.post("/orders", {"order": {"line_items_attributes": [{"variant_id": mug.variant_id}]}})
+    line = included_record(await writer.get(f"/orders/{order.id}?include=line_items"), "line_item")
     cheaper = [{**line["attributes"], "id": line["id"], "quantity": 3, "price": "0.01"}]
 
     refusal = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": cheaper}})
@@ -149,7 +155,7 @@ async def test_the_rules_of_a_promotion_may_be_sent_back_as_they_were_read(write
     rule = {"type": "item_total", "preferences": {"amounts": {"USD": "80"}}}
     promotion = await writer.post("/promotions", {"promotion": {"name": "A", "promotion_rules_attributes": [rule]}})
     read = await writer.get(f"/promotions/{promotion.id}?include=promotion_rules")
-    original_rule = included(read, "promotion_rule")
+    original_rule = included_record(read, "promotion_rule")
     rules = [{**original_rule["attributes"], "id": original_rule["id"]}]
 
     same = await writer.patch(f"/promotions/{promotion.id}", {"promotion": {"promotion_rules_attributes": rules}})

@@ -1,4 +1,4 @@
-"""Lists of every declared resource: filters, sorts and both pagings, tried on each against what a reader would do."""
+"""Lists of every resource: filters, sorts and both kinds of paging, compared with a computation in Python."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from shop.jsonapi.filtering import COMPARISONS, LIST_PREDICATES, TEXT_PREDICATES
 from shop.jsonapi.resource import Money
 from shop.platform.collection import Collection, all_filters
 from shop.platform.resources.registry import COLLECTIONS
-from tests.platform.builders import ALL, sample, some
+from tests.platform.builders import ALL, sample, shared_sample
 from tests.platform.catalog_builders import master_of, new
 from tests.platform.client import Machine
 from tests.platform.customers.test_addresses import new_address
@@ -26,8 +26,8 @@ from tests.sampling import first
 from tests.shopper import Answer
 
 Item = dict[str, Any]
-# All that is declared is told by one of each kind; `make torture` looks at each.
-WHOLE = pytest.mark.parametrize(
+# The suite tests one field of each kind; `make torture` tests every field.
+FIELD_SELECTION = pytest.mark.parametrize(
     "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of a kind"
 )
 EXAMPLES: dict[Any, str] = {
@@ -41,21 +41,21 @@ EXAMPLES: dict[Any, str] = {
 }
 
 
-def chosen(kinds: Mapping[str, Any], is_whole: bool) -> dict[str, Any]:
+def select_fields(kinds: Mapping[str, Any], is_whole: bool) -> dict[str, Any]:
     """Fields by their kind: all of them, or the last of each kind."""
     last = {kind: name for name, kind in kinds.items()}
     return {name: kind for name, kind in kinds.items() if is_whole or last[kind] == name}
 
 
 def predicates_of(kind: Any) -> list[str]:
-    """Those that fit a kind of field."""
+    """The predicates for a kind of field."""
     plain = split_kind(kind)[0]
-    asking = [word for word in UNARY if word not in YES_OR_NO or plain is bool]
-    return [*COMPARISONS, *LIST_PREDICATES, *asking, *(TEXT_PREDICATES if plain is str else ())]
+    unary = [word for word in UNARY if word not in YES_OR_NO or plain is bool]
+    return [*COMPARISONS, *LIST_PREDICATES, *unary, *(TEXT_PREDICATES if plain is str else ())]
 
 
 def value_of(item: Item, name: str, kind: Any) -> Any:
-    """A field as it is compared, from what the wire shows of it."""
+    """The value of a field for comparisons, from its JSON."""
     text = text_of(item, name)
     if text is None:
         return None
@@ -66,7 +66,7 @@ def value_of(item: Item, name: str, kind: Any) -> Any:
 
 
 def text_of(item: Item, name: str) -> Any:
-    """A field as the wire shows it: an attribute, or the id of a relation."""
+    """The JSON of a field: an attribute, or the id of a relation."""
     relation = name.removesuffix("_id")
     if relation in item["relationships"]:
         return (item["relationships"][relation]["data"] or {}).get("id")
@@ -82,48 +82,48 @@ async def items_of(machine: Machine, collection: Collection, ids: Sequence[str],
     return items
 
 
-FITS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": lambda mine, operand: mine is not None and mine == operand,
-    "not_eq": lambda mine, operand: mine != operand,
-    "gteq": lambda mine, operand: mine is not None and mine >= operand,
-    "in": lambda mine, operand: mine is not None and mine == operand,
-    "null": lambda mine, _operand: mine is None,
-    "cont": lambda mine, operand: mine is not None and inner(operand).lower() in mine.lower(),
+MATCHES: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda value, operand: value is not None and value == operand,
+    "not_eq": lambda value, operand: value != operand,
+    "gteq": lambda value, operand: value is not None and value >= operand,
+    "in": lambda value, operand: value is not None and value == operand,
+    "null": lambda value, _operand: value is None,
+    "cont": lambda value, operand: value is not None and prefix_of(operand).lower() in value.lower(),
 }
 
 
-def inner(text: str) -> str:
-    """A part of a text, from its beginning."""
+def prefix_of(text: str) -> str:
+    """A text without its last character, unless it has only one."""
     return text[: max(len(text) - 1, 1)]
 
 
-@WHOLE
+@FIELD_SELECTION
 @each(ALL)
 async def test_every_filter_finds_what_a_reader_would_pick(
     writer: Machine, db: Any, collection: Collection, is_whole: bool
 ) -> None:
-    ids = await some(writer, db, collection)
+    ids = await shared_sample(writer, db, collection)
     items = await items_of(writer, collection, ids)
-    fields = chosen({name: field.kind for name, field in collection.own_filters.items()}, is_whole)
+    fields = select_fields({name: field.kind for name, field in collection.own_filters.items()}, is_whole)
 
     for name, kind in fields.items():
         valued_items = [item for item in items if value_of(item, name, kind) is not None]
-        predicates = [word for word in FITS if word in predicates_of(kind)] if valued_items else ["null"]
+        predicates = [word for word in MATCHES if word in predicates_of(kind)] if valued_items else ["null"]
         if split_kind(kind)[0] is datetime:
-            # Times are shown in milliseconds and kept in microseconds: none equals what is shown of it.
+            # Documents have times in milliseconds, the database in microseconds: none is equal to its JSON.
             predicates = [word for word in predicates if word in {"gteq", "null"}]
         for predicate in predicates:
             operand = value_of(valued_items[-1], name, kind) if valued_items else None
             text = str(text_of(valued_items[-1], name)) if valued_items else ""
-            param = {"null": "1", "cont": inner(text)}.get(predicate, text)
+            param = {"null": "1", "cont": prefix_of(text)}.get(predicate, text)
 
             matches = await items_of(writer, collection, ids, **{f"{name}_{predicate}": param})
 
-            expected_ids = {item["id"] for item in items if FITS[predicate](value_of(item, name, kind), operand)}
+            expected_ids = {item["id"] for item in items if MATCHES[predicate](value_of(item, name, kind), operand)}
             assert {item["id"] for item in matches} == expected_ids, (name, predicate, text)
 
 
-@WHOLE
+@FIELD_SELECTION
 @each(ALL)
 async def test_every_field_takes_every_predicate_that_fits_it(
     writer: Machine, collection: Collection, is_whole: bool
@@ -131,7 +131,7 @@ async def test_every_field_takes_every_predicate_that_fits_it(
     kinds = {name: field.kind for name, field in all_filters(collection, COLLECTIONS).items()}
     filters = [
         (f"filter[{name}_{predicate}]", "1" if predicate in UNARY else EXAMPLES[split_kind(kind)[0]])
-        for name, kind in chosen(kinds, is_whole).items()
+        for name, kind in select_fields(kinds, is_whole).items()
         for predicate in predicates_of(kind)
     ]
 
@@ -292,7 +292,7 @@ async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
     assert [item["attributes"]["name"] for item in response.json["data"]] == [f"{text} {order.id}"]
 
 
-async def following(machine: Machine, answer: Answer) -> Answer:
+async def next_page(machine: Machine, answer: Answer) -> Answer:
     return await machine.get(answer.json["links"]["next"].partition("/api/v2/platform")[2])
 
 
@@ -301,27 +301,27 @@ def ids_of(answer: Answer) -> list[str]:
     return [item["id"] for item in answer.json["data"]]
 
 
-async def by_number(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
-    """The records of all pages, from link to link."""
+async def list_by_page(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+    """The ids of the records of all pages, by the links to the next page."""
     answer = await machine.get(f"/{path}", params)
     ids = ids_of(answer)
     for _ in range(answer.json["meta"]["total_pages"] - 1):
-        answer = await following(machine, answer)
+        answer = await next_page(machine, answer)
         ids += ids_of(answer)
     return ids
 
 
-async def by_place(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+async def list_by_cursor(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
     answer = await machine.get(f"/{path}", {**params, "page[after]": ""})
     ids = ids_of(answer)
     while "next" in answer.json["links"]:
-        answer = await following(machine, answer)
+        answer = await next_page(machine, answer)
         ids += ids_of(answer)
     return ids
 
 
-def in_order(values: Iterable[Any]) -> bool:
-    """Upwards, and nothing counts as the largest."""
+def is_ascending(values: Iterable[Any]) -> bool:
+    """Whether values ascend; None counts as the largest."""
     keys = [(value is None, value) for value in values]
     return all(
         first[0] < second[0] or (first[0] == second[0] and (first[0] or first[1] <= second[1]))
@@ -329,26 +329,26 @@ def in_order(values: Iterable[Any]) -> bool:
     )
 
 
-@WHOLE
+@FIELD_SELECTION
 @each(ALL)
 async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_once(
     writer: Machine, db: Any, collection: Collection, is_whole: bool
 ) -> None:
-    ids = await some(writer, db, collection)
+    ids = await shared_sample(writer, db, collection)
     items = {item["id"]: item for item in await items_of(writer, collection, ids)}
     columns = collection.columns
     visible = {name for name in columns if name == "id" or name in collection.resource.kinds()}
 
-    for name in chosen({name: columns[name] for name in collection.all_sorts}, is_whole):
-        wish = {"filter[id_in]": ",".join(ids), "per_page": "3", "sort": name}
-        up = await by_number(writer, collection.path, wish)
-        cursor_ids = await by_place(writer, collection.path, wish)
-        down = await by_place(writer, collection.path, {**wish, "sort": f"-{name}"})
+    for name in select_fields({name: columns[name] for name in collection.all_sorts}, is_whole):
+        params = {"filter[id_in]": ",".join(ids), "per_page": "3", "sort": name}
+        up = await list_by_page(writer, collection.path, params)
+        cursor_ids = await list_by_cursor(writer, collection.path, params)
+        down = await list_by_cursor(writer, collection.path, {**params, "sort": f"-{name}"})
 
         assert up == cursor_ids == down[::-1], name
         assert sorted(up) == sorted(ids)
         if name in visible:
-            assert in_order(value_of(items[record_id], name, columns[name]) for record_id in up), name
+            assert is_ascending(value_of(items[record_id], name, columns[name]) for record_id in up), name
 
 
 MOMENTS = {0: None, 1: datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC), 100: datetime(2026, 1, 31, 12, tzinfo=UTC)}
@@ -375,9 +375,9 @@ async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
         [(key, f"H{key.hex}", note, amount, MOMENTS[amount]) for key, (note, amount) in zip(ids, rows, strict=True)],
     )
 
-    wish = {"filter[id_in]": ",".join(map(str, ids)), "per_page": str(size)}
-    up = await by_place(writer, "orders", {**wish, "sort": sort})
-    down = await by_place(writer, "orders", {**wish, "sort": f"-{sort}"})
+    params = {"filter[id_in]": ",".join(map(str, ids)), "per_page": str(size)}
+    up = await list_by_cursor(writer, "orders", {**params, "sort": sort})
+    down = await list_by_cursor(writer, "orders", {**params, "sort": f"-{sort}"})
 
     listed_rows = await db.fetch(f"select id::text from orders where id = any($1) order by {sort}, id", ids)
     await db.execute("delete from orders where id = any($1)", ids)
@@ -393,13 +393,13 @@ async def test_a_list_is_sorted_by_several_fields_and_by_place_by_one(writer: Ma
         " values ($1, $2, 'USD', $3, $4, $4, now(), now())",
         [(key, f"S{key.hex}", note, amount) for key, (note, amount) in zip(ids, rows, strict=True)],
     )
-    wish = f"/orders?filter[id_in]={','.join(map(str, ids))}"
+    path = f"/orders?filter[id_in]={','.join(map(str, ids))}"
 
-    down = await writer.get(f"{wish}&sort=special_instructions,-total")
-    up = await writer.get(f"{wish}&sort=-special_instructions,total")
-    by_place = await writer.get(f"{wish}&sort=state,-total&page[after]=")
+    down = await writer.get(f"{path}&sort=special_instructions,-total")
+    up = await writer.get(f"{path}&sort=-special_instructions,total")
+    refusal = await writer.get(f"{path}&sort=state,-total&page[after]=")
     wrong = [
-        await writer.get(f"{wish}&sort={sort}") for sort in ("state,nope", "total,-total", "state,total,id,number")
+        await writer.get(f"{path}&sort={sort}") for sort in ("state,nope", "total,-total", "state,total,id,number")
     ]
 
     def totals(answer: Answer) -> list[str]:
@@ -407,7 +407,7 @@ async def test_a_list_is_sorted_by_several_fields_and_by_place_by_one(writer: Ma
 
     assert totals(down) == ["0.04", "0.02", "0.03", "0.01", "0.05"]
     assert totals(up) == ["0.05", "0.01", "0.03", "0.02", "0.04"]
-    assert (by_place.status, by_place.code) == (400, "bad_page")
+    assert (refusal.status, refusal.code) == (400, "bad_page")
     assert [(answer.status, answer.code) for answer in wrong] == [(400, "unknown_sort")] * 3
 
 
@@ -439,34 +439,39 @@ async def test_amounts_are_compared_as_they_are_written(
     assert sorted(names[record["id"]] for record in response.json["data"]) == sorted(expected)
 
 
-# In two hours, with a tie; the first and the last are at the very edges of an hour. In the future: housekeeping deletes
-# carts that nobody has touched for a month.
-UPDATED = ["2036-03-01T09:59:59.999999Z", *["2036-03-01T10:00:00Z"] * 2, "2036-03-01T10:30:00Z", "2036-03-01T11:00:00Z"]
+# In two hours, two of them equal; the first and the last are at the edges of an hour. All are in the future, because
+# housekeeping deletes carts that have not changed for a month.
+UPDATE_TIMES = [
+    "2036-03-01T09:59:59.999999Z",
+    *["2036-03-01T10:00:00Z"] * 2,
+    "2036-03-01T10:30:00Z",
+    "2036-03-01T11:00:00Z",
+]
 
 
 async def test_orders_are_sorted_paged_and_filtered_by_their_last_update(writer: Machine, db: Any) -> None:
-    ids = sorted(str(uuid4()) for _ in UPDATED)
+    ids = sorted(str(uuid4()) for _ in UPDATE_TIMES)
     await db.executemany(
         "insert into orders (id, number, currency, created_at, updated_at) values ($1, $2, 'USD', now(), $3)",
-        [(key, f"U{key}", datetime.fromisoformat(at)) for key, at in zip(ids, UPDATED, strict=True)],
+        [(key, f"U{key}", datetime.fromisoformat(at)) for key, at in zip(ids, UPDATE_TIMES, strict=True)],
     )
     id_filter = {"filter[id_in]": ",".join(ids)}
 
     async def list_ids(**filters: str) -> list[str]:
-        wish = {f"filter[updated_at_{name}]": at for name, at in filters.items()}
-        response = await writer.get(f"/orders?{urlencode({**id_filter, **wish, 'sort': 'id'})}")
+        params = {f"filter[updated_at_{name}]": at for name, at in filters.items()}
+        response = await writer.get(f"/orders?{urlencode({**id_filter, **params, 'sort': 'id'})}")
         return [record["id"] for record in response.json["data"]]
 
-    up = await by_place(writer, "orders", {**id_filter, "per_page": "2", "sort": "updated_at"})
-    down = await by_place(writer, "orders", {**id_filter, "per_page": "2", "sort": "-updated_at"})
+    up = await list_by_cursor(writer, "orders", {**id_filter, "per_page": "2", "sort": "updated_at"})
+    down = await list_by_cursor(writer, "orders", {**id_filter, "per_page": "2", "sort": "-updated_at"})
     sorted_page = await writer.get(f"/orders?{urlencode({**id_filter, 'sort': '-updated_at'})}")
     results = [
-        await list_ids(gt=UPDATED[1]),
-        await list_ids(gteq=UPDATED[1]),
-        await list_ids(lt=UPDATED[1]),
-        await list_ids(lteq=UPDATED[3]),
-        await list_ids(eq=UPDATED[1]),
-        await list_ids(gt=UPDATED[0], lt=UPDATED[4]),
+        await list_ids(gt=UPDATE_TIMES[1]),
+        await list_ids(gteq=UPDATE_TIMES[1]),
+        await list_ids(lt=UPDATE_TIMES[1]),
+        await list_ids(lteq=UPDATE_TIMES[3]),
+        await list_ids(eq=UPDATE_TIMES[1]),
+        await list_ids(gt=UPDATE_TIMES[0], lt=UPDATE_TIMES[4]),
     ]
 
     assert (up, down) == (ids, ids[::-1])

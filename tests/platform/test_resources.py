@@ -1,52 +1,52 @@
-"""What every declared resource does, tried on each: a new declaration is tested by being there."""
+"""Tests of all resources: they cover a new resource as soon as it is declared."""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from shop.platform.collection import Collection
 from shop.rules.metadata import MAX_METADATA_BYTES, METADATA
 from tests.platform.builders import (
     ALL,
-    CHANGED,
-    CREATED,
-    REMOVED,
+    CREATABLE,
+    DELETABLE,
+    UPDATABLE,
     USUAL,
     builder_of,
-    changed_body,
     make,
     new_body,
-    some,
+    shared_sample,
+    update_body,
 )
 from tests.platform.client import PREFIX, Machine
-from tests.sampling import usual
+from tests.sampling import common_cases
 from tests.service import Service
 from tests.shopper import Answer
 
 
 def each(collections: list[Collection]) -> pytest.MarkDecorator:
-    selection = usual(collections, lambda collection: collection.path in USUAL)
+    selection = common_cases(collections, lambda collection: collection.path in USUAL)
     return pytest.mark.parametrize("collection", selection, ids=lambda collection: collection.path)
 
 
-def told(answer: Answer) -> dict[str, Any]:
-    """What a record shows, by the names under which it is sent: `product_id` is shown as the relation `product`."""
+def values_of(answer: Answer) -> dict[str, Any]:
+    """The values of a record by the names of a request: the relation `product` is `product_id`."""
     links = {name: link["data"] for name, link in answer.json["data"]["relationships"].items()}
     link_ids = {f"{name}_id": link["id"] for name, link in links.items() if isinstance(link, dict)}
     return {**answer.json["data"]["attributes"], **link_ids}
 
 
-def shown(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    """Of what was sent, what the record shows."""
-    return {name: value for name, value in body.items() if name in told(answer)}
+def visible_fields(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    """The fields of a request body that the record has too."""
+    return {name: value for name, value in body.items() if name in values_of(answer)}
 
 
 @each(ALL)
 async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, collection: Collection) -> None:
-    await some(writer, db, collection, 3)
+    await shared_sample(writer, db, collection, 3)
 
     answer = await writer.get(f"/{collection.path}", {"per_page": 2})
 
@@ -62,7 +62,7 @@ async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, 
 async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
     writer: Machine, db: Any, collection: Collection
 ) -> None:
-    (record_id,) = await some(writer, db, collection, 1)
+    (record_id,) = await shared_sample(writer, db, collection, 1)
 
     answer = await writer.get(f"/{collection.path}/{record_id}")
     names = [answer[name] for name in collection.find_by if name != "id"]
@@ -77,32 +77,32 @@ async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
 async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collection: Collection) -> None:
     methods = [
         "GET",
-        *(["PATCH", "PUT"] if collection.noun.update else []),
-        *(["DELETE"] if collection.noun.delete else []),
+        *(["PATCH", "PUT"] if collection.actions.update else []),
+        *(["DELETE"] if collection.actions.delete else []),
     ]
     for key in (str(uuid4()), "nothing", "%00", "%FF"):
         for method in methods:
-            body = changed_body(collection) if method.startswith("P") else None
+            body = update_body(collection) if method.startswith("P") else None
 
             answer = await writer.ask(method, f"/{collection.path}/{key}", json=body)
 
             assert (answer.status, answer.code) == (404, "not_found"), (method, key)
 
 
-@each(CREATED)
+@each(CREATABLE)
 async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Collection) -> None:
     body = await new_body(writer, collection)
 
     response = await writer.post(f"/{collection.path}", body)
 
     assert response.status == 201
-    assert shown(body[collection.resource.type], response) != {}
-    assert shown(body[collection.resource.type], response).items() <= told(response).items()
+    assert visible_fields(body[collection.resource.type], response) != {}
+    assert visible_fields(body[collection.resource.type], response).items() <= values_of(response).items()
     assert (await writer.get(f"/{collection.path}/{response.id}")).json == response.json
 
 
 @pytest.mark.security("H-10")
-@each([collection for collection in CHANGED if set(METADATA) & set(collection.writable)])
+@each([collection for collection in UPDATABLE if set(METADATA) & set(collection.writable)])
 async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
     largest = {"k": "x" * (MAX_METADATA_BYTES - len('{"k":""}'))}
@@ -116,13 +116,13 @@ async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collec
         assert (fits.status, fits[name]) == (200, largest)
 
 
-@each(CHANGED)
+@each(UPDATABLE)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Collection, method: str) -> None:
     record_id = await make(writer, collection)
     before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
 
-    response = await writer.ask(method, f"/{collection.path}/{record_id}", json=changed_body(collection))
+    response = await writer.ask(method, f"/{collection.path}/{record_id}", json=update_body(collection))
 
     builder = builder_of(collection)
     after = {**before, **builder.change, **builder.follows, "updated_at": response["updated_at"]}
@@ -131,7 +131,7 @@ async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Coll
     assert (await writer.get(f"/{collection.path}/{record_id}")).json == response.json
 
 
-@each([collection for collection in REMOVED if builder_of(collection).body])
+@each([collection for collection in DELETABLE if builder_of(collection).body])
 async def test_a_removed_record_is_gone(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
 
@@ -144,19 +144,19 @@ async def test_a_removed_record_is_gone(writer: Machine, collection: Collection)
 
 @pytest.mark.security("P-03")
 @each(ALL)
-async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_is_written(
-    http: httpx.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
+async def test_without_a_token_all_is_refused_and_with_a_reading_one_nothing_is_written(
+    http: httpx2.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
 ) -> None:
-    (record_id,) = await some(writer, db, collection, 1)
-    one, noun = f"/{collection.path}/{record_id}", collection.noun
+    (record_id,) = await shared_sample(writer, db, collection, 1)
+    one, actions = f"/{collection.path}/{record_id}", collection.actions
     reads = [("GET", f"/{collection.path}"), ("GET", one)]
-    writes = [("POST", f"/{collection.path}")] * bool(noun.create)
-    writes += [("PATCH", one), ("PUT", one)] * bool(noun.update) + [("DELETE", one)] * bool(noun.delete)
+    writes = [("POST", f"/{collection.path}")] * bool(actions.create)
+    writes += [("PATCH", one), ("PUT", one)] * bool(actions.update) + [("DELETE", one)] * bool(actions.delete)
 
     for method, path in reads + writes:
-        nobody = await http.request(method, PREFIX + path)
-        assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
-        assert nobody.json()["code"] == "unauthenticated"
+        response = await http.request(method, PREFIX + path)
+        assert (response.status_code, response.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
+        assert response.json()["code"] == "unauthenticated"
     for method, path in reads:
         assert (await reader.ask(method, path)).status == 200
     for method, path in writes:
@@ -168,18 +168,18 @@ async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_i
 
 @each(ALL)
 async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await some(writer, db, collection, 1)
-    noun = collection.noun
+    (record_id,) = await shared_sample(writer, db, collection, 1)
+    actions = collection.actions
     has_own = builder_of(collection).upload
-    verbs = {"PATCH": noun.update, "PUT": noun.update, "DELETE": noun.delete or has_own}
+    verbs = {"PATCH": actions.update, "PUT": actions.update, "DELETE": actions.delete or has_own}
     allowed_methods = {"GET", "HEAD", *(method for method, verb in verbs.items() if verb)}
 
     for method in verbs.keys() - allowed_methods:
         answer = await writer.ask(method, f"/{collection.path}/{record_id}", json={})
         assert (answer.status, answer.code) == (405, "method_not_allowed")
         assert set(answer.headers["allow"].split(", ")) == allowed_methods
-    # Money is given back by a call to a provider, which no transaction may wait for: it has an address of its own.
-    if noun.create is None and not has_own and collection.path != "refunds":
+    # A refund calls a payment provider, for which no transaction may wait: it has a separate endpoint.
+    if actions.create is None and not has_own and collection.path != "refunds":
         assert (await writer.post(f"/{collection.path}", {})).status == 405
 
 
@@ -196,55 +196,55 @@ MOMENT = "2001-02-03T04:05:06.000Z"
 
 
 def guess(name: str) -> Any:
-    """A value that would be taken if the field could be set."""
+    """A value that would be accepted if the field could be set."""
     if name in GUESSES:
         return GUESSES[name]
     return MOMENT if name.endswith("_at") else GUESSES["id"] if name.endswith("_id") else 7
 
 
-def protected(collection: Collection, *, is_new: bool) -> dict[str, Any]:
-    names = {*collection.noun.records.table.c.keys(), *collection.resource.kinds(), "token", "spending"}
+def protected_fields(collection: Collection, *, is_new: bool) -> dict[str, Any]:
+    names = {*collection.actions.records.table.c.keys(), *collection.resource.kinds(), "token", "spending"}
     settable = set(collection.writable) - (set() if is_new else set(collection.once))
     return {name: guess(name) for name in sorted(names - settable)}
 
 
 @pytest.mark.security("C-02")
-@each(CREATED)
+@each(CREATABLE)
 async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: Any, collection: Collection) -> None:
-    name, table = collection.resource.type, collection.noun.records.table.name
-    body, extra = (await new_body(writer, collection))[name], protected(collection, is_new=True)
+    name, table = collection.resource.type, collection.actions.records.table.name
+    body, extra = (await new_body(writer, collection))[name], protected_fields(collection, is_new=True)
 
     refusal = await writer.post(f"/{collection.path}", {name: {**extra, **body}})
     record = await writer.post(f"/{collection.path}", {name: body})
 
     assert (refusal.status, set(refusal.json["errors"]), record.status) == (422, set(extra), 201)
-    if collection.noun.update:
+    if collection.actions.update:
         before = dict(await db.fetchrow(f"select * from {table} where id = $1", record.id))
-        late = protected(collection, is_new=False)
+        update_fields = protected_fields(collection, is_new=False)
         response = await writer.patch(
-            f"/{collection.path}/{record.id}", {name: {**builder_of(collection).change, **late}}
+            f"/{collection.path}/{record.id}", {name: {**builder_of(collection).change, **update_fields}}
         )
-        assert (response.status, set(response.json["errors"])) == (422, set(late))
+        assert (response.status, set(response.json["errors"])) == (422, set(update_fields))
         assert dict(await db.fetchrow(f"select * from {table} where id = $1", record.id)) == before
 
 
-@each(CHANGED)
+@each(UPDATABLE)
 async def test_what_was_read_can_be_sent_back(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
     response = await writer.get(f"/{collection.path}/{record_id}")
-    body = {"id": record_id, **told(response)}
+    body = {"id": record_id, **values_of(response)}
 
     wrapped_response = await writer.patch(f"/{collection.path}/{record_id}", {collection.resource.type: body})
     bare = await writer.ask("PUT", f"/{collection.path}/{record_id}", json=body)
 
     for answer in (wrapped_response, bare):
         assert answer.status == 200, answer
-        assert {**told(answer), "updated_at": None} == {**told(response), "updated_at": None}
+        assert {**values_of(answer), "updated_at": None} == {**values_of(response), "updated_at": None}
 
 
 @each(ALL)
 async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await some(writer, db, collection, 1)
+    (record_id,) = await shared_sample(writer, db, collection, 1)
     relations = collection.resource.relations
 
     for path in (f"/{collection.path}", f"/{collection.path}/{record_id}"):
@@ -262,41 +262,41 @@ async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: 
 
 @each(ALL)
 async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await some(writer, db, collection, 1)
+    (record_id,) = await shared_sample(writer, db, collection, 1)
     fields = f"fields[{collection.resource.type}]"
     *_, last = collection.resource.kinds()
 
-    answers = [await writer.get(f"/{collection.path}/{record_id}", {fields: wish}) for wish in (last, "", "nothing")]
+    answers = [await writer.get(f"/{collection.path}/{record_id}", {fields: names}) for names in (last, "", "nothing")]
 
     assert [list(answer.json["data"]["attributes"]) for answer in answers] == [[last], [], []]
     assert [answer.json["data"].get("relationships") or {} for answer in answers] == [{}, {}, {}]
 
 
 @pytest.mark.security("A-02")
-@each(CREATED)
+@each(CREATABLE)
 async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
-    if collection.noun.update:
+    if collection.actions.update:
         before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
-        await writer.patch(f"/{collection.path}/{record_id}", changed_body(collection))
-        await writer.patch(f"/{collection.path}/{record_id}", changed_body(collection))
-    if collection.noun.delete:
+        await writer.patch(f"/{collection.path}/{record_id}", update_body(collection))
+        await writer.patch(f"/{collection.path}/{record_id}", update_body(collection))
+    if collection.actions.delete:
         await writer.delete(f"/{collection.path}/{record_id}")
 
     events = (await writer.get("/audit_events", {"filter[subject_id_eq]": record_id, "sort": "id"})).json["data"]
 
     attributes_by_action = {event["attributes"]["action"]: event["attributes"] for event in events}
-    noun = collection.noun
-    verbs = {"created": noun.create, "updated": noun.update, "deleted": noun.delete}
+    actions = collection.actions
+    verbs = {"created": actions.create, "updated": actions.update, "deleted": actions.delete}
     assert [event["attributes"]["action"] for event in events] == [
-        f"{noun.name}_{verb}" for verb in verbs if verbs[verb]
+        f"{actions.name}_{verb}" for verb in verbs if verbs[verb]
     ]
     assert {(event["outcome"], event["actor_kind"]) for event in attributes_by_action.values()} == {
         ("done", "application")
     }
     change = builder_of(collection).change
-    if collection.noun.update:
-        detail = attributes_by_action[f"{noun.name}_updated"]["detail"]
+    if collection.actions.update:
+        detail = attributes_by_action[f"{actions.name}_updated"]["detail"]
         assert detail == {"before": {name: before[name] for name in change}, "after": change}
 
 
@@ -304,7 +304,7 @@ async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Ma
 async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
     writer: Machine, db: Any, service: Service, collection: Collection
 ) -> None:
-    ids = await some(writer, db, collection, 6)
+    ids = await shared_sample(writer, db, collection, 6)
     include = ",".join(collection.resource.relations)
 
     responses = [
@@ -313,6 +313,10 @@ async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
     ]
 
     assert [len(answer.json["data"]) for answer in responses] == [2, 6]
-    few, many = [service.request_line(answer.request_id)["statements"] for answer in responses]
-    kin = collection.noun.records.kin
-    assert few == many <= 3 + len(kin) + sum(len(kin[name].records.kin) for name in kin)
+    few_statements, many_statements = [service.request_line(answer.request_id)["statements"] for answer in responses]
+    relations = collection.actions.records.relation_links
+    assert (
+        few_statements
+        == many_statements
+        <= 3 + len(relations) + sum(len(relations[name].records.relation_links) for name in relations)
+    )

@@ -5,12 +5,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.checkout_builders import Buyer, Till
+from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
 
 
-async def found(machine: Machine, path: str, **params: Any) -> list[str]:
+async def find_ids(machine: Machine, path: str, **params: Any) -> list[str]:
     answer = await machine.get(f"/{path}", params)
     assert answer.status == 200, answer
     return [each["id"] for each in answer.json["data"]]
@@ -27,24 +27,26 @@ async def found(machine: Machine, path: str, **params: Any) -> list[str]:
         ("bill_address_full_name_matches", "f{sku}%l{sku}"),
     ],
 )
-async def test_orders_are_found_by_goods_and_names(writer: Machine, till: Till, name: str, fits: str) -> None:
+async def test_orders_are_found_by_goods_and_names(
+    writer: Machine, checkout_setup: CheckoutSetup, name: str, fits: str
+) -> None:
     sku = uuid4().hex
-    buyer = Buyer(writer.http, till)
-    cart = await buyer.put_in((await till.product(name=f"Mug {sku}", sku=sku), 1))
-    await buyer.come_from(firstname=f"F{sku}", lastname=f"L{sku}")
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.add_items((await checkout_setup.product(name=f"Mug {sku}", sku=sku), 1))
+    await buyer.enter_address(firstname=f"F{sku}", lastname=f"L{sku}")
 
-    assert await found(writer, "orders", **{f"filter[{name}]": fits.format(sku=sku)}) == [cart.id]
-    assert await found(writer, "orders", **{f"filter[{name}]": uuid4().hex}) == []
+    assert await find_ids(writer, "orders", **{f"filter[{name}]": fits.format(sku=sku)}) == [cart.id]
+    assert await find_ids(writer, "orders", **{f"filter[{name}]": uuid4().hex}) == []
 
 
-async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, till: Till) -> None:
+async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     sku = uuid4().hex
-    mug = await till.product(sku=sku)
-    await till.make.variant(mug.id, {f"size {sku}": "large"}, sku=f"{sku}-L")
+    mug = await checkout_setup.product(sku=sku)
+    await checkout_setup.make.variant(mug.id, {f"size {sku}": "large"}, sku=f"{sku}-L")
 
-    assert await found(writer, "products", **{"filter[sku_eq]": sku}) == [mug.id]
-    assert await found(writer, "products", **{"filter[sku_cont]": sku}) == [mug.id]
-    assert await found(writer, "products", **{"filter[sku_eq]": f"{sku}-L"}) == []
+    assert await find_ids(writer, "products", **{"filter[sku_eq]": sku}) == [mug.id]
+    assert await find_ids(writer, "products", **{"filter[sku_cont]": sku}) == [mug.id]
+    assert await find_ids(writer, "products", **{"filter[sku_eq]": f"{sku}-L"}) == []
 
 
 async def test_zones_and_store_credit_are_found_by_their_texts(writer: Machine) -> None:
@@ -54,10 +56,10 @@ async def test_zones_and_store_credit_are_found_by_their_texts(writer: Machine) 
     credit = await writer.post("/store_credits", {"store_credit": body})
     maker = credit.json["data"]["relationships"]["created_by"]["data"]["id"]
 
-    assert await found(writer, "zones", **{"filter[description_eq]": f"far {word}"}) == [zone.id]
-    assert await found(writer, "store_credits", **{"filter[memo_eq]": word}) == [credit.id]
+    assert await find_ids(writer, "zones", **{"filter[description_eq]": f"far {word}"}) == [zone.id]
+    assert await find_ids(writer, "store_credits", **{"filter[memo_eq]": word}) == [credit.id]
     by_maker = {"filter[created_by_id_eq]": maker, "filter[user_id_eq]": user_id}
-    assert await found(writer, "store_credits", **by_maker) == [credit.id]
+    assert await find_ids(writer, "store_credits", **by_maker) == [credit.id]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,8 @@ async def test_a_pattern_has_the_callers_own_wildcards(writer: Machine, pattern:
     zone = await writer.post("/zones", {"zone": {"name": f"a%bc{word}"}})
     filter_value = pattern.format(word=word)
 
-    matching = await found(writer, "zones", **{"filter[name_matches]": filter_value})
-    others = await found(writer, "zones", **{"filter[name_does_not_match]": filter_value, "filter[id_eq]": zone.id})
+    matching = await find_ids(writer, "zones", **{"filter[name_matches]": filter_value})
+    others = await find_ids(writer, "zones", **{"filter[name_does_not_match]": filter_value, "filter[id_eq]": zone.id})
 
     assert (matching, others) == (([zone.id], []) if is_found else ([], [zone.id]))
 
@@ -82,28 +84,28 @@ async def test_a_pattern_has_bounds(writer: Machine, pattern: str) -> None:
     assert (refusal.status, refusal.code) == (400, "bad_filter")
 
 
-async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, till: Till) -> None:
+async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     carts = []
     for _ in range(2):
-        buyer = Buyer(writer.http, till)
-        carts.append((await buyer.put_in((await till.product(), 1))).id)
-    await buyer.come_from()
+        buyer = Buyer(writer.http, checkout_setup)
+        carts.append((await buyer.add_items((await checkout_setup.product(), 1))).id)
+    await buyer.enter_address()
     ids = {"filter[id_in]": ",".join(carts)}
 
-    assert await found(writer, "orders", **ids, sort="shipment_total") == carts
-    assert await found(writer, "orders", **ids, sort="-shipment_total", **{"page[after]": ""}) == carts[::-1]
+    assert await find_ids(writer, "orders", **ids, sort="shipment_total") == carts
+    assert await find_ids(writer, "orders", **ids, sort="-shipment_total", **{"page[after]": ""}) == carts[::-1]
 
 
-async def test_products_are_sorted_by_number_and_position(writer: Machine, till: Till) -> None:
+async def test_products_are_sorted_by_number_and_position(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     word, taxonomy = uuid4().hex, await writer.post("/taxonomies", {"taxonomy": {"name": uuid4().hex}})
     taxon = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
-    product_ids = [(await till.product(sku=f"{letter}{word}")).id for letter in "ba"]
+    product_ids = [(await checkout_setup.product(sku=f"{letter}{word}")).id for letter in "ba"]
     for place, product_id in enumerate(product_ids):
         fields = {"product_id": product_id, "taxon_id": taxon, "position": place}
-        await till.make.new("classifications", "classification", **fields)
+        await checkout_setup.make.new("classifications", "classification", **fields)
     ids = {"filter[id_in]": ",".join(product_ids)}
 
-    assert await found(writer, "products", **ids, sort="number") == product_ids[::-1]
-    assert await found(writer, "products", **ids, sort="position") == product_ids
-    assert await found(writer, "products", **ids, sort="-position", **{"page[after]": ""}) == product_ids[::-1]
-    assert sorted(await found(writer, "products", **ids, sort="deleted_at")) == sorted(product_ids)
+    assert await find_ids(writer, "products", **ids, sort="number") == product_ids[::-1]
+    assert await find_ids(writer, "products", **ids, sort="position") == product_ids
+    assert await find_ids(writer, "products", **ids, sort="-position", **{"page[after]": ""}) == product_ids[::-1]
+    assert sorted(await find_ids(writer, "products", **ids, sort="deleted_at")) == sorted(product_ids)

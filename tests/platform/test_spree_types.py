@@ -36,7 +36,7 @@ async def test_a_payment_method_is_made_by_the_name_of_spree(writer: Machine) ->
 
 
 @pytest.mark.parametrize(
-    ("type_", "calculator", "shown"),
+    ("type_", "calculator", "expected"),
     [
         ("Spree::Promotion::Actions::FreeShipping", None, ("free_shipping", {})),
         (
@@ -53,7 +53,7 @@ async def test_a_payment_method_is_made_by_the_name_of_spree(writer: Machine) ->
     ids=["free shipping", "percent", "amount"],
 )
 async def test_an_action_is_made_by_the_name_of_spree(
-    writer: Machine, type_: str, calculator: Any, shown: tuple[str, Any]
+    writer: Machine, type_: str, calculator: Any, expected: tuple[str, Any]
 ) -> None:
     promotion = await new_promotion(writer, code=uuid4().hex)
     body = {"type": type_, **({"calculator_attributes": calculator} if calculator else {})}
@@ -61,7 +61,7 @@ async def test_an_action_is_made_by_the_name_of_spree(
     action = await writer.post("/promotion_actions", {"promotion_action": {"promotion_id": promotion.id, **body}})
     nested_promotion = await new_promotion(writer, code=uuid4().hex, promotion_actions_attributes=[body])
 
-    assert (action.status, (action["type"], action["preferences"])) == (201, shown)
+    assert (action.status, (action["type"], action["preferences"])) == (201, expected)
     assert nested_promotion.status == 201, nested_promotion
 
 

@@ -1,4 +1,4 @@
-"""Whether an address can be one in its country."""
+"""Validation and layout of addresses by country."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from shop.migrations.geography import country_rows
 from shop.rules.customers.addresses import MAX_LENGTH, address_errors, address_lines
 
-HOMES: dict[str, dict[str, str | None]] = {
+ADDRESSES: dict[str, dict[str, str | None]] = {
     "US": {"address1": "1 Infinite Loop", "city": "Cupertino", "zipcode": "95014", "state_name": "California"},
     "GB": {"address1": "10 Downing Street", "city": "London", "zipcode": "SW1A 2AA"},
     "DE": {"address1": "Platz der Republik 1", "city": "Berlin", "zipcode": "11011"},
@@ -16,13 +16,13 @@ HOMES: dict[str, dict[str, str | None]] = {
 }
 
 
-def home(country: str, **changes: str | None) -> dict[str, str | None]:
-    return {"firstname": "Ada", "lastname": "Lovelace", "country_iso": country, **HOMES[country], **changes}
+def address_fields(country: str, **changes: str | None) -> dict[str, str | None]:
+    return {"firstname": "Ada", "lastname": "Lovelace", "country_iso": country, **ADDRESSES[country], **changes}
 
 
-@pytest.mark.parametrize("country", sorted(HOMES))
+@pytest.mark.parametrize("country", sorted(ADDRESSES))
 def test_a_real_address_of_a_country_is_accepted(country: str) -> None:
-    assert address_errors(home(country)) == {}
+    assert address_errors(address_fields(country)) == {}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_real_address_of_a_country_is_accepted(country: str) -> None:
     ],
 )
 def test_the_failing_field_is_named(country: str, changes: dict[str, str | None], field: str) -> None:
-    assert set(address_errors(home(country, **changes))) == {field}
+    assert set(address_errors(address_fields(country, **changes))) == {field}
 
 
 def test_every_failing_field_is_named_at_once() -> None:
@@ -58,7 +58,7 @@ def test_every_failing_field_is_named_at_once() -> None:
 
 
 def test_a_zip_code_of_another_state_is_reported_on_the_state() -> None:
-    assert set(address_errors(home("US", zipcode="10001"))) == {"state_name"}
+    assert set(address_errors(address_fields("US", zipcode="10001"))) == {"state_name"}
 
 
 def test_every_country_of_the_shop_can_be_judged_and_wants_a_street() -> None:
@@ -69,9 +69,9 @@ def test_every_country_of_the_shop_can_be_judged_and_wants_a_street() -> None:
         assert ("zipcode" in errors) == country["zipcode_required"], country["iso"]
 
 
-@given(st.fixed_dictionaries({}, optional={name: st.none() | st.text(max_size=300) for name in home("US")}))
+@given(st.fixed_dictionaries({}, optional={name: st.none() | st.text(max_size=300) for name in address_fields("US")}))
 def test_any_text_is_judged_and_never_breaks_the_rule(fields: dict[str, str | None]) -> None:
-    names = {*home("US"), "address2", "phone", "company", "label"}
+    names = {*address_fields("US"), "address2", "phone", "company", "label"}
     assert set(address_errors(fields)) <= names
 
 

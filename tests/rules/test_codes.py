@@ -1,4 +1,4 @@
-"""Login codes: what they look like, that they cannot be foreseen, and what may be typed for one."""
+"""Login codes: their format, their unpredictability, and the texts that are accepted for one."""
 
 from collections import Counter
 from uuid import UUID
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.base.keys import Keys, parse_keys
-from shop.rules.access.codes import login_code, matches, shown_code, typed_code
+from shop.base.crypto.keys import Keys, parse_keys
+from shop.models.access.inputs import typed_code
+from shop.rules.access.codes import login_code, matches, shown_code
 
 KEYS = parse_keys("k1:" + "0123456789abcdef" * 4 + ",k2:" + "fedcba9876543210" * 4)
 REQUEST = UUID("0190f5fe-7c00-7a00-8000-000000000001")
@@ -84,7 +85,7 @@ def test_a_short_code_is_six_ascii_digits_and_keeps_its_leading_zeros(ten_thousa
 @pytest.mark.security("L-01")
 def test_every_digit_is_as_likely_as_any_other_at_every_place(ten_thousand: list[str]) -> None:
     for place in range(6):
-        # With 9 degrees of freedom 35 is passed once in 20,000 times; the nonces here are always the same.
+        # With 9 degrees of freedom 35 is exceeded once in 20,000 times; the nonces here are always the same.
         assert chi_square(Counter(code[place] for code in ten_thousand), 10) < 35
     pairs = Counter(code[:2] + code[4:] for code in ten_thousand)
     assert len(pairs) > 6000

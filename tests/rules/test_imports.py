@@ -1,4 +1,4 @@
-"""What a line changes of what is there, from plain values."""
+"""The changes that an import line makes to a product or a price, from plain values."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -45,15 +45,15 @@ NAMES = Names(
 
 def variant(number: int, **more: Any) -> FullVariant:
     row = Variant(id=identity(number), product_id=identity(1), sku=more.pop("sku", ""), **STAMPS, **more.pop("row", {}))
-    there: dict[str, Any] = {"tax_category": None, "options": {}, "prices": {}, "stock": {}}
-    return FullVariant(row=row, **{**there, **more})
+    defaults: dict[str, Any] = {"tax_category": None, "options": {}, "prices": {}, "stock": {}}
+    return FullVariant(row=row, **{**defaults, **more})
 
 
 def product(*variants: FullVariant, **more: Any) -> FullProduct:
     row = Product(id=identity(1), name="Mug", slug="mug", **STAMPS, **more.pop("row", {}))
-    there: dict[str, Any] = {"tax_category": None, "shipping_category": None}
-    there |= {"option_types": {}, "properties": {}, "taxons": {}}
-    return FullProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**there, **more})
+    defaults: dict[str, Any] = {"tax_category": None, "shipping_category": None}
+    defaults |= {"option_types": {}, "properties": {}, "taxons": {}}
+    return FullProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**defaults, **more})
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,20 @@ def test_only_what_differs_is_written(new_id: Iterator[UUID]) -> None:
 
 def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_id: Iterator[UUID]) -> None:
     link = ProductOptionType(id=identity(7), product_id=identity(1), option_type_id=identity(51), position=1, **STAMPS)
-    there = product(option_types={"colour": link})
+    existing_product = product(option_types={"colour": link})
     small = VariantLine(at="variants.0", sku="mug-s", options={"size": "S"})
 
-    with_variants = build_changes(ProductLine(slug="mug", variants=[small]), there, NAMES, lambda: next(new_id))
+    with_variants = build_changes(
+        ProductLine(slug="mug", variants=[small]), existing_product, NAMES, lambda: next(new_id)
+    )
     with_types = build_changes(
-        ProductLine(slug="mug", option_types=["size", "colour"]), there, NAMES, lambda: next(new_id)
+        ProductLine(slug="mug", option_types=["size", "colour"]), existing_product, NAMES, lambda: next(new_id)
     )
     without_change = build_changes(
-        ProductLine(slug="mug", option_types=["colour"], variants=[small]), there, NAMES, lambda: next(new_id)
+        ProductLine(slug="mug", option_types=["colour"], variants=[small]),
+        existing_product,
+        NAMES,
+        lambda: next(new_id),
     )
 
     assert [row["position"] for row in with_variants.inserts["product_option_types"]] == [2]
@@ -127,16 +132,16 @@ def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_i
 
 
 def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]) -> None:
-    there = product(variant(4, sku="a", row={"position": 7}))
+    existing_product = product(variant(4, sku="a", row={"position": 7}))
     new = [VariantLine(at=f"variants.{place}", sku=sku) for place, sku in enumerate("bac")]
 
-    changes = build_changes(ProductLine(slug="mug", variants=new), there, NAMES, lambda: next(new_id))
+    changes = build_changes(ProductLine(slug="mug", variants=new), existing_product, NAMES, lambda: next(new_id))
 
     assert [(row["sku"], row["position"]) for row in changes.inserts["variants"]] == [("b", 8), ("c", 9)]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "is_new", "moved", "recounted"),
+    ("stock_line", "is_new", "movements", "recounts"),
     [
         (StockLine(5), True, [5], 0),
         (StockLine(0), True, [], 0),
@@ -147,16 +152,16 @@ def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]
     ],
 )
 def test_counts_move_by_the_difference(
-    new_id: Iterator[UUID], wanted: StockLine, is_new: bool, moved: list[int], recounted: int
+    new_id: Iterator[UUID], stock_line: StockLine, is_new: bool, movements: list[int], recounts: int
 ) -> None:
     item = StockItem(id=identity(5), stock_location_id=PLACE.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
-    there = product(variant(4, sku="a", stock={} if is_new else {"Main": item}))
-    line = VariantLine(at="variants.0", sku="a", stock={"Main": wanted})
+    existing_product = product(variant(4, sku="a", stock={} if is_new else {"Main": item}))
+    line = VariantLine(at="variants.0", sku="a", stock={"Main": stock_line})
 
-    changes = build_changes(ProductLine(slug="mug", variants=[line]), there, NAMES, lambda: next(new_id))
+    changes = build_changes(ProductLine(slug="mug", variants=[line]), existing_product, NAMES, lambda: next(new_id))
 
-    assert [quantity for _, quantity, _ in changes.moved] == moved
-    assert len(changes.recounts) == recounted
+    assert [quantity for _, quantity, _ in changes.moved] == movements
+    assert len(changes.recounts) == recounts
     assert len(changes.inserts.get("stock_items", ())) == is_new
 
 
@@ -170,24 +175,26 @@ def test_options_may_be_exchanged_between_variants_but_not_shared() -> None:
         VariantLine(at="variants.1", sku="M", options={"size": "S"}),
     ]
 
-    there = product(small, medium)
+    existing_product = product(small, medium)
 
-    assert line_errors(ProductLine(slug="mug", variants=variants), there, NAMES) == {}
-    assert list(line_errors(ProductLine(slug="mug", variants=variants[:1]), there, NAMES)) == ["variants.0.options"]
+    assert line_errors(ProductLine(slug="mug", variants=variants), existing_product, NAMES) == {}
+    assert list(line_errors(ProductLine(slug="mug", variants=variants[:1]), existing_product, NAMES)) == [
+        "variants.0.options"
+    ]
 
 
 def test_a_sku_is_free_once_its_variant_is_gone_or_renamed() -> None:
-    there = product(variant(4, sku="a"), variant(5, sku="b"))
+    existing_product = product(variant(4, sku="a"), variant(5, sku="b"))
     master = VariantLine(at="master", sku="a")
 
-    errors = line_errors(ProductLine(slug="mug", master=master), there, NAMES)
+    errors = line_errors(ProductLine(slug="mug", master=master), existing_product, NAMES)
     removal = ProductLine(
         slug="mug", master=master, variants=[VariantLine(at="variants.0", sku="b")], variants_complete=True
     )
     renaming = ProductLine(slug="mug", master=master, variants=[VariantLine(at="variants.0", id=identity(4), sku="c")])
 
     assert errors == {"master.sku": ["is taken"]}
-    assert line_errors(removal, there, NAMES) == line_errors(renaming, there, NAMES) == {}
+    assert line_errors(removal, existing_product, NAMES) == line_errors(renaming, existing_product, NAMES) == {}
 
 
 def test_names_that_nobody_had_are_those_to_make_in_one_order() -> None:

@@ -1,4 +1,4 @@
-"""Limits: when a count has passed one, and how long to wait then."""
+"""Limits: when a count exceeds one, and the seconds to wait then."""
 
 from shop.rules.limits import Count, Limit, exceeded_limits, retry_after
 
@@ -42,8 +42,8 @@ def test_a_count_without_a_window_is_a_limit_like_any_other() -> None:
 
 
 def test_the_time_to_wait_is_that_of_the_window_that_ends_last() -> None:
-    over = [(limit(5, 900), Count(b"a", 900, 6, 300)), (limit(10, 3600), Count(b"a", 3600, 11, 1200))]
+    limits_and_counts = [(limit(5, 900), Count(b"a", 900, 6, 300)), (limit(10, 3600), Count(b"a", 3600, 11, 1200))]
 
-    assert retry_after(over) == 1200
-    assert retry_after(over[:1]) == 300
+    assert retry_after(limits_and_counts) == 1200
+    assert retry_after(limits_and_counts[:1]) == 300
     assert retry_after([]) == 1

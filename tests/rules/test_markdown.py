@@ -1,4 +1,4 @@
-"""Markdown becomes HTML of few tags with few attributes, whatever is written."""
+"""Markdown is rendered as HTML with few tags and attributes, whatever the text."""
 
 from html.parser import HTMLParser
 
@@ -66,7 +66,7 @@ HOSTILE = [
 
 
 class Checker(HTMLParser):
-    """Fails for a tag, an attribute or an address that is not expected; every tag is closed."""
+    """Fails for an unexpected tag, attribute or address, and for a tag that is not closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Checker(HTMLParser):
         raise AssertionError(decl)
 
 
-def checked(markdown: str) -> Checker:
+def check_markdown(markdown: str) -> Checker:
     checker = Checker()
     checker.feed(render_markdown(markdown).html)
     checker.close()
@@ -106,14 +106,14 @@ def checked(markdown: str) -> Checker:
 
 @pytest.mark.parametrize("markdown", HOSTILE)
 def test_hostile_text_has_no_tag_attribute_or_address_of_its_own(markdown: str) -> None:
-    assert "javascript:" not in str(checked(markdown).links).lower()
+    assert "javascript:" not in str(check_markdown(markdown).links).lower()
     assert "<script" not in render_markdown(markdown).html.lower()
 
 
 @pytest.mark.parametrize("around", ["> {}", "- {}", "# {}", "**{}**", "| a |\n|---|\n| {} |", "1. {}", "~~{}~~"])
 def test_hostile_text_is_as_harmless_inside_other_markup(around: str) -> None:
     for markdown in HOSTILE:
-        checked(around.format(markdown))
+        check_markdown(around.format(markdown))
 
 
 def test_an_unsafe_link_keeps_its_text_and_an_unsafe_image_becomes_its_description() -> None:
@@ -123,14 +123,14 @@ def test_an_unsafe_link_keeps_its_text_and_an_unsafe_image_becomes_its_descripti
 
 @pytest.mark.parametrize("address", ["https://e.example/a?b=c&d", "mailto:a@e.example", "tel:+1-555", "/about", "#top"])
 def test_a_link_has_its_address_its_title_and_a_rel(address: str) -> None:
-    (link,) = checked(f'[a]({address} "Title")').links
+    (link,) = check_markdown(f'[a]({address} "Title")').links
 
     assert link == {"href": address, "title": "Title", "rel": "noopener noreferrer"}
 
 
 @pytest.mark.parametrize("address", ["https://e.example/a.png", "/media/0a/b-c_d.webp"])
 def test_an_image_is_shown_from_https_and_from_the_shops_own_media(address: str) -> None:
-    assert checked(f"![A *mug*]({address})").links == [{"src": address, "alt": "A mug"}]
+    assert check_markdown(f"![A *mug*]({address})").links == [{"src": address, "alt": "A mug"}]
 
 
 def test_the_usual_markup_is_rendered() -> None:
@@ -155,8 +155,8 @@ def test_a_short_text_does_not_become_huge_by_repeating_a_long_address(definitio
 
 
 def test_a_longer_address_or_title_is_not_taken_over() -> None:
-    assert checked("[a](/" + "x" * 2000 + ")").links == []
-    assert checked("[a](/x '" + "y" * 201 + "')").links == [{"href": "/x", "rel": "noopener noreferrer"}]
+    assert check_markdown("[a](/" + "x" * 2000 + ")").links == []
+    assert check_markdown("[a](/x '" + "y" * 201 + "')").links == [{"href": "/x", "rel": "noopener noreferrer"}]
 
 
 @pytest.mark.parametrize("piece", ["*", "[", "![", "`", "> ", "- ", "|", "<", "[a](", "**a ", "_a", "&#", "\\", "~~"])

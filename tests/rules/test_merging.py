@@ -1,18 +1,20 @@
-"""What becomes of two carts when a guest signs in."""
+"""The merge of two carts when a guest signs in."""
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.cart.cart_merge import STRATEGIES, MergeLine, Strategy, merge_carts
-from shop.rules.cart.line_items import MOST_LINES, MOST_PIECES
+from shop.base.input_types import MOST_PIECES
+from shop.models.cart.inputs import MOST_LINES, Strategy
+from shop.rules.cart.cart_merge import MergeLine, merge_carts
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 VARIANTS = st.sampled_from([A, B, C])
-LINES = st.dictionaries(VARIANTS, st.integers(1, 9)).map(lambda found: [MergeLine(*item) for item in found.items()])
+LINES = st.dictionaries(VARIANTS, st.integers(1, 9)).map(lambda counts: [MergeLine(*item) for item in counts.items()])
 STOCK = st.dictionaries(VARIANTS, st.integers(0, 12))
 
 
@@ -65,7 +67,7 @@ def test_keeping_the_users_cart_keeps_its_lines_only() -> None:
     assert (merge.survivor, list(merge.lines), list(merge.moved)) == ("user", [MergeLine(B, 2)], [])
 
 
-@given(st.sampled_from(STRATEGIES), LINES, STOCK)
+@given(st.sampled_from(get_args(Strategy)), LINES, STOCK)
 def test_the_only_cart_survives_under_any_strategy(
     strategy: Strategy, guest: list[MergeLine], stock: dict[UUID, int]
 ) -> None:

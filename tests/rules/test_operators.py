@@ -1,11 +1,11 @@
-"""Codes that count, tickets and tokens that are ours, and where a sign-in leads."""
+"""Authenticator codes, sign-in tickets, CSRF tokens, and the page after a sign-in."""
 
 from uuid import UUID
 
 import pyotp
 import pytest
 
-from shop.base.keys import parse_keys
+from shop.base.crypto.keys import parse_keys
 from shop.rules.access.operators import (
     authenticator_text,
     authenticator_uri,
@@ -42,9 +42,9 @@ def test_a_step_counts_once_and_none_before_it() -> None:
     assert totp_step(SECRET, code, now=30_000, last_step=1000) is None
 
 
-@pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "-12345"])
-def test_what_is_not_six_digits_is_no_code(typed: str) -> None:
-    assert totp_step(SECRET, typed, now=30_000, last_step=0) is None
+@pytest.mark.parametrize("code_text", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "-12345"])
+def test_what_is_not_six_digits_is_no_code(code_text: str) -> None:
+    assert totp_step(SECRET, code_text, now=30_000, last_step=0) is None
 
 
 def test_the_address_of_a_secret_names_shop_and_operator() -> None:
@@ -82,7 +82,7 @@ def test_a_forms_token_is_of_one_session_and_outlives_a_change_of_keys() -> None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "path"),
+    ("target", "path"),
     [
         ("/admin", "/admin"),
         ("/admin/orders?state=open&q=a%40b", "/admin/orders?state=open&q=a%40b"),
@@ -94,5 +94,5 @@ def test_a_forms_token_is_of_one_session_and_outlives_a_change_of_keys() -> None
         ("/admin\n", "/admin"),
     ],
 )
-def test_a_sign_in_leads_into_the_dashboard(wanted: str | None, path: str) -> None:
-    assert local_path(wanted) == path
+def test_a_sign_in_leads_into_the_dashboard(target: str | None, path: str) -> None:
+    assert local_path(target) == path

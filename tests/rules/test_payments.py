@@ -1,4 +1,4 @@
-"""Payment states against the ledger: whatever is done to an order's payments, and in whatever order."""
+"""Payment states agree with the ledger after any sequence of operations on the payments of an order."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from shop.rules.checkout.payments import (
 TOTAL = 2500
 
 
-def card(state: str, captured: int = 0, refunded: int = 0, amount: int = TOTAL) -> PaymentAmounts:
-    return PaymentAmounts(state, amount, captured, refunded)
+def card(state: str, captured_amount: int = 0, refunded_amount: int = 0, amount: int = TOTAL) -> PaymentAmounts:
+    return PaymentAmounts(state, amount, captured_amount, refunded_amount)
 
 
 @pytest.mark.security("C-14")
@@ -73,7 +73,7 @@ class Ledger:
         return balance_of(self.payments, self.total, is_canceled=self.is_canceled).amount_due
 
     def do(self, event: str, which: int, amount: int) -> bool:
-        """Whether it could be done."""
+        """Returns whether the event was possible."""
         if event == "authorise":
             missing = self.total - sum_covered_amount(self.payments)
             self.payments += [PaymentAmounts("pending", missing, 0, 0)] if missing > 0 and not self.is_canceled else []
@@ -97,7 +97,7 @@ class Ledger:
         return True
 
     def _cancel(self, *, gets_through: bool) -> bool:
-        """Gives back all that was taken, unless the provider refuses."""
+        """Refunds all payments, unless the provider refuses."""
         if self.is_canceled:
             return False
         self.is_canceled = True

@@ -1,4 +1,4 @@
-"""What an application may ask for, and what a token allows."""
+"""The scopes that an application may request, and the access that a token allows."""
 
 from itertools import combinations
 
@@ -25,12 +25,12 @@ def test_writing_takes_the_word_write_or_a_bare_admin(scope: str, writes: bool) 
     assert may("read", scope, "write")
 
 
-@pytest.mark.parametrize("granted", SUBSETS)
-@pytest.mark.parametrize("asked", SUBSETS)
-def test_a_refresh_never_grows_in_words_or_in_power(asked: str, granted: str) -> None:
-    if is_within(asked, granted, "write"):
-        assert scope_words(asked) <= scope_words(granted)
-        assert may("write", granted, "write") or not may("write", asked, "write")
+@pytest.mark.parametrize("granted_scope", SUBSETS)
+@pytest.mark.parametrize("requested_scope", SUBSETS)
+def test_a_refresh_never_grows_in_words_or_in_power(requested_scope: str, granted_scope: str) -> None:
+    if is_within(requested_scope, granted_scope, "write"):
+        assert scope_words(requested_scope) <= scope_words(granted_scope)
+        assert may("write", granted_scope, "write") or not may("write", requested_scope, "write")
 
 
 @pytest.mark.parametrize("scope", ["", " ", "admin  read", "root", "Admin", "admin,read", "admin " * 40 + "read"])

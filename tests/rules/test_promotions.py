@@ -1,4 +1,4 @@
-"""What promotions take off: against a slow and obvious model in fractions, and each kind by hand."""
+"""Discounts of promotions, compared with a slow and obvious model in fractions, and examples of each kind."""
 
 from fractions import Fraction
 from math import floor
@@ -83,14 +83,14 @@ def test_an_amount_off_a_piece_is_never_more_than_the_piece_costs() -> None:
     assert list_discounts(basket, deal(off("amount_off_items", amounts={"EUR": "5"}))) == []
 
 
-@pytest.mark.parametrize(("pieces", "given_away"), [(2, 0), (3, 1), (5, 1), (6, 2)])
-def test_buy_two_get_one_gives_the_cheapest(pieces: int, given_away: int) -> None:
+@pytest.mark.parametrize(("pieces", "free_pieces"), [(2, 0), (3, 1), (5, 1), (6, 2)])
+def test_buy_two_get_one_gives_the_cheapest(pieces: int, free_pieces: int) -> None:
     basket = dollars(good(1_000, pieces - 1), good(400, number=101))
 
     prices = list_discounts(basket, deal(off("buy_some_get_some", buy=2, get=1, percent="100")))
 
     expected = {0: [], 1: [("line", 101, 400)], 2: [("line", 101, 400), ("line", 100, 1_000)]}
-    assert sorted(prices) == sorted(expected[given_away])
+    assert sorted(prices) == sorted(expected[free_pieces])
 
 
 def test_the_best_of_several_counts_for_a_line_and_of_equals_the_newest() -> None:
@@ -132,26 +132,27 @@ def test_of_two_that_pay_for_the_same_parcel_the_newest_counts() -> None:
 
 def test_each_condition_says_why_it_does_not_hold() -> None:
     basket = dollars(good(1_000))
-    unfit: dict[str, dict[str, Any]] = {
+    failing_preferences: dict[str, dict[str, Any]] = {
         "product": {"product_ids": [str(CUP)]},
         "taxon": {"taxon_ids": [str(CLOTHES)]},
         "customer_group": {"group_ids": [str(STAFF)]},
         "item_total": {"amounts": {"USD": "10.01"}},
     }
     reasons = {
-        kind: find_eligible_goods(deal(when(kind, **values), TENTH), basket)[0] for kind, values in unfit.items()
+        kind: find_eligible_goods(deal(when(kind, **values), TENTH), basket)[0]
+        for kind, values in failing_preferences.items()
     }
 
     assert reasons == {
-        "product": "none of its products is in the cart",
-        "taxon": "no product of its categories is in the cart",
-        "customer_group": "it is for a group of customers",
-        "item_total": "it needs goods for at least 10.01 USD",
+        "product": "the cart has none of its products",
+        "taxon": "the cart has no product of its categories",
+        "customer_group": "it is limited to a customer group",
+        "item_total": "it requires an item total of at least 10.01 USD",
     }
     first_order = deal(when("first_order"), TENTH)
     returning, guest = (msgspec.structs.replace(basket, has_ordered=each) for each in (True, None))
-    assert find_eligible_goods(first_order, returning)[0] == "it is for a first order"
-    assert find_eligible_goods(first_order, guest)[0] == "it is for a first order; sign in to use it"
+    assert find_eligible_goods(first_order, returning)[0] == "it is limited to first orders"
+    assert find_eligible_goods(first_order, guest)[0] == "it is limited to first orders; sign in to use it"
     assert (
         find_eligible_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0]
         == "it does not apply in USD"
@@ -190,22 +191,22 @@ def test_any_of_several_conditions_is_enough_where_the_promotion_says_so() -> No
     assert list_discounts(basket, deal(of_staff, of_much, TENTH)) == []
     assert list_discounts(basket, deal(of_staff, of_much, TENTH, is_any=True)) == [("line", 100, 100)]
     why, _ = find_eligible_goods(deal(of_staff, when("item_total", amounts={"USD": "50"}), TENTH, is_any=True), basket)
-    assert why == "it is for a group of customers; it needs goods for at least 50.0 USD"
+    assert why == "it is limited to a customer group; it requires an item total of at least 50.0 USD"
 
 
 def test_what_is_not_promotionable_keeps_its_price() -> None:
-    kept_as_it_is = msgspec.structs.replace(good(1_000), is_promotionable=False)
-    basket = dollars(kept_as_it_is, good(500, number=101))
+    excluded_item = msgspec.structs.replace(good(1_000), is_promotionable=False)
+    basket = dollars(excluded_item, good(500, number=101))
 
     assert list_discounts(basket, deal(TENTH), deal(off("percent_off_order", percent="50"), number=2)) == [
         ("line", 101, 50),
         ("order", 0, 225),
     ]
-    assert find_eligible_goods(deal(TENTH), dollars(kept_as_it_is))[0] == "it is for other products"
+    assert find_eligible_goods(deal(TENTH), dollars(excluded_item))[0] == "it is limited to other products"
 
 
 @pytest.mark.parametrize(
-    ("what", "kind", "given", "field"),
+    ("what", "kind", "preferences", "field"),
     [
         ("condition", "moon_phase", {}, "type"),
         ("condition", "product", {"product_ids": []}, "preferences.product_ids"),
@@ -224,8 +225,8 @@ def test_what_is_not_promotionable_keeps_its_price() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_settled_is_named(what: str, kind: str, given: Any, field: str) -> None:
-    assert list(part_errors(what, kind, given)) == [field]
+def test_what_cannot_be_settled_is_named(what: str, kind: str, preferences: Any, field: str) -> None:
+    assert list(part_errors(what, kind, preferences)) == [field]
 
 
 def test_what_is_settled_is_kept_in_one_way_and_nothing_else_with_it() -> None:
@@ -246,7 +247,7 @@ Offer = list[Part]
 
 
 def model(basket: Basket, deals: list[Offer]) -> tuple[dict[UUID, int], dict[UUID, int], int]:
-    """Each promotion tried on each line by itself, in fractions."""
+    """Applies each promotion to each line separately, in fractions."""
     of_lines: dict[UUID, int] = {}
     for each in basket.goods:
         offers = [half_up(_line_off(one, each, basket)) for one in deals]
@@ -288,7 +289,7 @@ amounts = st.dictionaries(
 )
 benefits = st.one_of(
     st.builds(lambda percent: off("percent_off_items", percent=percent), percents),
-    st.builds(lambda given: off("amount_off_items", amounts=given), amounts),
+    st.builds(lambda by_currency: off("amount_off_items", amounts=by_currency), amounts),
     st.builds(
         lambda buy, get, percent: off("buy_some_get_some", buy=buy, get=get, percent=percent),
         st.integers(1, 3),
@@ -297,7 +298,7 @@ benefits = st.one_of(
     ),
     st.just(off("free_shipping")),
     st.builds(lambda percent: off("percent_off_order", percent=percent), percents),
-    st.builds(lambda given: off("amount_off_order", amounts=given), amounts),
+    st.builds(lambda by_currency: off("amount_off_order", amounts=by_currency), amounts),
 )
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a refresh token that is shown."""
+"""The outcome of a request with a refresh token."""
 
 import pytest
 from hypothesis import given
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from shop.rules.access.refresh import Outcome, RefreshFacts, outcome
 
 GRACE = 30
-ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
+SECONDS_SINCE_ROTATION = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
 
 
 @pytest.mark.security("R-03")
 @pytest.mark.parametrize(
-    ("elapsed", "child_is_head", "expected"),
+    ("seconds", "child_is_head", "expected"),
     [
         (None, False, "rotate"),
         (0.0, True, "repeat"),
@@ -24,30 +24,30 @@ ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
     ],
 )
 def test_head_rotates_parent_repeats_within_the_grace_and_all_else_is_reuse(
-    elapsed: float | None, child_is_head: bool, expected: Outcome
+    seconds: float | None, child_is_head: bool, expected: Outcome
 ) -> None:
-    assert outcome(RefreshFacts(True, True, elapsed, child_is_head), GRACE) == expected
+    assert outcome(RefreshFacts(True, True, seconds, child_is_head), GRACE) == expected
 
 
-@given(st.booleans(), ELAPSED, st.booleans())
+@given(st.booleans(), SECONDS_SINCE_ROTATION, st.booleans())
 def test_a_token_of_an_ended_session_is_refused_and_ends_nothing(
-    is_owners: bool, elapsed: float | None, child_is_head: bool
+    is_owners: bool, seconds: float | None, child_is_head: bool
 ) -> None:
-    assert outcome(RefreshFacts(False, is_owners, elapsed, child_is_head), GRACE) == "refuse"
+    assert outcome(RefreshFacts(False, is_owners, seconds, child_is_head), GRACE) == "refuse"
 
 
-@given(st.booleans(), ELAPSED, st.booleans())
+@given(st.booleans(), SECONDS_SINCE_ROTATION, st.booleans())
 def test_a_token_with_anothers_address_is_refused_and_ends_nothing(
-    is_live: bool, elapsed: float | None, child_is_head: bool
+    is_live: bool, seconds: float | None, child_is_head: bool
 ) -> None:
-    assert outcome(RefreshFacts(is_live, False, elapsed, child_is_head), GRACE) == "refuse"
+    assert outcome(RefreshFacts(is_live, False, seconds, child_is_head), GRACE) == "refuse"
 
 
 @given(st.floats(min_value=0.001, max_value=10**7))
-def test_without_a_grace_every_later_repetition_is_reuse(elapsed: float) -> None:
-    assert outcome(RefreshFacts(True, True, elapsed, True), 0) == "reuse"
+def test_without_a_grace_every_later_repetition_is_reuse(seconds: float) -> None:
+    assert outcome(RefreshFacts(True, True, seconds, True), 0) == "reuse"
 
 
-@given(ELAPSED, st.booleans(), st.integers(0, 60))
-def test_a_live_token_of_its_user_is_never_just_refused(elapsed: float | None, head: bool, grace: int) -> None:
-    assert outcome(RefreshFacts(True, True, elapsed, head), grace) in {"rotate", "repeat", "reuse"}
+@given(SECONDS_SINCE_ROTATION, st.booleans(), st.integers(0, 60))
+def test_a_live_token_of_its_user_is_never_just_refused(seconds: float | None, head: bool, grace: int) -> None:
+    assert outcome(RefreshFacts(True, True, seconds, head), grace) in {"rotate", "repeat", "reuse"}

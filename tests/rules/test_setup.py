@@ -1,4 +1,4 @@
-"""Settings of the shop that will do."""
+"""Validation of the settings of the shop."""
 
 import pytest
 

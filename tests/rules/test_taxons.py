@@ -1,4 +1,4 @@
-"""The numbers of a tree of taxons, against a slow and obvious model."""
+"""The nested-set numbers of a tree of taxons, compared with a slow and obvious model."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -11,7 +11,7 @@ from shop.rules.catalog.taxons import is_within, move_to_index, number_tree
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 Shape = list[tuple[int, int, str]]
-# Each taxon but the first: under which earlier one it hangs, its position there, and its name.
+# Of each taxon but the first: the number of its parent, its position there, and its name.
 shapes = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 3), st.sampled_from(["a", "b", "c"])), min_size=0, max_size=12
 )
@@ -38,7 +38,7 @@ def taxon(number: int, parent: int | None, position: int, name: str) -> Taxon:
 
 
 def walk(taxons: list[Taxon], parent_id: UUID | None = None) -> list[tuple[str, Taxon]]:
-    """Every taxon is entered, then all below it are walked, then it is left."""
+    """Enters each taxon, walks its children, then leaves it."""
     steps: list[tuple[str, Taxon]] = []
     children = [taxon for taxon in taxons if taxon.parent_id == parent_id]
     for child in sorted(children, key=lambda taxon: (taxon.position, taxon.name, taxon.id)):
@@ -46,10 +46,10 @@ def walk(taxons: list[Taxon], parent_id: UUID | None = None) -> list[tuple[str, 
     return steps
 
 
-def above(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
-    """From the root down to the taxon itself."""
+def path_to(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
+    """The taxons from the root down to the taxon itself."""
     parents = [other for other in taxons if other.id == taxon.parent_id]
-    return [*(above(taxons, parents[0]) if parents else []), taxon]
+    return [*(path_to(taxons, parents[0]) if parents else []), taxon]
 
 
 @given(shape=shapes)
@@ -61,11 +61,11 @@ def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
     steps = [(kind, taxon.id) for kind, taxon in walk(taxons)]
     assert set(places) == {taxon.id for taxon in taxons}
     for taxon in taxons:
-        place, line = places[taxon.id], above(taxons, taxon)
+        place, path = places[taxon.id], path_to(taxons, taxon)
         assert (place.lft, place.rgt) == (steps.index(("in", taxon.id)) + 1, steps.index(("out", taxon.id)) + 1)
-        assert place.depth == len(line) - 1
-        assert place.permalink == "/".join(other.slug for other in line)
-        assert place.pretty_name == " -> ".join(other.name for other in line)
+        assert place.depth == len(path) - 1
+        assert place.permalink == "/".join(other.slug for other in path)
+        assert place.pretty_name == " -> ".join(other.name for other in path)
     for parent in (None, *(taxon.id for taxon in taxons)):
         positions = [places[taxon.id].position for kind, taxon in walk(taxons) if taxon.parent_id == parent]
         assert sorted(set(positions)) == list(range(len(set(positions))))
@@ -93,4 +93,4 @@ def test_a_taxon_is_within_those_above_it_and_itself(shape: Shape, one: int, oth
 
     answer = is_within({taxon.id: taxon for taxon in taxons}, low.id, high.id)
 
-    assert answer == (high in above(taxons, low))
+    assert answer == (high in path_to(taxons, low))

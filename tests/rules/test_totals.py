@@ -1,4 +1,4 @@
-"""What an order costs: to the smallest unit, against a slow and obvious model in fractions."""
+"""Totals of orders, exact to the smallest unit, compared with a slow and obvious model in fractions."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -27,7 +27,7 @@ def half_up(value: Fraction) -> int:
 
 
 def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off_the_whole: int = 0) -> dict[str, Any]:
-    """Each sum written out."""
+    """Computes each sum separately."""
     totals: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
     for taxable in [*lines, *shipments]:
         amount = taxable.price * taxable.quantity
@@ -99,7 +99,7 @@ def test_the_steps_lead_to_the_total(lines: list[Taxable], shipments: list[Taxab
     assert sum(step["amount"] for step in totals.steps if step["step"] == "included_tax") == totals.included_tax_total
 
 
-def summed(totals: Totals) -> tuple[int, ...]:
+def main_totals(totals: Totals) -> tuple[int, ...]:
     return totals.item_total, totals.ship_total, totals.promo_total, totals.adjustment_total, totals.total
 
 
@@ -107,9 +107,9 @@ def test_a_coupon_of_a_tenth_on_one_line_with_shipping() -> None:
     """The worked example: a line of 10.00, shipping of 100.00."""
     shipment = line(10_000, category=None, number=20)
 
-    assert summed(total_order([line(1_000, promo=-100)], [shipment], [])) == (1_000, 10_000, -100, -100, 10_900)
+    assert main_totals(total_order([line(1_000, promo=-100)], [shipment], [])) == (1_000, 10_000, -100, -100, 10_900)
     assert total_order([line(1_000, promo=-100)], [shipment], []).lines[0].total == 900
-    assert summed(total_order([line(1_000)], [shipment], [])) == (1_000, 10_000, 0, 0, 11_000)
+    assert main_totals(total_order([line(1_000)], [shipment], [])) == (1_000, 10_000, 0, 0, 11_000)
 
 
 def test_free_shipping_takes_off_what_the_shipment_costs() -> None:

@@ -1,4 +1,4 @@
-"""The description of the APIs: valid, whole, and true of the answers to generated requests, seeded and small."""
+"""The description of the APIs is valid, complete, and true of the responses to a few generated requests."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import jsonschema_rs
 import pytest
 import schemathesis
@@ -20,32 +20,32 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from shop.app import DOCUMENTED_APIS
+from shop.app.routes import DOCUMENTED_APIS
 from shop.jsonapi.filtering import MOST_CONDITIONS
 from shop.site.reference import CREDENTIALS, build_openapi
 from shop.storefront.product_filters import FILTERS
 from shop.storefront.resources.sales import CART
-from shop.web.request import LINES, MAX_QUERY
+from shop.web.input.request import LINES, MAX_QUERY
 from shop.web.router import ABSENT
 from tests.accounts import AUTH, new_email
 from tests.builders import Make
 from tests.platform.client import Machine, new_machine
 from tests.service import Service
 
-ROUTES = [route for door in DOCUMENTED_APIS for route in door.routes]
+ROUTES = [route for api in DOCUMENTED_APIS for route in api.routes]
 DESCRIPTION = build_openapi(DOCUMENTED_APIS)
-# `make torture` asks more of the same, and at every edge.
+# `make torture` generates more requests, with boundary values.
 SMALL = settings(max_examples=4, derandomize=True, deadline=None)
 SMALLEST = settings(SMALL, max_examples=2)
 ONE = settings(SMALL, max_examples=1)
 schema = schemathesis.openapi.from_dict(DESCRIPTION)
-# Every edge of every field is tried in `test_edges.py`.
+# `test_edges.py` tries the boundary values of every field.
 schema.config.phases.update(phases=["fuzzing"])
 
 
 @schemathesis.serializer(*LINES)
 def lines(_context: Any, value: Any) -> bytes:
-    """A body of lines is bytes; what is none is sent as the JSON that it is."""
+    """Sends bytes and text as they are, and anything else as JSON."""
     body = getattr(value, "data", value)
     if isinstance(body, bytes):
         return body
@@ -53,14 +53,14 @@ def lines(_context: Any, value: Any) -> bytes:
 
 
 @pytest.mark.torture
-async def test_references_names_and_examples_of_the_description_are_sound(http: httpx.AsyncClient) -> None:
+async def test_references_names_and_examples_of_the_description_are_sound(http: httpx2.AsyncClient) -> None:
     validate((await http.get("/openapi.json")).json())
 
 
-async def test_the_description_is_valid_and_names_every_route_and_attribute(http: httpx.AsyncClient) -> None:
+async def test_the_description_is_valid_and_names_every_route_and_attribute(http: httpx2.AsyncClient) -> None:
     description = (await http.get("/openapi.json")).json()
 
-    # What the generated requests of this file are made of.
+    # The generated requests of this file are made from DESCRIPTION.
     assert description == json.loads(json.dumps(DESCRIPTION))
     jsonschema_rs.Draft202012Validator(dict(schema_v31)).validate(description)
     assert description["openapi"].startswith("3.1")
@@ -71,7 +71,7 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
 
 @pytest.mark.parametrize("path", ["countries/us", "countries/us?include=states", "taxons/{taxon}"])
 async def test_what_shows_more_of_itself_alone_is_described_so(
-    http: httpx.AsyncClient, writer: Machine, path: str
+    http: httpx2.AsyncClient, writer: Machine, path: str
 ) -> None:
     make = Make(writer)
     taxon = (await make.taxonomy())[1]
@@ -87,27 +87,27 @@ async def test_what_shows_more_of_itself_alone_is_described_so(
     jsonschema_rs.Draft202012Validator(schema).validate(answer.json())
 
 
-def untold(route: Any) -> list[str]:
-    """What the description does not say of a route."""
+def find_gaps(route: Any) -> list[str]:
+    """The parts of a route that the description lacks."""
     operation = DESCRIPTION["paths"][route.path.replace("*}", "}")][route.method.lower()]
     answers = operation["responses"]
-    is_told = {
+    checks = {
         "what it takes": ("requestBody" in operation) == (route.method in {"POST", "PATCH", "PUT"}),
         "what it shows": ("content" in answers[str(route.status)]) == (route.status != 204),
-        "by which words it fails": all(words_of(answers[str(status)]) for status in route.errors),
+        "by which words it fails": all(error_codes_of(answers[str(status)]) for status in route.errors),
         "whom it lets in": all(set(choice) <= set(CREDENTIALS) for choice in operation["security"]),
     }
-    return [what for what, is_there in is_told.items() if not is_there]
+    return [what for what, is_documented in checks.items() if not is_documented]
 
 
-def words_of(answer: Any) -> Any:
+def error_codes_of(answer: Any) -> Any:
     (content,) = answer["content"].values()
     properties = content["schema"]["properties"]
     return properties.get("code", properties.get("error"))["enum"]
 
 
 def test_every_route_says_what_it_takes_shows_and_how_it_fails() -> None:
-    gaps = {f"{route.method} {route.path}": untold(route) for route in ROUTES}
+    gaps = {f"{route.method} {route.path}": find_gaps(route) for route in ROUTES}
 
     assert {route: what for route, what in gaps.items() if what} == {}
 
@@ -177,7 +177,7 @@ def test_every_section_has_a_sentence() -> None:
     assert [tag["name"] for tag in DESCRIPTION["tags"] if not tag["description"].endswith(".")] == []
 
 
-async def test_the_description_is_compressed_and_not_sent_twice(http: httpx.AsyncClient) -> None:
+async def test_the_description_is_compressed_and_not_sent_twice(http: httpx2.AsyncClient) -> None:
     whole = await http.get("/openapi.json", headers={"Accept-Encoding": "identity"})
     answer = await http.get("/openapi.json", headers={"Accept-Encoding": "br, gzip"})
     tag = answer.headers["etag"]
@@ -192,9 +192,9 @@ async def test_the_description_is_compressed_and_not_sent_twice(http: httpx.Asyn
 
 @pytest.fixture(scope="session")
 def member(service: Service) -> str:
-    """The access token of a shopper who signed in."""
+    """The access token of a signed-in shopper."""
     user = {"email": new_email()}
-    with httpx.Client(base_url=service.url) as http:
+    with httpx2.Client(base_url=service.url) as http:
         http.post(AUTH, json={"user": user})
         code = http.get("/mailbox.json", params={"to": user["email"]}).json()[0]["code"]
         token = http.post(AUTH, json={"user": {**user, "code": code}}).json()["access_token"]
@@ -211,33 +211,33 @@ async def machine(service: Service, database_url: str) -> str:
     return token
 
 
-# The family's clients are met halfway: a page out of range is the first, a parameter or field that nobody knows is
-# passed over, and a bad order token counts as absent beside a good bearer.
-UNASKED = [positive_data_acceptance, negative_data_rejection, ignored_auth]
+# Spree accepts more than its schema: a page out of range is the first, an unknown parameter or field is ignored, and
+# an invalid order token counts as absent beside a valid bearer token.
+EXCLUDED_CHECKS = [positive_data_acceptance, negative_data_rejection, ignored_auth]
 CATALOGUE = "/storefront/(products|taxons|countries|stores?|cms_pages|policies|menus)"
 
 
 def call_as_anyone(case: Any, service: Service) -> None:
-    # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
+    # The schema of a request cannot express that an idempotency key was used before.
     case.call_and_validate(base_url=service.url, excluded_checks=[positive_data_acceptance, *absent(case)])
 
 
 def call_the_catalogue(token: str, case: Any, service: Service) -> None:
-    # Here a guest is as welcome as a shopper.
-    case.call_and_validate(base_url=service.url, excluded_checks=UNASKED)
+    # Guests may call these routes too.
+    case.call_and_validate(base_url=service.url, excluded_checks=EXCLUDED_CHECKS)
     call_with(token, case, service)
 
 
 def call_with(token: str, case: Any, service: Service) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     if len(str(case.query)) > MAX_QUERY / 2:
-        # All filters of a list together are longer than an address may be, which is refused before all else.
+        # All filters of a list together exceed the length of a query, which is checked first.
         case.query = dict(list(case.query.items())[:MOST_CONDITIONS])
-    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=[*UNASKED, *absent(case)])
+    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=[*EXCLUDED_CHECKS, *absent(case)])
 
 
 def absent(case: Any) -> list[Any]:
-    """An operation of Spree that is not there is 404 and not 405."""
+    """An operation of Spree that is not implemented responds with 404 instead of 405."""
     return [unsupported_method] if any(path == case.path for _, path in ABSENT) else []
 
 

@@ -1,6 +1,6 @@
-"""Every edge of every field, over HTTP: thousands of requests, and as many to think out before the first test runs.
+"""The boundary values of every field, over HTTP: thousands of requests, which are generated before the first test runs.
 
-Only collected where they are to be run.
+The module is collected only where its tests run.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 
-from shop.app import DOCUMENTED_APIS
+from shop.app.routes import DOCUMENTED_APIS
 from shop.site.reference import build_openapi
 from tests.service import Service
 from tests.site.test_description import (

@@ -1,4 +1,4 @@
-"""Health as a proxy sees it, and metrics over all workers."""
+"""Health checks for a proxy, and metrics of all workers."""
 
 import asyncio
 import re
@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.accounts import trade
+from tests.accounts import exchange_code
 from tests.admin.dashboard import sign_in
 from tests.cluster import Cluster, with_database
 from tests.db.processes import until
 from tests.service import KEYS, Service
 
 ALERTS = yaml.safe_load(Path("docs/alerts.yaml").read_text())
-# Mails that are due but leased to nobody, and that a retry has put off; a payment that nobody has answered for yet.
-WAITING = """
+# One due mail and two postponed ones, all locked so that no worker sends them; a payment without an outcome; and a
+# housekeeping run with a backlog.
+PENDING_ROWS = """
     insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, locked_until, created_at)
     select gen_random_uuid(), 'login_code', 'a@shoppers.example', gen_random_uuid(), now() + interval '1 day',
         now() + at, now() + interval '1 hour', now() - interval '90 seconds'
@@ -42,7 +43,7 @@ WAITING = """
 
 
 @pytest.mark.security("X-07")
-async def test_liveness_touches_nothing(http: httpx.AsyncClient, service: Service) -> None:
+async def test_liveness_touches_nothing(http: httpx2.AsyncClient, service: Service) -> None:
     response = await http.get("/livez")
 
     assert (response.status_code, response.json()) == (200, {"status": "alive"})
@@ -109,10 +110,10 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
 
 def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
     for _ in range(30):
-        # A connection each: the kernel spreads connections over the workers.
+        # Each request opens a connection: the kernel spreads connections over the workers.
         assert two_workers.get("/openapi.json").status_code == 200
 
-    # The worker that did not answer this leaves its numbers a few times a second.
+    # The other worker saves its metrics a few times a second.
     sample = 'shop_request_seconds_count{method="GET",route="/openapi.json",status="200"} 30.0'
     deadline = time.monotonic() + 5
     while sample not in (text := two_workers.get("/metrics").text) and time.monotonic() < deadline:
@@ -121,7 +122,7 @@ def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
 
 
 def read_metrics(text: str) -> dict[str, float]:
-    """Each sample by its name, with the values of its labels behind."""
+    """The value of each sample, by its name and the values of its labels."""
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in samples}
 
@@ -132,10 +133,10 @@ async def test_metrics_show_what_waits_and_what_failed(two_workers: Service, two
     query = "select count(*) from audit_events where action = 'sign_in' and outcome = 'refused'"
     async with two_workers.client() as http:
         for _ in range(2):
-            assert (await trade(http, "a@shoppers.example", "000000")).status == 401
+            assert (await exchange_code(http, "a@shoppers.example", "000000")).status == 401
         await sign_in(http, "a@operators.example", "not the one at all")
         assert await db.fetchval(query) == 3
-        await db.execute(WAITING)
+        await db.execute(PENDING_ROWS)
         metrics: dict[str, float] = {}
 
         async def is_shown() -> bool:
@@ -198,7 +199,7 @@ async def test_the_alert_rules_use_every_number_and_no_other(two_workers: Servic
         await http.get("/api/v2/storefront/stores/default")
 
         async def is_counted() -> bool:
-            """By the worker that served it, which shares its numbers every few seconds."""
+            """Whether the worker that served the request has saved its metrics."""
             text = (await http.get("/metrics")).text
             return bool(read_metrics(text)["shop_database_up"]) and "shop_deprecated_requests_total{" in text
 

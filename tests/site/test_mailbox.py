@@ -4,19 +4,19 @@ import re
 import uuid
 from typing import Any
 
-import httpx
+import httpx2
 
 AUTH = "/api/v2/storefront/auth"
 
 
-async def ask(http: httpx.AsyncClient) -> str:
+async def request_code(http: httpx2.AsyncClient) -> str:
     email = f"{uuid.uuid4().hex[:12]}@example.com"
     await http.post(AUTH, json={"user": {"email": email}})
     return email
 
 
-async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_address(http: httpx.AsyncClient) -> None:
-    email = await ask(http)
+async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_address(http: httpx2.AsyncClient) -> None:
+    email = await request_code(http)
     await http.post(AUTH, json={"user": {"email": email}})
 
     mails: list[dict[str, Any]] = (await http.get("/mailbox.json", params={"to": email.upper()})).json()
@@ -30,8 +30,8 @@ async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_addre
     assert response.status_code == 200
 
 
-async def test_the_page_shows_the_code_under_a_strict_policy(http: httpx.AsyncClient) -> None:
-    email = await ask(http)
+async def test_the_page_shows_the_code_under_a_strict_policy(http: httpx2.AsyncClient) -> None:
+    email = await request_code(http)
     (mail,) = (await http.get("/mailbox.json", params={"to": email})).json()
 
     page = await http.get("/mailbox")

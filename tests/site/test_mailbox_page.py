@@ -1,18 +1,18 @@
 """The mailbox as a person sees it in a browser."""
 
-import httpx
+import httpx2
 import pytest
 from playwright.async_api import expect
 
 from tests.accounts import ask_for_code, mailed_code, new_email
-from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.browser import LAPTOP, PHONE, Browser, accessibility_violations, scrolls_sideways, visit
 from tests.service import Service
 
 pytestmark = pytest.mark.torture
 
 
 async def test_a_mail_appears_by_itself_with_a_code_to_read(
-    browser: Browser, service: Service, http: httpx.AsyncClient
+    browser: Browser, service: Service, http: httpx2.AsyncClient
 ) -> None:
     email = new_email()
     async with visit(browser, f"{service.url}/mailbox") as page:
@@ -31,12 +31,12 @@ async def test_a_mail_appears_by_itself_with_a_code_to_read(
     ],
 )
 async def test_everybody_can_read_the_mailbox(
-    browser: Browser, service: Service, http: httpx.AsyncClient, size: tuple[int, int], is_dark: bool
+    browser: Browser, service: Service, http: httpx2.AsyncClient, size: tuple[int, int], is_dark: bool
 ) -> None:
     await ask_for_code(http, new_email())
 
     async with visit(browser, f"{service.url}/mailbox", size, is_dark=is_dark) as page:
         await page.locator("article details").first.evaluate("details => { details.open = true }")
 
-        assert await barriers(page) == []
+        assert await accessibility_violations(page) == []
         assert not await scrolls_sideways(page)

@@ -1,11 +1,11 @@
-"""The files of pictures: for every cache, for good, and nothing else of the disk."""
+"""Image files: any cache may keep them for ever, and no path leads to another file."""
 
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.image_files import png
@@ -13,8 +13,8 @@ from tests.platform.client import new_machine
 from tests.service import Service
 
 
-async def new_picture(http: httpx.AsyncClient, db: Any) -> str:
-    """The path of a new picture's file."""
+async def new_image_path(http: httpx2.AsyncClient, db: Any) -> str:
+    """Uploads an image; returns the path of its file."""
     machine = await new_machine(http, db)
     product = await machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     files = {"file": ("a.png", png(60, 40))}
@@ -22,8 +22,8 @@ async def new_picture(http: httpx.AsyncClient, db: Any) -> str:
     return str(urlsplit(image["original_url"]).path)
 
 
-async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx.AsyncClient, db: Any) -> None:
-    path = await new_picture(http, db)
+async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+    path = await new_image_path(http, db)
 
     answer = await http.get(path)
 
@@ -34,8 +34,8 @@ async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx.AsyncC
     assert answer.content.startswith(b"RIFF")
 
 
-async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx.AsyncClient, db: Any) -> None:
-    path = await new_picture(http, db)
+async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx2.AsyncClient, db: Any) -> None:
+    path = await new_image_path(http, db)
     tag = (await http.get(path)).headers["etag"]
 
     for if_none_match in (tag, f"W/{tag}", f'"another", {tag}'):
@@ -46,8 +46,8 @@ async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx.AsyncClien
     assert (await http.get(path, headers={"If-None-Match": '"another"'})).status_code == 200
 
 
-async def test_a_head_tells_the_same_without_the_file(http: httpx.AsyncClient, db: Any) -> None:
-    path = await new_picture(http, db)
+async def test_a_head_tells_the_same_without_the_file(http: httpx2.AsyncClient, db: Any) -> None:
+    path = await new_image_path(http, db)
 
     whole, head = await http.get(path), await http.head(path)
 
@@ -56,8 +56,8 @@ async def test_a_head_tells_the_same_without_the_file(http: httpx.AsyncClient, d
         assert head.headers[name] == whole.headers[name]
 
 
-async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx.AsyncClient, db: Any) -> None:
-    path = await new_picture(http, db)
+async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx2.AsyncClient, db: Any) -> None:
+    path = await new_image_path(http, db)
     image_id = path.split("/")[2]
     others = [
         f"/media/{uuid4()}/48.webp",
@@ -97,15 +97,17 @@ async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx.AsyncClient
         "/media/%C0%AE%C0%AE/secret_keys",
     ],
 )
-async def test_no_address_leads_out_of_the_store(service: Service, http: httpx.AsyncClient, db: Any, path: str) -> None:
-    image_id = (await new_picture(http, db)).split("/")[2]
+async def test_no_address_leads_out_of_the_store(
+    service: Service, http: httpx2.AsyncClient, db: Any, path: str
+) -> None:
+    image_id = (await new_image_path(http, db)).split("/")[2]
     server = urlsplit(service.url)
 
-    # As it is written, for a client of manners would tidy the path before it is sent.
-    with socket.create_connection((server.hostname or "", server.port or 0), 10) as line:
+    # Over a socket: an HTTP client would normalize the path.
+    with socket.create_connection((server.hostname or "", server.port or 0), 10) as connection:
         target = path.replace("{id}", image_id)
-        line.sendall(f"GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: line.recv(65536), b""))
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
 
     assert answer.split()[1] in {b"404", b"400"}, answer[:200]
     assert b"root:" not in answer

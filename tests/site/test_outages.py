@@ -1,4 +1,4 @@
-"""What callers see while the database is away, hangs or cannot be written to."""
+"""Responses while the database is away, hangs or is read-only."""
 
 import asyncio
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import msgspec
 import psutil
 import pytest
 
+from shop.base.crypto.secrets import USER_ACCESS, new_bytes, secret_text
 from shop.base.response_cache import CachedResponse, ResponseCache
-from shop.base.secrets import USER_ACCESS, new_bytes, secret_text
 from tests.cluster import Cluster
 from tests.db.processes import postmaster_pid, until
 from tests.db.test_faults import change_setting
-from tests.programs import installed
+from tests.programs import find_program
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
 from tests.tcp_proxy import TcpProxy, proxy_to
@@ -34,19 +34,19 @@ CART = f"{PREFIX}/cart"
 
 
 class Outage(msgspec.Struct, frozen=True):
-    """A shop with a database of its own behind a path that can be broken."""
+    """A shop with a separate database, behind a TCP proxy that can break the connection."""
 
     service: Service
     path: TcpProxy
     url: str
     data_dir: Path
 
-    def client(self) -> httpx.AsyncClient:
+    def client(self) -> httpx2.AsyncClient:
         return self.service.client()
 
     @contextmanager
     def stopped_server(self) -> Iterator[None]:
-        """Every process of the database server stands still."""
+        """Pauses every process of the database server."""
         postmaster = psutil.Process(postmaster_pid(self.data_dir))
         processes = [postmaster.pid, *(child.pid for child in postmaster.children(recursive=True))]
         for pid in processes:
@@ -74,19 +74,19 @@ def outage(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPath
         service.stop()
 
 
-async def timed(answer: Awaitable[httpx.Response]) -> tuple[httpx.Response, float]:
+async def time_response(request: Awaitable[httpx2.Response]) -> tuple[httpx2.Response, float]:
     start = time.monotonic()
-    return await answer, time.monotonic() - start
+    return await request, time.monotonic() - start
 
 
-async def until_ready(http: httpx.AsyncClient) -> None:
+async def wait_until_ready(http: httpx2.AsyncClient) -> None:
     async def is_ready() -> bool:
         return (await http.get("/readyz")).status_code == 200
 
     await until(is_ready)
 
 
-def assert_turned_away(*responses: httpx.Response) -> None:
+def assert_unavailable(*responses: httpx2.Response) -> None:
     for response in responses:
         assert (response.status_code, response.headers["retry-after"]) == (503, "5"), response.text
 
@@ -98,21 +98,21 @@ async def test_the_catalog_stays_available_while_the_database_is_away(outage: Ou
         before, bestsellers = await http.get(CATALOG), await http.get(BESTSELLERS)
 
         outage.path.refuse()
-        page, seconds = await timed(http.get(CATALOG))
+        page, seconds = await time_response(http.get(CATALOG))
         same = await http.get(CATALOG, headers={"If-None-Match": before.headers["etag"]})
         bestsellers_after = await http.get(BESTSELLERS)
-        unseen, with_bearer = await http.get(f"{CATALOG}?page=7"), await http.get(CATALOG, headers=bearer)
+        other_page, with_bearer = await http.get(f"{CATALOG}?page=7"), await http.get(CATALOG, headers=bearer)
         cart, ready, live = await http.post(CART), await http.get("/readyz"), await http.get("/livez")
         readable = await http.get("/readyz?for=reads")
         outage.path.accept()
-        await until_ready(http)
+        await wait_until_ready(http)
         after = await http.get(CATALOG)
 
     assert (page.status_code, page.content, bestsellers_after.content) == (200, before.content, bestsellers.content)
     assert int(page.headers["age"]) < 60
     assert page.headers["cache-control"] == "public, no-cache"
     assert (same.status_code, "age" in same.headers) == (304, True)
-    assert_turned_away(unseen, with_bearer, cart)
+    assert_unavailable(other_page, with_bearer, cart)
     assert (ready.status_code, live.status_code, readable.status_code) == (503, 200, 200)
     assert "age" not in {*before.headers, *after.headers}
     assert seconds < 1.5
@@ -126,13 +126,13 @@ async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_fo
         try:
             ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
             cart, page = await http.post(CART), await http.get(CATALOG)
-            odd = await http.get("/readyz?for=fun")
+            unknown_use = await http.get("/readyz?for=fun")
         finally:
             await change_setting(outage.url, "default_transaction_read_only", "off")
-        await until_ready(http)
+        await wait_until_ready(http)
 
-    assert (ready.status_code, readable.status_code, odd.status_code) == (503, 200, 400)
-    assert_turned_away(cart)
+    assert (ready.status_code, readable.status_code, unknown_use.status_code) == (503, 200, 400)
+    assert_unavailable(cart)
     # From memory: a standby is never read.
     assert (page.status_code, "age" in page.headers) == (200, True)
 
@@ -150,7 +150,7 @@ def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
 
 @contextmanager
 def haproxy(upstream: str, directory: Path) -> Iterator[str]:
-    """The shipped example in front of one shop that runs and one that does not; it asks how they are more often."""
+    """HAProxy with the shipped example, in front of a running and a missing shop, with more frequent health checks."""
     listening, missing = free_port(), free_port()
     text = EXAMPLE.read_text()
     for original, here in {
@@ -163,7 +163,7 @@ def haproxy(upstream: str, directory: Path) -> Iterator[str]:
         text = text.replace(original, here)
     file = directory / "haproxy.cfg"
     file.write_text(text)
-    process = subprocess.Popen([installed("haproxy"), "-db", "-f", str(file)], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([find_program("haproxy"), "-db", "-f", str(file)], stderr=subprocess.PIPE, text=True)
     try:
         wait_for_listener(process, listening)
         yield f"http://127.0.0.1:{listening}"
@@ -178,7 +178,7 @@ async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory
 ) -> None:
     bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
     with haproxy(urlsplit(outage.service.url).netloc, tmp_path) as url:
-        async with httpx.AsyncClient(base_url=url, timeout=20) as http:
+        async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
 
             async def status(method: str, path: str, **options: Any) -> int:
                 return (await http.request(method, path, **options)).status_code
@@ -189,13 +189,13 @@ async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory
             async def is_read() -> bool:
                 return await status("GET", CATALOG) == 200
 
-            async def is_without_writers() -> bool:
-                # The proxy's own words: it has no shop left for this.
+            async def has_no_writer() -> bool:
+                # The proxy responds by itself: it has no shop left for writes.
                 return "retry-after" not in (await http.post(CART)).headers
 
             await until(is_served)
             outage.path.refuse()
-            await until(is_without_writers)
+            await until(has_no_writer)
             # The proxy may check the shop for reads a moment later.
             await until(is_read)
             page = await http.get(CATALOG)
@@ -211,35 +211,35 @@ async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory
 @pytest.mark.parametrize("fault", ["server", "path"])
 async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage: Outage, fault: str) -> None:
     async with outage.client() as http:
-        await until_ready(http)
+        await wait_until_ready(http)
         await http.get(CATALOG)
 
-        async def ask() -> list[tuple[httpx.Response, float]]:
+        async def send_requests() -> list[tuple[httpx2.Response, float]]:
             calls = [http.post(CART) for _ in range(20)] + [http.get(CATALOG), http.get("/readyz")]
-            return await asyncio.gather(*map(timed, calls))
+            return await asyncio.gather(*map(time_response, calls))
 
-        async def break_it() -> list[list[tuple[httpx.Response, float]]]:
-            return [await ask() for _ in range(3)]
+        async def ask_in_rounds() -> list[list[tuple[httpx2.Response, float]]]:
+            return [await send_requests() for _ in range(3)]
 
         if fault == "server":
             with outage.stopped_server():
-                rounds = await break_it()
+                rounds = await ask_in_rounds()
         else:
             outage.path.hang()
-            rounds = await break_it()
+            rounds = await ask_in_rounds()
             outage.path.refuse()
             outage.path.accept()
         start = time.monotonic()
-        await until_ready(http)
+        await wait_until_ready(http)
         recovery_seconds = time.monotonic() - start
         cart = await http.post(CART)
 
     for answers in rounds:
         assert max(seconds for _, seconds in answers) < 6.0
         *carts, page, ready = [response for response, _ in answers]
-        assert_turned_away(*carts, ready)
+        assert_unavailable(*carts, ready)
         assert (page.status_code, "age" in page.headers) == (200, True)
-    # Once it is known to be away, nobody waits long.
+    # Once the database is known to be away, no request waits long.
     assert max(seconds for _, seconds in rounds[-1]) < 3
     assert rounds[-1][-2][1] < 1
     assert (cart.status_code, recovery_seconds < 10) == (201, True)
@@ -249,21 +249,21 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
 @pytest.mark.security("X-03", "X-07", "X-11", "X-13")
 async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_on(outage: Outage) -> None:
     async with outage.client() as http:
-        await until_ready(http)
+        await wait_until_ready(http)
         await http.get(CATALOG)
         await change_setting(outage.url, "synchronous_standby_names", "nobody")
         try:
-            carts = [asyncio.create_task(timed(http.post(CART))) for _ in range(6)]
+            carts = [asyncio.create_task(time_response(http.post(CART))) for _ in range(6)]
             await asyncio.sleep(1)
-            page, wait_seconds = await timed(http.get(CATALOG))
+            page, wait_seconds = await time_response(http.get(CATALOG))
             outcomes = await asyncio.gather(*carts)
             ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
         finally:
             await change_setting(outage.url, "synchronous_standby_names", "")
-        await until_ready(http)
+        await wait_until_ready(http)
         cart = await http.post(CART)
 
-    assert_turned_away(*(response for response, _ in outcomes))
+    assert_unavailable(*(response for response, _ in outcomes))
     assert max(seconds for _, seconds in outcomes) < 6.0
     assert (page.status_code, wait_seconds < 1.5) == (200, True)
     assert (ready.status_code, readable.status_code, cart.status_code) == (503, 200, 201)

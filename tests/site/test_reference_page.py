@@ -1,4 +1,4 @@
-"""The API reference at /docs: whole, closed to the outside, and with examples that work as pasted and as run."""
+"""The API reference at /docs: complete, without external resources, and with examples that work pasted and run."""
 
 import json
 import re
@@ -9,17 +9,17 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from playwright.async_api import expect
 
-from shop.app import DOCUMENTED_APIS
+from shop.app.routes import DOCUMENTED_APIS
 from shop.jsonapi.examples import ExampleGenerator
 from shop.site.docs_entries import EXAMPLE_VALUES
 from shop.site.reference import build_openapi
 from tests.accounts import sign_in
-from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, accessibility_violations, scrolls_sideways, visit
 from tests.service import KEYS, Service
 
 DESCRIPTION = build_openapi(DOCUMENTED_APIS)
@@ -28,14 +28,14 @@ OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open =
 
 
 class Reference(HTMLParser):
-    """Pages as a reader without scripts has them: what they refer to, and the commands of each operation."""
+    """Pages without scripts: the resources they load, and the commands of each operation."""
 
     def __init__(self, *pages: str) -> None:
         super().__init__()
         self.sections: list[str] = []
         self.commands: dict[str, list[str]] = {}
         self.operations: dict[str, set[tuple[str, str]]] = {}
-        self.fetched: list[str] = []
+        self.resources: list[str] = []
         self.inline: dict[str, str] = {}
         self._article, self._is_command, self._inline = "", False, ""
         self._words: list[str] = []
@@ -45,8 +45,10 @@ class Reference(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         assert not any(name.startswith("on") or name == "style" for name in attributes)
-        self.fetched += [str(attributes[name]) for name in ("src", "action", "data", "srcset") if attributes.get(name)]
-        self.fetched += [str(attributes["href"])] if tag == "link" else []
+        self.resources += [
+            str(attributes[name]) for name in ("src", "action", "data", "srcset") if attributes.get(name)
+        ]
+        self.resources += [str(attributes["href"])] if tag == "link" else []
         self._inline = tag if tag in {"style", "script"} else ""
         if tag == "a" and str(attributes["href"]).startswith("/docs/"):
             self.sections.append(str(attributes["href"]).partition("#")[0])
@@ -83,7 +85,7 @@ def reference(service: Service) -> Reference:
 
 def paste(command: str, **variables: str) -> tuple[int, Any]:
     """The command as a reader pastes it, with its variables set: status and body."""
-    out = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command + " -sS -w '\\n%{http_code}'"],
         capture_output=True,
         text=True,
@@ -91,8 +93,8 @@ def paste(command: str, **variables: str) -> tuple[int, Any]:
         check=False,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", **variables},
     )
-    assert out.returncode == 0, out.stderr
-    body, _, status = out.stdout.rpartition("\n")
+    assert result.returncode == 0, result.stderr
+    body, _, status = result.stdout.rpartition("\n")
     return int(status), json.loads(body) if body else None
 
 
@@ -100,27 +102,27 @@ async def test_every_route_of_the_apis_is_on_the_page(reference: Reference) -> N
     operations = set().union(*reference.operations.values())
 
     assert operations == {
-        (route.method, route.path.replace("*}", "}")) for door in DOCUMENTED_APIS for route in door.routes
+        (route.method, route.path.replace("*}", "}")) for api in DOCUMENTED_APIS for route in api.routes
     }
     assert all(reference.commands.values())
 
 
-def hashed(text: str) -> str:
+def csp_hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 @pytest.mark.parametrize("path", ["/docs", CART_PAGE])
-async def test_a_page_reaches_for_nothing_outside(http: httpx.AsyncClient, path: str) -> None:
+async def test_a_page_reaches_for_nothing_outside(http: httpx2.AsyncClient, path: str) -> None:
     answer = await http.get(path)
     page = Reference(answer.text)
 
     directives = [part.strip().split(" ") for part in answer.headers["content-security-policy"].split(";")]
     policy: dict[str, list[str]] = {name: sources for name, *sources in directives}
-    assert page.fetched == []
+    assert page.resources == []
     assert policy == {
         "default-src": ["'none'"],
-        "style-src": [hashed(page.inline["style"])],
-        "script-src": [hashed(page.inline["script"])],
+        "style-src": [csp_hash(page.inline["style"])],
+        "script-src": [csp_hash(page.inline["script"])],
         "connect-src": ["'self'"],
         "img-src": ["'self'", "data:"],
         "object-src": ["'none'"],
@@ -131,7 +133,7 @@ async def test_a_page_reaches_for_nothing_outside(http: httpx.AsyncClient, path:
 
 
 @pytest.mark.parametrize("path", ["/docs", CART_PAGE, "/docs/platform-orders", "/docs/operations.json"])
-async def test_a_page_is_small_and_not_sent_twice(http: httpx.AsyncClient, path: str) -> None:
+async def test_a_page_is_small_and_not_sent_twice(http: httpx2.AsyncClient, path: str) -> None:
     answer = await http.get(path, headers={"Accept-Encoding": "gzip"})
     tag = answer.headers["etag"]
     again = await http.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": tag})
@@ -142,7 +144,7 @@ async def test_a_page_is_small_and_not_sent_twice(http: httpx.AsyncClient, path:
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_a_section_that_is_not_there_is_not_found(http: httpx.AsyncClient) -> None:
+async def test_a_section_that_is_not_there_is_not_found(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/docs/storefront-nothing")).status_code == 404
 
 
@@ -157,7 +159,7 @@ async def test_a_section_that_is_not_there_is_not_found(http: httpx.AsyncClient)
     ],
 )
 async def test_operations_are_found_by_their_ordinary_names(
-    http: httpx.AsyncClient, reference: Reference, words: str, summary: str
+    http: httpx2.AsyncClient, reference: Reference, words: str, summary: str
 ) -> None:
     operations = (await http.get("/docs/operations.json")).json()
 
@@ -167,7 +169,7 @@ async def test_operations_are_found_by_their_ordinary_names(
 
 
 @pytest.mark.parametrize("host", ["shop.example$(id)", "a;b", "<b>", "a b", '"x"'])
-async def test_commands_never_show_a_host_that_is_none(http: httpx.AsyncClient, host: str) -> None:
+async def test_commands_never_show_a_host_that_is_none(http: httpx2.AsyncClient, host: str) -> None:
     page = (await http.get(CART_PAGE, headers={"Host": host})).text
 
     assert host not in page
@@ -193,10 +195,11 @@ async def test_the_examples_of_signing_in_work_as_pasted(reference: Reference) -
     status, notice = paste(asking)
 
     assert (status, list(notice)) == (200, ["message"])
-    assert (paste(trading)[0], paste(refreshing)[0]) == (401, 401)  # They show what no mail and no session ever had.
+    # The example code and the example token are not valid.
+    assert (paste(trading)[0], paste(refreshing)[0]) == (401, 401)
 
 
-async def test_the_examples_of_an_account_work_as_pasted(http: httpx.AsyncClient, reference: Reference) -> None:
+async def test_the_examples_of_an_account_work_as_pasted(http: httpx2.AsyncClient, reference: Reference) -> None:
     member = await sign_in(http)
 
     def run(name: str, **variables: str) -> tuple[int, Any]:
@@ -207,16 +210,16 @@ async def test_the_examples_of_an_account_work_as_pasted(http: httpx.AsyncClient
     assert run("updateAccount")[1]["data"]["attributes"]["first_name"] == "Grace"
     status, address = run("createAccountAddress")
     assert (status, address["data"]["attributes"]["country_iso3"]) == (200, "GBR")
-    one = address["data"]["id"]
+    address_id = address["data"]["id"]
     assert run("listAccountAddresses")[1]["meta"]["total_count"] == 1
-    assert run("showAccountAddress", ID=one) == (200, address)
-    assert run("updateAccountAddress", ID=one)[0] == 200
-    assert run("deleteAccountAddress", ID=one) == (204, None)
+    assert run("showAccountAddress", ID=address_id) == (200, address)
+    assert run("updateAccountAddress", ID=address_id)[0] == 200
+    assert run("deleteAccountAddress", ID=address_id) == (204, None)
     assert run("listAccountOrders")[0] == 200
     assert run("listAccountSessions")[1]["meta"]["count"] == 1
 
 
-async def test_the_examples_of_ending_a_session_work_as_pasted(http: httpx.AsyncClient, reference: Reference) -> None:
+async def test_the_examples_of_ending_a_session_work_as_pasted(http: httpx2.AsyncClient, reference: Reference) -> None:
     member, other = await sign_in(http), await sign_in(http)
     (signing_out,) = reference.commands["signOut"]
     (revoking,) = reference.commands["revokeToken"]
@@ -228,7 +231,7 @@ async def test_the_examples_of_ending_a_session_work_as_pasted(http: httpx.Async
 
 
 @pytest.mark.security("T-02")
-async def test_the_expressions_for_scanners_find_real_tokens(http: httpx.AsyncClient) -> None:
+async def test_the_expressions_for_scanners_find_real_tokens(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     cart = await member.post("/cart")
     page = (await http.get("/docs")).text
@@ -243,7 +246,7 @@ async def test_the_expressions_for_scanners_find_real_tokens(http: httpx.AsyncCl
 
 
 def examples() -> list[tuple[str, Any]]:
-    """The schema of every answer that has an example, and whose it is."""
+    """The operation and the schema of every response that has an example."""
     return [
         (f"{method} {path} {status}", content["schema"])
         for path, methods in DESCRIPTION["paths"].items()
@@ -254,19 +257,19 @@ def examples() -> list[tuple[str, Any]]:
     ]
 
 
-def faults_of(schema: Any) -> list[str]:
+def schema_errors(schema: Any) -> list[str]:
     components = DESCRIPTION["components"]
-    imagination = ExampleGenerator(components["schemas"], EXAMPLE_VALUES)
+    generator = ExampleGenerator(components["schemas"], EXAMPLE_VALUES)
     checker = Draft202012Validator({**schema, "components": components}, format_checker=FormatChecker())
     parts = schema.get("anyOf") or schema.get("oneOf") or [schema]
-    return [error.message for part in parts for error in checker.iter_errors(imagination.whole(part))]
+    return [error.message for part in parts for error in checker.iter_errors(generator.whole(part))]
 
 
 def test_example_answers_are_true_to_their_schema() -> None:
-    faults_by_name = {name: faults_of(schema) for name, schema in examples()}
+    errors_by_name = {name: schema_errors(schema) for name, schema in examples()}
 
-    assert len(faults_by_name) > 200
-    assert {name: faults for name, faults in faults_by_name.items() if faults} == {}
+    assert len(errors_by_name) > 200
+    assert {name: errors for name, errors in errors_by_name.items() if errors} == {}
 
 
 @pytest.mark.torture
@@ -372,7 +375,7 @@ async def test_everybody_can_read_and_use_a_page_and_nobody_has_to_scroll_sidewa
         await expect(page.locator("#results li").first).to_be_visible()
         await page.evaluate(OPEN_ALL)
 
-        assert await barriers(page) == []
+        assert await accessibility_violations(page) == []
         for width, height in (LAPTOP, PHONE, SMALL_PHONE):
             await page.set_viewport_size({"width": width, "height": height})
             assert not await scrolls_sideways(page), width

@@ -1,12 +1,12 @@
-"""What the tests of the storefront may ask for beside the rest: things to look at, and a shelf to put them on."""
+"""Fixtures of the storefront tests."""
 
 import pytest
 
 from tests.builders import Make
 from tests.shopper import Shopper
-from tests.storefront.product_lists import Shelf, new_shelf
+from tests.storefront.product_lists import CatalogSection, new_catalog_section
 
 
 @pytest.fixture
-async def shelf(make: Make, guest: Shopper) -> Shelf:
-    return await new_shelf(make, guest)
+async def catalog_section(make: Make, guest: Shopper) -> CatalogSection:
+    return await new_catalog_section(make, guest)

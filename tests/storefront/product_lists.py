@@ -1,4 +1,4 @@
-"""What the tests of the catalogue read of an answer, and a place of their own to put products in."""
+"""Helpers to read catalog responses, and a section of the catalog for the products of one test."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,8 +7,8 @@ from tests.builders import Make
 from tests.shopper import Answer, Shopper
 
 
-class Shelf:
-    """A tree of taxons that nobody else puts anything in: lists within it have what one test made."""
+class CatalogSection:
+    """A tree of taxons for one test: its lists contain only the products that the test creates."""
 
     def __init__(self, guest: Shopper, taxonomy_id: str, root: str) -> None:
         self.guest = guest
@@ -19,7 +19,7 @@ class Shelf:
         return await self.of(self.guest, **params)
 
     async def of(self, shopper: Any, **params: str) -> Answer:
-        """The products here as another one sees them."""
+        """The products of this section as `shopper` sees them."""
         query = {"filter[taxons]": self.root, **params}
         answer = Answer(
             await shopper.http.get("/api/v2/storefront/products", params=query, headers=headers_of(shopper))
@@ -33,9 +33,9 @@ def headers_of(shopper: Any) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-async def new_shelf(make: Make, guest: Shopper) -> Shelf:
+async def new_catalog_section(make: Make, guest: Shopper) -> CatalogSection:
     taxonomy_id, root = await make.taxonomy()
-    return Shelf(guest, taxonomy_id, root)
+    return CatalogSection(guest, taxonomy_id, root)
 
 
 def ids(answer: Answer) -> list[str]:
@@ -55,12 +55,12 @@ def included(answer: Answer, kind: str) -> dict[str, Any]:
     return {record["id"]: record for record in answer.json["included"] if record["type"] == kind}
 
 
-def linked(record: Any, relation: str) -> Any:
-    """The id that a relation names, or the list of them."""
+def related_ids(record: Any, relation: str) -> Any:
+    """The id in a relationship, or the list of ids."""
     data = record["relationships"][relation]["data"]
     return [item["id"] for item in data] if isinstance(data, list) else data and data["id"]
 
 
 def word() -> str:
-    """That stands nowhere else."""
+    """A unique word."""
     return "w" + uuid4().hex[:12]

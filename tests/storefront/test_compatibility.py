@@ -1,22 +1,22 @@
-"""What storefronts written for the Spree API v2 rely on."""
+"""Behaviour that storefronts written for the Spree API v2 rely on."""
 
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, sign_in
 from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.image_files import png
 from tests.platform.client import Machine
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.storefront.product_lists import Shelf, ids, included, linked, word
+from tests.storefront.product_lists import CatalogSection, ids, included, related_ids, word
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -25,35 +25,39 @@ async def upload(machine: Machine, **fields: Any) -> Answer:
 
 
 @pytest.fixture
-async def pictured(make: Make) -> Any:
-    """A product with an image of its own and one of its variant."""
+async def product_with_images(make: Make) -> Any:
+    """A product, the id of its image, and the id of its variant's image."""
     product = await make.product(options={word(): ["s", "m"]}, price="10.0", on_hand=5)
     own = await upload(make.machine, product_id=product.id)
-    of_variant = await upload(make.machine, viewable_type="Spree::Variant", viewable_id=product.sold)
+    of_variant = await upload(make.machine, viewable_type="Spree::Variant", viewable_id=product.variant_id)
     assert (own.status, of_variant.status) == (201, 201), (own, of_variant)
     return product, own.id, of_variant.id
 
 
-async def test_the_master_has_the_products_images_and_a_variant_its_own(guest: Shopper, pictured: Any) -> None:
-    product, own, of_variant = pictured
+async def test_the_master_has_the_products_images_and_a_variant_its_own(
+    guest: Shopper, product_with_images: Any
+) -> None:
+    product, own, of_variant = product_with_images
 
     page = await guest.get(f"/products/{product.id}", include="primary_variant.images,variants.images,images")
 
     variants = included(page, "variant")
-    images = {key: linked(variant, "images") for key, variant in variants.items()}
-    master = linked(page.json["data"], "primary_variant")
-    assert linked(page.json["data"], "images") == [own, of_variant]
-    assert (images[master], images[product.sold]) == ([own], [of_variant])
+    images = {key: related_ids(variant, "images") for key, variant in variants.items()}
+    master = related_ids(page.json["data"], "primary_variant")
+    assert related_ids(page.json["data"], "images") == [own, of_variant]
+    assert (images[master], images[product.variant_id]) == ([own], [of_variant])
 
 
-async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(writer: Machine, pictured: Any) -> None:
-    product, own, of_variant = pictured
+async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(
+    writer: Machine, product_with_images: Any
+) -> None:
+    product, own, of_variant = product_with_images
 
     image = await writer.patch(f"/images/{of_variant}", {"image": {"variant_id": None}})
 
     master = (await writer.get(f"/images/{own}")).json["data"]["relationships"]["variant"]["data"]
     assert image.json["data"]["relationships"]["variant"]["data"] == master
-    assert image["viewable_id"] == master["id"] != product.sold
+    assert image["viewable_id"] == master["id"] != product.variant_id
 
 
 async def test_an_image_is_of_a_variant_a_product_or_a_taxon(writer: Machine) -> None:
@@ -62,11 +66,13 @@ async def test_an_image_is_of_a_variant_a_product_or_a_taxon(writer: Machine) ->
     assert (refusal.status, list(refusal.json["errors"])) == (422, ["viewable_type"])
 
 
-async def test_addresses_of_images_have_one_form_everywhere(guest: Shopper, service: Any, pictured: Any) -> None:
-    product, _, of_variant = pictured
+async def test_addresses_of_images_have_one_form_everywhere(
+    guest: Shopper, service: Any, product_with_images: Any
+) -> None:
+    product, _, of_variant = product_with_images
     size = "&image_transformation[size]=100x50"
     await guest.post("/cart")
-    await guest.post("/cart/add_item", variant_id=product.sold)
+    await guest.post("/cart/add_item", variant_id=product.variant_id)
 
     catalog = await guest.get(f"/products/{product.id}?include=variants.images{size}")
     cart = await guest.get(f"/cart?include=line_items.variant.images{size}")
@@ -78,18 +84,20 @@ async def test_addresses_of_images_have_one_form_everywhere(guest: Shopper, serv
     assert images[0]["original_url"] == f"{service.url}/media/{of_variant}/200.webp"
 
 
-async def test_a_property_filter_takes_several_values_a_slug_and_blanks(make: Make, shelf: Shelf) -> None:
-    name, taxons = f"Burns {word()} for", [shelf.root]
+async def test_a_property_filter_takes_several_values_a_slug_and_blanks(
+    make: Make, catalog_section: CatalogSection
+) -> None:
+    name, taxons = f"Burns {word()} for", [catalog_section.root]
     short, long, none = [
         await make.product(taxons=taxons, price="1.0", properties={name: value} if value else {})
         for value in ("2 hours", "Ten hours", "")
     ]
     slug = name.lower().replace(" ", "-")
 
-    either = await shelf.get(**{f"filter[properties][{name}]": "2 hours,Ten hours,1 day"})
-    one = await shelf.get(**{f"filter[properties][{slug}]": "ten-hours"})
-    blank = await shelf.get(**{f"filter[properties][{slug}]": ""})
-    nothing = await shelf.get(**{f"filter[properties][{slug}]": "1 day,2 days"})
+    either = await catalog_section.get(**{f"filter[properties][{name}]": "2 hours,Ten hours,1 day"})
+    one = await catalog_section.get(**{f"filter[properties][{slug}]": "ten-hours"})
+    blank = await catalog_section.get(**{f"filter[properties][{slug}]": ""})
+    nothing = await catalog_section.get(**{f"filter[properties][{slug}]": "1 day,2 days"})
 
     assert (set(ids(either)), ids(one)) == ({short.id, long.id}, [long.id])
     assert (set(ids(blank)), ids(nothing)) == ({short.id, long.id, none.id}, [])
@@ -140,17 +148,17 @@ async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> N
 async def test_a_deleted_variant_is_not_found(guest: Shopper, make: Make, writer: Machine) -> None:
     product = await make.product(price="5.0", on_hand=9)
     await guest.post("/cart")
-    before = await guest.post("/cart/add_item", variant_id=product.sold)
+    before = await guest.post("/cart/add_item", variant_id=product.variant_id)
 
     await writer.delete(f"/products/{product.id}")
-    after = await guest.post("/cart/add_item", variant_id=product.sold)
+    after = await guest.post("/cart/add_item", variant_id=product.variant_id)
 
     assert (before.status, after.status, after.code) == (200, 404, "not_found")
 
 
-async def test_put_changes_a_checkout_like_patch(buyer: Buyer, till: Till) -> None:
+async def test_put_changes_a_checkout_like_patch(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.post("/cart")
-    await buyer.post("/cart/add_item", variant_id=(await till.product()).sold)
+    await buyer.post("/cart/add_item", variant_id=(await checkout_setup.product()).variant_id)
 
     cart = await buyer.ask("PUT", "/checkout", json={"order": {"email": "ada@example.org"}})
 
@@ -160,7 +168,8 @@ async def test_put_changes_a_checkout_like_patch(buyer: Buyer, till: Till) -> No
 async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> None:
     mug, pot = [await make.product(price="3.0", on_hand=9) for _ in range(2)]
     await guest.post("/cart")
-    form = f"items[][variant_id]={mug.sold}&items[][quantity]=2&items[][variant_id]={pot.sold}&items[][quantity]=3"
+    items = ((mug.variant_id, 2), (pot.variant_id, 3))
+    form = "&".join(f"items[][variant_id]={variant_id}&items[][quantity]={quantity}" for variant_id, quantity in items)
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
 
     cart = await guest.ask("POST", "/cart/add_items", headers=kind, content=form)
@@ -168,11 +177,11 @@ async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> N
     assert (cart.status, cart["item_count"]) == (200, 5)
 
 
-async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, till: Till) -> None:
-    mug = await till.product(price="12.34")
+async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    mug = await checkout_setup.product(price="12.34")
     await buyer.post("/cart")
 
-    cart = await buyer.post("/cart/add_item", variant_id=mug.sold, quantity=2)
+    cart = await buyer.post("/cart/add_item", variant_id=mug.variant_id, quantity=2)
 
     names = ("subtotal", "ship_total", "store_credit_total", "promo_total", "tax_total", "total")
     cents = {name: cart[f"{name}_cents"] for name in (*names, "total_minus_store_credits")}
@@ -185,8 +194,8 @@ async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, till: Till) -> 
     assert cart.json["data"]["relationships"]["gift_card"] == {"data": None}
 
 
-async def test_a_rate_names_its_shipping_method(buyer: Buyer, till: Till) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_a_rate_names_its_shipping_method(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
 
     rates = await buyer.get("/checkout/shipping_rates", include="shipping_rates.shipping_method")
     cart = await buyer.get("/cart", include="shipments.selected_shipping_rate.shipping_method")
@@ -200,7 +209,7 @@ async def test_a_rate_names_its_shipping_method(buyer: Buyer, till: Till) -> Non
 
 @pytest.mark.parametrize("prefix", ["shop_oauth", "spree_oauth"])
 async def test_a_shoppers_session_is_refreshed_without_a_client(
-    http: httpx.AsyncClient, member: Member, prefix: str
+    http: httpx2.AsyncClient, member: Member, prefix: str
 ) -> None:
     grant = {"grant_type": "refresh_token", "refresh_token": member.refresh_token}
 
@@ -211,7 +220,7 @@ async def test_a_shoppers_session_is_refreshed_without_a_client(
     assert (await http.get(f"{PREFIX}/account", headers=bearer)).status_code == 200
 
 
-async def test_a_refresh_token_that_is_nobodys_is_an_invalid_grant(http: httpx.AsyncClient) -> None:
+async def test_a_refresh_token_that_is_nobodys_is_an_invalid_grant(http: httpx2.AsyncClient) -> None:
     grant = {"grant_type": "refresh_token", "refresh_token": "shprt_" + "a" * 43}
 
     refusal = await http.post("/spree_oauth/token", data=grant)
@@ -226,7 +235,7 @@ async def test_accounts_are_not_created_with_a_password(guest: Shopper) -> None:
     assert "/auth" in refusal.json["error"]
 
 
-async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx.AsyncClient, make: Make, member: Member) -> None:
+async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx2.AsyncClient, make: Make, member: Member) -> None:
     _, root = await make.taxonomy()
     permalink = (await make.machine.get(f"/taxons/{root}"))["permalink"]
 

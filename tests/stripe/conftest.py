@@ -1,4 +1,4 @@
-"""What the tests of Stripe may ask for: a shop of their own that takes cards through the stand-in."""
+"""Fixtures of the Stripe tests: a separate shop that takes cards through the stand-in."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -11,9 +11,9 @@ import pytest
 
 from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
-from tests import secrets_seen
+from tests import secret_leaks
 from tests.builders import Make
-from tests.checkout_builders import Till, new_till
+from tests.checkout_builders import CheckoutSetup, new_checkout_setup
 from tests.cluster import Cluster, execute
 from tests.platform.client import Machine
 from tests.service import KEYS, Service
@@ -38,15 +38,15 @@ def environ(url: str, data: Path, stripe: StandIn) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def standing_in() -> Iterator[StandIn]:
+def stripe_server() -> Iterator[StandIn]:
     with stand_in() as stand_in_server:
         yield stand_in_server
 
 
 @pytest.fixture
-def stripe(standing_in: StandIn) -> Iterator[StandIn]:
-    yield standing_in
-    standing_in.forget_moods()
+def stripe(stripe_server: StandIn) -> Iterator[StandIn]:
+    yield stripe_server
+    stripe_server.reset()
 
 
 @pytest.fixture(scope="session")
@@ -56,20 +56,20 @@ def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
         execute(url, "update shops set name = 'Tested', currencies = '{USD,EUR,JPY,KWD}'")
         yield url
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(lambda: asyncio.run(secrets_seen.search_database(url))).result()
+            thread.submit(lambda: asyncio.run(secret_leaks.search_database(url))).result()
 
 
 @pytest.fixture(scope="session")
-def service(database_url: str, standing_in: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(database_url: str, stripe_server: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     data = tmp_path_factory.mktemp("data")
-    service = Service(**environ(database_url, data, standing_in))
+    service = Service(**environ(database_url, data, stripe_server))
     yield service
     service.stop()
-    secrets_seen.search_files(data)
+    secret_leaks.search_files(data)
 
 
 @pytest.fixture(scope="session")
-def granted() -> dict[str, Machine]:
+def machines() -> dict[str, Machine]:
     return {}
 
 
@@ -79,17 +79,17 @@ def common() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def till(make: Make, common: dict[str, Any]) -> Till:
-    """Its card is one of Stripe, and a test's own."""
+async def checkout_setup(make: Make, common: dict[str, Any]) -> CheckoutSetup:
+    """Each test gets its own Stripe payment method as the card."""
     method = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
-    if "till" not in common:
-        common["till"] = await new_till(make, card=method.id, KWD="1.000")
-    shared: Till = common["till"]
+    if "checkout_setup" not in common:
+        common["checkout_setup"] = await new_checkout_setup(make, card=method.id, KWD="1.000")
+    shared: CheckoutSetup = common["checkout_setup"]
     return msgspec.structs.replace(shared, make=make, card=method.id)
 
 
-async def wrong(url: str) -> dict[str, Any]:
-    """What `shop verify` finds."""
+async def find_problems(url: str) -> dict[str, Any]:
+    """The problems that `shop verify` finds."""
     shop = open_database(url, size=1)
     try:
         return {name: problems async for name, problems in verify(shop.session()) if problems}
@@ -98,7 +98,7 @@ async def wrong(url: str) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-async def adds_up(database_url: str, service: Service) -> AsyncIterator[None]:
-    """After each test everything does."""
+async def verify_after_test(database_url: str, service: Service) -> AsyncIterator[None]:
+    """Checks after each test that `shop verify` finds no problems."""
     yield
-    assert await wrong(database_url) == {}
+    assert await find_problems(database_url) == {}

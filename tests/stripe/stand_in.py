@@ -1,5 +1,5 @@
-"""A stand-in for Stripe, on this machine only: speaks as much of its HTTP as the shop uses, with cards that do what
-their names say, and can be told to be slow, to fail, to lose its answers, and to tell of everything before it answers.
+"""A stand-in for Stripe on this machine. It implements the part of Stripe's HTTP API that the shop uses, with cards
+that do what their names say. Tests can delay, fail or lose its responses, and make it send webhooks before it responds.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.secrets_seen import note
+from tests.secret_leaks import note
 
 Values = dict[str, Any]
 SECRET_KEY = note("sk_test_51StandIn" + secrets.token_hex(24))
@@ -36,7 +36,7 @@ CARDS: dict[str, Values] = {
 
 
 class StripeError(Exception):
-    """An answer that is no success, in the shape of theirs."""
+    """An error response in Stripe's format."""
 
     def __init__(self, status: int, kind: str, **fields: Any) -> None:
         self.status = status
@@ -48,22 +48,23 @@ def invalid(code: str, param: str | None = None) -> StripeError:
 
 
 class StandIn:
-    """What it knows is theirs: the shop learns of it by asking, or by the events that a test lets it tell."""
+    """Holds Stripe's state, which the shop learns only from responses, or from the events that a test sends."""
 
     def __init__(self) -> None:
-        self.things: dict[str, Values] = {}
-        """Everything by its id."""
+        self.resources: dict[str, Values] = {}
+        """All resources by id."""
         self.events: list[Values] = []
-        self.asked: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
         self.faults: list[tuple[str, str]] = []
-        """The next request whose method and path begin like this goes wrong like that: `fails`, `busy`, `shut`,
-        `dropped` (nothing was done), `lost` (done, and the line cut), `held` (done, and answered once `may_answer`).
+        """The beginning of a method and path, and the fault of the next such request: `fails`, `busy`, `shut` (error
+        responses), `dropped` (not executed), `lost` (executed, but without a response), `held` (executed, with a
+        response once `may_answer` is set).
         """
-        self.tells_to: str | None = None
-        """A shop that is told of everything before the request that caused it is answered."""
+        self.webhook_base: str | None = None
+        """The URL of a shop that gets a webhook about each change before the response to the request that caused it."""
         self.is_held, self.may_answer = threading.Event(), threading.Event()
         self._lock = threading.RLock()
-        self._known: dict[str | None, tuple[Any, tuple[int, Values]]] = {}
+        self._responses: dict[str | None, tuple[Any, tuple[int, Values]]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -76,91 +77,93 @@ class StandIn:
         self._server.server_close()
         self._thread.join(10)
 
-    def forget_moods(self) -> None:
-        """As good as new for the next test, but for what it knows."""
+    def reset(self) -> None:
+        """Resets all settings for the next test, but keeps the resources."""
         self.may_answer.set()
         self.faults.clear()
-        self.tells_to = None
+        self.webhook_base = None
         self.is_held, self.may_answer = threading.Event(), threading.Event()
 
-    # What a test asks.
+    # For tests.
 
     def intents(self, order_number: str) -> list[Values]:
-        all_intents = [each for each in self.things.values() if each["object"] == "payment_intent"]
+        all_intents = [each for each in self.resources.values() if each["object"] == "payment_intent"]
         return [each for each in all_intents if each["metadata"].get("order") == order_number]
 
     @property
     def keys(self) -> set[str]:
-        """Those under which it was asked to do something."""
-        return {key for key in self._known if key}
+        """The idempotency keys of all requests."""
+        return {key for key in self._responses if key}
 
     def refunds(self, intent_id: str) -> list[int]:
-        """What was given back of an intent, each time."""
-        return [each["amount"] for each in self.things.values() if each.get("payment_intent") == intent_id]
+        """The amounts of all refunds of an intent."""
+        return [each["amount"] for each in self.resources.values() if each.get("payment_intent") == intent_id]
 
-    def told(self, kind: str, intent_id: str) -> Values:
+    def find_event(self, kind: str, intent_id: str) -> Values:
         """The event of this kind about an intent."""
         return next(each for each in self.events if each["type"] == kind and each["data"]["object"]["id"] == intent_id)
 
-    def signed(self, event: Values, *, at: float | None = None, secret: str = WEBHOOK_SECRET) -> tuple[bytes, Any]:
-        """The body of a notice, and its headers."""
+    def sign(self, event: Values, *, at: float | None = None, secret: str = WEBHOOK_SECRET) -> tuple[bytes, Any]:
+        """The body and the headers of a webhook request."""
         body, when = json.dumps(event).encode(), int(time.time() if at is None else at)
         mac = hmac.new(secret.encode(), b"%d." % when + body, hashlib.sha256).hexdigest()
         return body, {"Content-Type": "application/json", "Stripe-Signature": f"t={when},v1={mac}"}
 
     def shopper_confirms(self, intent_id: str, *, is_refused: bool = False) -> None:
-        """At their bank, through Stripe's own form."""
+        """Confirms a payment as the shopper does in Stripe's form, or refuses it."""
         with self._lock:
-            intent = self.things[intent_id]
+            intent = self.resources[intent_id]
             assert intent["status"] == "requires_action"
             self._finish(intent, {"code": "payment_intent_authentication_failure"} if is_refused else None)
 
-    # What the shop asks.
+    # The API of Stripe.
 
     def answer(self, method: str, path: str, params: Values) -> Values:
         resource, *rest = path.removeprefix("/v1/").split("/")
         verbs: Mapping[tuple[str, str, int], Callable[..., Values]] = {
-            ("POST", "payment_intents", 0): self._make,
+            ("POST", "payment_intents", 0): self._create_intent,
             ("GET", "payment_intents", 0): self._list_intents,
             ("GET", "payment_intents", 1): self._find,
-            ("POST", "payment_intents", 2): self._act,
+            ("POST", "payment_intents", 2): self._change_intent,
             ("POST", "refunds", 0): self._refund,
             ("GET", "refunds", 0): self._list_refunds,
-            ("POST", "customers", 0): self._make_customer,
+            ("POST", "customers", 0): self._create_customer,
             ("POST", "payment_methods", 2): self._detach,
         }
         if (method, resource, len(rest)) not in verbs:
             raise StripeError(404, "invalid_request_error", code="url_unknown")
         return verbs[method, resource, len(rest)](params, *rest)
 
-    def _make(self, params: Values) -> Values:
+    def _create_intent(self, params: Values) -> Values:
         assert params["confirm"] == "true"
         assert params["payment_method_types"] == {"0": "card"}
         if int(params["amount"]) < 1 or not re.fullmatch("[a-z]{3}", params["currency"]):
             raise invalid("parameter_invalid_integer", "amount")
-        if params.get("customer") and params["customer"] not in self.things:
+        if params.get("customer") and params["customer"] not in self.resources:
             raise invalid("resource_missing", "customer")
         method = self._card(params)
-        intent = self._new("pi", "payment_intent", **{name: params.get(name) for name in _KEPT}, status="", next=None)
+        intent = self._new(
+            "pi", "payment_intent", **{name: params.get(name) for name in _INTENT_FIELDS}, status="", next=None
+        )
         intent |= {"amount": int(params["amount"]), "amount_received": 0, "metadata": params.get("metadata", {})}
         intent |= {"payment_method": method["id"], "last_payment_error": None, "latest_charge": None}
         intent["client_secret"] = note(f"{intent['id']}_secret_{secrets.token_hex(16)}")
         if method["card"].get("asks") and not method["customer"]:
             intent |= {"status": "requires_action", "next_action": {"type": "use_stripe_sdk"}}
-            self._tell("payment_intent.requires_action", intent)
+            self._record_event("payment_intent.requires_action", intent)
             return intent
         self._finish(intent, method["card"] if "code" in method["card"] else None)
-        if trouble := intent["last_payment_error"]:
-            raise StripeError(402, "card_error", **trouble, payment_intent=intent)
+        if error := intent["last_payment_error"]:
+            raise StripeError(402, "card_error", **error, payment_intent=intent)
         return intent
 
     def _card(self, params: Values) -> Values:
-        """Their names for trying out are a new card each time."""
+        """Each use of a test card's name creates a new card."""
         name, customer = params.get("payment_method", ""), params.get("customer")
         if name in CARDS:
-            face = {"exp_month": 12, "exp_year": NEXT_YEAR, **CARDS[name]}
-            return self._new("pm", "payment_method", card=face, customer=None, was_used=False)
-        payment_method = self.things.get(name)
+            card = {"exp_month": 12, "exp_year": NEXT_YEAR, **CARDS[name]}
+            return self._new("pm", "payment_method", card=card, customer=None, was_used=False)
+        payment_method = self.resources.get(name)
         if (
             payment_method is None
             or payment_method["customer"] not in (None, customer)
@@ -169,90 +172,96 @@ class StandIn:
             raise invalid("resource_missing", "payment_method")
         return payment_method
 
-    def _finish(self, intent: Values, trouble: Values | None) -> None:
-        method = self.things[intent["payment_method"]]
-        if trouble:
-            intent |= {"status": "requires_payment_method", "last_payment_error": trouble}
-            self._tell("payment_intent.payment_failed", intent)
+    def _finish(self, intent: Values, error: Values | None) -> None:
+        method = self.resources[intent["payment_method"]]
+        if error:
+            intent |= {"status": "requires_payment_method", "last_payment_error": error}
+            self._record_event("payment_intent.payment_failed", intent)
             return
         method["was_used"] = True
         if intent["setup_future_usage"]:
             method["customer"] = intent["customer"]
         if intent["capture_method"] == "manual":
             intent |= {"status": "requires_capture"}
-            self._tell("payment_intent.amount_capturable_updated", intent)
+            self._record_event("payment_intent.amount_capturable_updated", intent)
         else:
             intent |= {"status": "succeeded", "amount_received": intent["amount"]}
-            self._tell("payment_intent.succeeded", intent)
+            self._record_event("payment_intent.succeeded", intent)
 
     def _find(self, _params: Values, intent_id: str) -> Values:
-        if intent_id not in self.things:
+        if intent_id not in self.resources:
             raise invalid("resource_missing", "intent")
-        return self.things[intent_id]
+        return self.resources[intent_id]
 
     def _list_intents(self, params: Values) -> Values:
-        window = {name: int(value) for name, value in params.get("created", {}).items()}
-        intents = [each for each in self.things.values() if each["object"] == "payment_intent"]
-        intents = [each for each in intents if window.get("gte", 0) <= each["created"] <= window.get("lte", 1 << 40)]
+        creation_range = {name: int(value) for name, value in params.get("created", {}).items()}
+        intents = [each for each in self.resources.values() if each["object"] == "payment_intent"]
+        intents = [
+            each
+            for each in intents
+            if creation_range.get("gte", 0) <= each["created"] <= creation_range.get("lte", 1 << 40)
+        ]
         return _page("/v1/payment_intents", intents[::-1], params)
 
-    def _act(self, params: Values, intent_id: str, verb: str) -> Values:
+    def _change_intent(self, params: Values, intent_id: str, verb: str) -> Values:
         intent = self._find({}, intent_id)
-        may = {"capture": {"requires_capture"}, "cancel": {"requires_capture", "requires_action"}}[verb]
-        if intent["status"] not in may:
+        allowed_states = {"capture": {"requires_capture"}, "cancel": {"requires_capture", "requires_action"}}[verb]
+        if intent["status"] not in allowed_states:
             raise invalid("payment_intent_unexpected_state")
         intent["metadata"] = {**intent["metadata"], **params.get("metadata", {})}
         if verb == "capture":
             intent |= {"status": "succeeded", "amount_received": int(params["amount_to_capture"])}
         else:
             intent["status"] = "canceled"
-        self._tell(f"payment_intent.{intent['status']}", intent)
+        self._record_event(f"payment_intent.{intent['status']}", intent)
         return intent
 
     def _refund(self, params: Values) -> Values:
         intent = self._find({}, params["payment_intent"])
-        before = [each for each in self.things.values() if each.get("payment_intent") == intent["id"]]
+        before = [each for each in self.resources.values() if each.get("payment_intent") == intent["id"]]
         left = intent["amount_received"] - sum(each["amount"] for each in before)
         amount = int(params.get("amount", left))
         if not 0 < amount <= left:
             raise invalid("charge_already_refunded" if not left else "amount_too_large", "amount")
         refund = self._new("re", "refund", amount=amount, status="succeeded", metadata=params.get("metadata", {}))
         refund["payment_intent"] = intent["id"]
-        self._tell("refund.created", refund)
+        self._record_event("refund.created", refund)
         return refund
 
     def _list_refunds(self, params: Values) -> Values:
-        of = params["payment_intent"]
-        return _page("/v1/refunds", [each for each in self.things.values() if each.get("payment_intent") == of], params)
+        intent_id = params["payment_intent"]
+        return _page(
+            "/v1/refunds", [each for each in self.resources.values() if each.get("payment_intent") == intent_id], params
+        )
 
-    def _make_customer(self, params: Values) -> Values:
+    def _create_customer(self, params: Values) -> Values:
         return self._new("cus", "customer", metadata=params.get("metadata", {}))
 
     def _detach(self, _params: Values, method_id: str, verb: str) -> Values:
         assert verb == "detach"
-        if not self.things.get(method_id, {}).get("customer"):
+        if not self.resources.get(method_id, {}).get("customer"):
             raise invalid("resource_missing", "payment_method")
-        self.things[method_id] |= {"customer": None}
-        return self.things[method_id]
+        self.resources[method_id] |= {"customer": None}
+        return self.resources[method_id]
 
     def _new(self, prefix: str, kind: str, **fields: Any) -> Values:
         resource = {"id": f"{prefix}_{secrets.token_hex(12)}", "object": kind, "created": int(time.time()), **fields}
-        self.things[resource["id"]] = resource
+        self.resources[resource["id"]] = resource
         return resource
 
-    def _tell(self, kind: str, thing: Values) -> None:
-        snapshot = json.loads(json.dumps(thing))
+    def _record_event(self, kind: str, resource: Values) -> None:
+        snapshot = json.loads(json.dumps(resource))
         event = {"id": f"evt_{secrets.token_hex(12)}", "object": "event", "type": kind, "data": {"object": snapshot}}
         self.events.append(event)
 
-    def _tell_first(self, event_count: int) -> None:
-        for event in self.events[event_count:] if self.tells_to else ():
-            body, headers = self.signed(event)
-            request = urllib.request.Request(f"{self.tells_to}/payment_notices/stripe", body, headers)
+    def _send_events(self, event_count: int) -> None:
+        for event in self.events[event_count:] if self.webhook_base else ():
+            body, headers = self.sign(event)
+            request = urllib.request.Request(f"{self.webhook_base}/payment_notices/stripe", body, headers)
             with urllib.request.urlopen(request, timeout=10) as answer:
                 assert answer.status == 204
 
-    # How it is asked.
+    # The HTTP server.
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         stand_in = self
@@ -284,10 +293,10 @@ class StandIn:
             status, kind = _REFUSALS[fault]
             self._reply(request, status, StripeError(status, kind).body)
             return
-        params = _nested(parts.query + "&" + body)
+        params = _parse_form(parts.query + "&" + body)
         event_count = len(self.events)
         status, answer = self._once(key, request.command, parts.path, params)
-        self._tell_first(event_count)
+        self._send_events(event_count)
         if fault == "held":
             self.is_held.set()
             self.may_answer.wait(60)
@@ -299,26 +308,26 @@ class StandIn:
     def _fault(self, request_line: str) -> str | None:
         with self._lock:
             method, _, path = request_line.partition(" ")
-            self.asked.append((method, path))
-            for place, (begins, how) in enumerate(self.faults):
-                if request_line.startswith(begins):
+            self.requests.append((method, path))
+            for place, (prefix, fault) in enumerate(self.faults):
+                if request_line.startswith(prefix):
                     del self.faults[place]
-                    return how
+                    return fault
         return None
 
     def _once(self, key: str | None, method: str, path: str, params: Values) -> tuple[int, Values]:
-        """Under one key, once: again it is the same answer, for another request none."""
+        """Executes a request once for each key: repeats its response, and refuses the key for another request."""
         with self._lock:
             request = (method, path, json.dumps(params))
-            if method == "POST" and key in self._known:
-                before, answer = self._known[key]
+            if method == "POST" and key in self._responses:
+                before, answer = self._responses[key]
                 return answer if before == request else (400, StripeError(400, "idempotency_error").body)
             try:
-                result = 200, _expanded(self.answer(method, path, params), params, self.things)
+                result = 200, _expand(self.answer(method, path, params), params, self.resources)
             except StripeError as error:
                 result = error.status, error.body
             if key:
-                self._known[key] = (request, result)
+                self._responses[key] = (request, result)
             return result
 
     @staticmethod
@@ -329,7 +338,7 @@ class StandIn:
         request.send_header("Content-Length", str(len(content)))
         request.send_header("Request-Id", f"req_{secrets.token_hex(7)}")
         request.end_headers()
-        # Perhaps nobody waits for it any more.
+        # The client may have disconnected.
         with contextlib.suppress(OSError):
             request.wfile.write(content)
 
@@ -339,11 +348,11 @@ _REFUSALS = {
     "busy": (429, "rate_limit_error"),
     "shut": (401, "invalid_request_error"),
 }
-_KEPT = ("currency", "customer", "capture_method", "setup_future_usage", "description")
+_INTENT_FIELDS = ("currency", "customer", "capture_method", "setup_future_usage", "description")
 
 
-def _nested(form: str) -> Values:
-    """`metadata[order]=R1` as an object in an object."""
+def _parse_form(form: str) -> Values:
+    """Parses `metadata[order]=R1` into nested objects."""
     params: Values = {}
     for name, value in parse_qsl(form, keep_blank_values=True):
         *path, last = re.findall(r"[^\[\]]+", name)
@@ -354,13 +363,13 @@ def _nested(form: str) -> Values:
     return params
 
 
-def _expanded(answer: Values, params: Values, things: Mapping[str, Values]) -> Values:
-    """With the card in place of its name, where that was asked for; and without what only the stand-in knows."""
+def _expand(answer: Values, params: Values, resources: Mapping[str, Values]) -> Values:
+    """Replaces the id of the card with the card if `expand` asks for it."""
     result = json.loads(json.dumps(answer))
-    is_asked = any("payment_method" in each for each in params.get("expand", {}).values())
+    is_expanded = any("payment_method" in each for each in params.get("expand", {}).values())
     for each in result["data"] if result["object"] == "list" else [result]:
-        if is_asked and each.get("payment_method"):
-            each["payment_method"] = json.loads(json.dumps(things[each["payment_method"]]))
+        if is_expanded and each.get("payment_method"):
+            each["payment_method"] = json.loads(json.dumps(resources[each["payment_method"]]))
     return dict(result)
 
 

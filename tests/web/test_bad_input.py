@@ -1,4 +1,4 @@
-"""Bad input gets the right 4xx with our error body; never a 5xx, and nothing is lost or left behind."""
+"""Bad input gets the right 4xx with an error body, never a 5xx, and changes nothing."""
 
 import asyncio
 import gzip
@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from tests.service import Service
@@ -18,7 +18,7 @@ CART = "/api/v2/storefront/cart"
 JSON = {"Content-Type": "application/json"}
 
 
-def assert_error(response: httpx.Response, status: int, code: str) -> None:
+def assert_error(response: httpx2.Response, status: int, code: str) -> None:
     assert response.status_code == status, response.text
     body = response.json()
     assert body["code"] == code
@@ -52,7 +52,7 @@ UNREADABLE = {
 @pytest.mark.security("H-02")
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
 async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
-    http: httpx.AsyncClient, db: Any, body: bytes
+    http: httpx2.AsyncClient, db: Any, body: bytes
 ) -> None:
     before = await db.fetchval("select count(*) from orders")
 
@@ -74,12 +74,12 @@ async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
         {"Content-Type": "application/json", "Content-Encoding": "br"},
     ],
 )
-async def test_a_body_of_another_media_type_is_not_read(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
+async def test_a_body_of_another_media_type_is_not_read(http: httpx2.AsyncClient, headers: dict[str, str]) -> None:
     assert_error(await http.post(CART, content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
 @pytest.mark.security("H-01")
-async def test_a_compressed_body_is_not_unpacked(http: httpx.AsyncClient) -> None:
+async def test_a_compressed_body_is_not_unpacked(http: httpx2.AsyncClient) -> None:
     bomb = gzip.compress(b'{"a":"' + b"a" * 10_000_000 + b'"}')
 
     response = await http.post(CART, content=bomb, headers={**JSON, "Content-Encoding": "gzip"})
@@ -87,7 +87,7 @@ async def test_a_compressed_body_is_not_unpacked(http: httpx.AsyncClient) -> Non
     assert_error(response, 415, "unsupported_media_type")
 
 
-async def test_the_media_type_is_checked_only_when_there_is_a_body(http: httpx.AsyncClient) -> None:
+async def test_the_media_type_is_checked_only_when_there_is_a_body(http: httpx2.AsyncClient) -> None:
     for media in ("text/plain", "application/vnd.api+json", "nonsense"):
         assert (await http.post(CART, headers={"Content-Type": media})).status_code == 201
 
@@ -95,25 +95,25 @@ async def test_the_media_type_is_checked_only_when_there_is_a_body(http: httpx.A
 @pytest.mark.parametrize(
     "media", ["application/json", "application/vnd.api+json", "text/x-json", "application/json; charset=UTF-8"]
 )
-async def test_json_is_read_under_each_of_its_names(http: httpx.AsyncClient, media: str) -> None:
+async def test_json_is_read_under_each_of_its_names(http: httpx2.AsyncClient, media: str) -> None:
     response = await http.post(CART, content=b'{"currency": "EUR"}', headers={"Content-Type": media})
 
     assert response.json()["data"]["attributes"]["currency"] == "EUR"
 
 
-async def test_a_form_is_read_like_json(http: httpx.AsyncClient) -> None:
+async def test_a_form_is_read_like_json(http: httpx2.AsyncClient) -> None:
     response = await http.post(CART, data={"currency": "GBP", "fields[cart]": "currency"})
 
     assert response.json()["data"]["attributes"] == {"currency": "GBP"}
 
 
 @pytest.mark.security("H-01")
-async def test_a_body_of_ten_megabytes_is_refused_by_what_it_says(http: httpx.AsyncClient) -> None:
+async def test_a_body_of_ten_megabytes_is_refused_by_what_it_says(http: httpx2.AsyncClient) -> None:
     assert_error(await http.post(CART, content=b" " * 10_000_000, headers=JSON), 413, "too_large")
 
 
 @pytest.mark.security("H-01")
-async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: httpx.AsyncClient) -> None:
+async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: httpx2.AsyncClient) -> None:
     async def chunks() -> Any:
         for _ in range(160):
             yield b" " * 65536
@@ -123,7 +123,7 @@ async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: 
     assert_error(response, 413, "too_large")
 
 
-async def test_a_large_body_within_the_limit_is_read(http: httpx.AsyncClient) -> None:
+async def test_a_large_body_within_the_limit_is_read(http: httpx2.AsyncClient) -> None:
     body = json.dumps({"currency": "EUR", "note": "x" * 1_000_000}).encode()
 
     response = await http.post(CART, content=body, headers=JSON)
@@ -133,14 +133,14 @@ async def test_a_large_body_within_the_limit_is_read(http: httpx.AsyncClient) ->
 
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "BREW"])
-async def test_a_method_that_is_not_declared_names_those_that_are(http: httpx.AsyncClient, method: str) -> None:
+async def test_a_method_that_is_not_declared_names_those_that_are(http: httpx2.AsyncClient, method: str) -> None:
     response = await http.request(method, CART)
 
     assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "DELETE, GET, HEAD, POST"
 
 
-async def test_head_answers_like_get_without_a_body(http: httpx.AsyncClient) -> None:
+async def test_head_answers_like_get_without_a_body(http: httpx2.AsyncClient) -> None:
     head = await http.head("/livez")
     get = await http.get("/livez")
 
@@ -162,18 +162,18 @@ async def test_head_answers_like_get_without_a_body(http: httpx.AsyncClient) -> 
         "//",
     ],
 )
-async def test_an_unknown_address_is_not_found(http: httpx.AsyncClient, path: str) -> None:
+async def test_an_unknown_address_is_not_found(http: httpx2.AsyncClient, path: str) -> None:
     assert_error(await http.get(http.base_url.copy_with(raw_path=path.encode())), 404, "not_found")
 
 
 @pytest.mark.security("H-03")
-async def test_a_path_that_is_too_long_is_refused(http: httpx.AsyncClient) -> None:
+async def test_a_path_that_is_too_long_is_refused(http: httpx2.AsyncClient) -> None:
     assert_error(await http.get("/api/" + "x" * 2100), 414, "uri_too_long")
     assert_error(await http.get(CART + "?a=" + "x" * 8200), 414, "uri_too_long")
 
 
 @pytest.mark.security("H-03")
-async def test_headers_that_are_too_large_are_refused(http: httpx.AsyncClient) -> None:
+async def test_headers_that_are_too_large_are_refused(http: httpx2.AsyncClient) -> None:
     assert_error(await http.post(CART, headers={"X-Filler": "x" * 17_000}), 431, "headers_too_large")
 
 
@@ -191,7 +191,7 @@ async def test_headers_that_are_too_large_are_refused(http: httpx.AsyncClient) -
         "&".join(f"k{n}=1" for n in range(201)),
     ],
 )
-async def test_parameters_that_cannot_be_read_are_malformed(http: httpx.AsyncClient, query: str) -> None:
+async def test_parameters_that_cannot_be_read_are_malformed(http: httpx2.AsyncClient, query: str) -> None:
     assert_error(await http.post(f"{CART}?{query}"), 400, "malformed")
 
 
@@ -231,7 +231,7 @@ HEADERS = [
 
 @pytest.mark.security("T-04")
 @pytest.mark.parametrize("name", HEADERS)
-async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient, name: str) -> None:
+async def test_junk_in_a_header_never_breaks_the_service(http: httpx2.AsyncClient, name: str) -> None:
     for junk in JUNK:
         response = await http.post(CART, headers=[(name.encode(), junk)])
         read = await http.get(CART, headers=[(name.encode(), junk)])
@@ -248,12 +248,12 @@ async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient
 @pytest.mark.parametrize(
     "value", [b"Bearer \xff", b"Bearer \xc3\xa9", b"Bearer", b"BEARER x y", b"Bearer " + b"x" * 10_000]
 )
-async def test_a_bearer_that_cannot_be_one_is_unauthenticated(http: httpx.AsyncClient, value: bytes) -> None:
+async def test_a_bearer_that_cannot_be_one_is_unauthenticated(http: httpx2.AsyncClient, value: bytes) -> None:
     assert_error(await http.post(CART, headers=[(b"Authorization", value)]), 401, "invalid_token")
 
 
 @pytest.mark.security("T-04")
-async def test_two_bearers_are_malformed(http: httpx.AsyncClient) -> None:
+async def test_two_bearers_are_malformed(http: httpx2.AsyncClient) -> None:
     headers = [(b"Authorization", b"Bearer a"), (b"Authorization", b"Bearer b")]
 
     assert_error(await http.post(CART, headers=headers), 400, "malformed")
@@ -278,7 +278,7 @@ async def test_what_is_not_http_is_refused_and_the_line_closed(service: Service,
     before = await db.fetchval("select count(*) from orders")
     address = urlsplit(service.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
-    # Whatever follows must not be taken for a request of its own.
+    # The bytes that follow must not be read as a separate request.
     writer.write(raw.replace(b"%s", CART.encode()) + b"POST /api/v2/storefront/cart HTTP/1.1\r\nHost: x\r\n\r\n")
     answer = await asyncio.wait_for(reader.read(), 15)
     writer.close()
@@ -289,7 +289,7 @@ async def test_what_is_not_http_is_refused_and_the_line_closed(service: Service,
 
 
 async def test_of_a_length_and_chunks_the_chunks_count_and_nothing_that_follows(service: Service, db: Any) -> None:
-    """The server takes the length away before we see it; a proxy in front refuses both together."""
+    """The server drops the length before the shop sees it; a proxy in front refuses both together."""
     before = await db.fetchval("select count(*) from orders")
     address = urlsplit(service.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -304,7 +304,7 @@ async def test_of_a_length_and_chunks_the_chunks_count_and_nothing_that_follows(
 
 @pytest.mark.parametrize("coding", ["gzip, chunked", "chunked, identity", "identity"])
 async def test_a_body_in_another_coding_than_chunks_is_refused(
-    service: Service, http: httpx.AsyncClient, coding: str
+    service: Service, http: httpx2.AsyncClient, coding: str
 ) -> None:
     address = urlsplit(service.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -316,7 +316,7 @@ async def test_a_body_in_another_coding_than_chunks_is_refused(
     assert (await http.get("/livez")).status_code == 200
 
 
-async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Shopper, http: httpx.AsyncClient) -> None:
+async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Shopper, http: httpx2.AsyncClient) -> None:
     await guest.post("/cart")
     token = {"X-Shop-Order-Token": guest.order_token or ""}
 
@@ -333,14 +333,14 @@ async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Sho
 def test_a_body_where_none_is_wanted_does_not_cost_its_sender_the_answer(
     service: Service, method: str, path: str, status: int, size: int
 ) -> None:
-    """By a client that listens when it has said everything."""
+    """The client reads the response only after it has sent the whole body."""
     with closing(HTTPConnection(urlsplit(service.url).netloc, timeout=15)) as client:
         client.request(method, path, body=b"x" * size)
 
         assert client.getresponse().status == status
 
 
-async def test_a_length_that_promises_more_than_comes_ends_quietly(service: Service, http: httpx.AsyncClient) -> None:
+async def test_a_length_that_promises_more_than_comes_ends_quietly(service: Service, http: httpx2.AsyncClient) -> None:
     address = urlsplit(service.url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(

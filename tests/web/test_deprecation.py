@@ -1,9 +1,9 @@
-"""What is deprecated says so: in every response, in the log with its caller, in the metrics and in the description."""
+"""Deprecated parts are marked in every response, in the log with the caller, in the metrics and the description."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-import httpx
+import httpx2
 import pytest
 
 from shop.cli.routes import every_route
@@ -15,7 +15,7 @@ STORE = f"{PREFIX}/stores/default"
 
 
 @pytest.mark.security("H-06")
-async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx.AsyncClient, service: Service) -> None:
+async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx2.AsyncClient, service: Service) -> None:
     old, new = await http.get(STORE), await http.get(f"{PREFIX}/store")
     metrics = (await http.get("/metrics")).text
 
@@ -33,7 +33,7 @@ async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx.Asy
 
 @pytest.mark.security("H-06")
 async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
-    http: httpx.AsyncClient, service: Service, writer: Machine
+    http: httpx2.AsyncClient, service: Service, writer: Machine
 ) -> None:
     answers = [
         await http.get(
@@ -51,7 +51,7 @@ async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
 
 
 @pytest.mark.security("H-06")
-async def test_the_description_marks_what_is_deprecated(http: httpx.AsyncClient) -> None:
+async def test_the_description_marks_what_is_deprecated(http: httpx2.AsyncClient) -> None:
     paths = (await http.get("/openapi.json")).json()["paths"]
 
     routes = {(route.method.lower(), route.path) for route in every_route() if route.deprecated}

@@ -1,4 +1,4 @@
-"""What a worker leaves of its numbers for the others."""
+"""A worker saves its metrics for the other workers."""
 
 from pathlib import Path
 

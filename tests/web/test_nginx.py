@@ -1,4 +1,4 @@
-"""The shipped example of a proxy in front of a real shop: it serves, says who calls, and lets nothing odd through."""
+"""nginx with the shipped example in front of a real shop: it names the client and refuses ambiguous requests."""
 
 import asyncio
 import json
@@ -11,34 +11,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
-from shop.base.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
-from shop.cli.serve import IDLE_SECONDS
+from shop.base.crypto.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
+from shop.cli.server.serve import IDLE_SECONDS
 from tests.cluster import Cluster
-from tests.db.processes import roomy_dir
-from tests.programs import installed
+from tests.db.processes import accessible_dir
+from tests.programs import find_program
 from tests.sampling import first
 from tests.service import KEYS, Service
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "nginx.conf"
 PREFIX = "/api/v2/storefront"
 CART = PREFIX + "/cart"
-CLIENT = "127.0.0.2"  # Another address of this machine than the one at which the proxy calls the shop.
+CLIENT = "127.0.0.2"  # An address of this machine that the proxy does not use to call the shop.
 
 
 class Proxy:
-    """A running nginx and what it has written."""
+    """A running nginx and its logs."""
 
     def __init__(self, port: int, directory: Path) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self._directory = directory
 
-    def http(self) -> httpx.AsyncClient:
-        transport = httpx.AsyncHTTPTransport(local_address=CLIENT)
-        return httpx.AsyncClient(base_url=self.url, transport=transport, timeout=20)
+    def http(self) -> httpx2.AsyncClient:
+        transport = httpx2.AsyncHTTPTransport(local_address=CLIENT)
+        return httpx2.AsyncClient(base_url=self.url, transport=transport, timeout=20)
 
     def errors(self) -> str:
         return (self._directory / "error.log").read_text()
@@ -46,8 +46,8 @@ class Proxy:
     def access(self) -> str:
         return (self._directory / "access.log").read_text()
 
-    async def say(self, raw: bytes) -> bytes:
-        """Whatever these bytes are answered, until the connection ends."""
+    async def send_raw(self, raw: bytes) -> bytes:
+        """Sends the bytes; returns the response until the connection ends."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(CLIENT, 0))
         writer.write(raw)
         answer = await asyncio.wait_for(reader.read(), 20)
@@ -61,10 +61,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def configured(directory: Path, port: int, upstream: str) -> Path:
-    """The shipped file, with nothing changed in it but where it listens, whom it asks and where it writes."""
+def write_config(directory: Path, port: int, upstream: str) -> Path:
+    """Writes the shipped file with other ports and paths, and returns its path."""
     text = EXAMPLE.read_text()
-    for default, here in {
+    for default, replacement in {
         "listen 80;": f"listen 127.0.0.1:{port};",
         "server 127.0.0.1:8000;": f"server {upstream};",
         "/var/log/nginx/": f"{directory}/",
@@ -72,8 +72,8 @@ def configured(directory: Path, port: int, upstream: str) -> Path:
         "/run/nginx.pid": f"{directory}/pid",
     }.items():
         assert default in text
-        text = text.replace(default, here)
-    # Places of parts we do not use, which only root could make where the package has them.
+        text = text.replace(default, replacement)
+    # Directories of unused modules, which only root could create at their default paths.
     others = "".join(f"{name}_temp_path {directory}/{name}; " for name in ("fastcgi", "uwsgi", "scgi"))
     file = directory / "nginx.conf"
     file.write_text(text.replace("http {", f"http {{ {others}", 1))
@@ -81,13 +81,13 @@ def configured(directory: Path, port: int, upstream: str) -> Path:
 
 
 @contextmanager
-def proxying(upstream: str) -> Iterator[Proxy]:
-    # As root its workers run under an account of their own, which must reach what they write.
-    with roomy_dir() as directory:
+def run_nginx(upstream: str) -> Iterator[Proxy]:
+    # As root the workers run under a separate account, which must be able to enter the directory.
+    with accessible_dir() as directory:
         port = free_port()
-        file = configured(directory, port, upstream)
+        file = write_config(directory, port, upstream)
         log = str(directory / "error.log")
-        command = [installed("nginx"), "-c", str(file), "-p", str(directory), "-e", log, "-g", "daemon off;"]
+        command = [find_program("nginx"), "-c", str(file), "-p", str(directory), "-e", log, "-g", "daemon off;"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
             wait_for_listener(process, port)
@@ -127,7 +127,7 @@ def shop(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def proxy(shop: Service) -> Iterator[Proxy]:
-    with proxying(urlsplit(shop.url).netloc) as proxy:
+    with run_nginx(urlsplit(shop.url).netloc) as proxy:
         yield proxy
 
 
@@ -164,7 +164,7 @@ async def test_a_request_has_one_id_in_both_logs(proxy: Proxy, shop: Service) ->
         assert (line["method"], line["path"], line["status"], line["source"]) == ("POST", CART, 201, CLIENT)
 
 
-REFUSED = {
+AMBIGUOUS_REQUESTS = {
     "two lengths": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
     "one length twice": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
     "length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
@@ -184,13 +184,13 @@ REFUSED = {
 
 
 @pytest.mark.security("H-03")
-@pytest.mark.parametrize("case", first(4, REFUSED))
+@pytest.mark.parametrize("case", first(4, AMBIGUOUS_REQUESTS))
 async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
     proxy: Proxy, shop: Service, case: str
 ) -> None:
     second_request = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
 
-    answer = await proxy.say(REFUSED[case].replace(b"%s", CART.encode()) + second_request)
+    answer = await proxy.send_raw(AMBIGUOUS_REQUESTS[case].replace(b"%s", CART.encode()) + second_request)
 
     assert answer.split(b" ")[1] in {b"400", b"501"}, answer
     assert answer.count(b"HTTP/1.1 ") == 1
@@ -222,10 +222,10 @@ async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None
 
     async with await asyncio.start_server(record, "127.0.0.1", 0) as upstream:
         port = upstream.sockets[0].getsockname()[1]
-        with proxying(f"127.0.0.1:{port}") as proxy:
-            answer = await proxy.say(raw)
+        with run_nginx(f"127.0.0.1:{port}") as proxy:
+            answer = await proxy.send_raw(raw)
 
-    # Refused, or written anew with the ends of lines and the one length that every program reads alike.
+    # Refused, or rewritten with CRLF and one length, which every program reads alike.
     if chunks:
         head, received_body = chunks
         assert b"\n" not in head.replace(b"\r\n", b"")
@@ -273,14 +273,14 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
     token = secret_text(USER_ACCESS, new_bytes())
     secret = token.partition("_")[2]
     async with proxy.http() as http:
-        signed_out = await http.delete(f"{PREFIX}/auth/{token}")
+        response = await http.delete(f"{PREFIX}/auth/{token}")
         for path in spellings(token):
-            await proxy.say(f"DELETE {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            await proxy.send_raw(f"DELETE {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
 
-    assert (signed_out.status_code, signed_out.json()) == (200, {})
+    assert (response.status_code, response.json()) == (200, {})
     assert f'"path":"{PREFIX}/auth/-"' in proxy.access()
     assert secret not in proxy.access() + proxy.errors()
-    shop.request_line(signed_out.headers["x-request-id"])
+    shop.request_line(response.headers["x-request-id"])
     assert not any(secret in line for line in shop.lines)
 
 
@@ -288,7 +288,7 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
 @pytest.mark.torture
 async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
     token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
-    with proxying(f"127.0.0.1:{free_port()}") as proxy:
+    with run_nginx(f"127.0.0.1:{free_port()}") as proxy:
         async with proxy.http() as http:
             signing_out, cart = await http.delete(f"{PREFIX}/auth/{token}"), await http.post(CART)
             joining = await http.get(f"/admin/join/{link}")
@@ -301,7 +301,7 @@ async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_awa
 
 
 class Relay:
-    """Stands between nginx and the shop, and notes which of the two ends an idle connection."""
+    """Relays between nginx and the shop, and records which of them closes an idle connection."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -325,7 +325,7 @@ async def test_nginx_closes_an_idle_connection_before_the_shop_does(shop: Servic
     address = urlsplit(shop.url)
     relay = Relay(address.hostname or "", address.port or 0)
     async with await asyncio.start_server(relay, "127.0.0.1", 0) as upstream:
-        with proxying(f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}") as proxy:
+        with run_nginx(f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}") as proxy:
             async with proxy.http() as http:
                 response = await http.post(CART)
 
@@ -355,9 +355,9 @@ async def test_only_reads_are_tried_at_the_next_shop(shop: Service) -> None:
 
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as upstream:
         port = upstream.sockets[0].getsockname()[1]
-        # Nine of ten requests go to the one that refuses them first.
+        # Nine of ten requests go first to the server that refuses them.
         servers = f"127.0.0.1:{port} weight=9 max_fails=0; server {urlsplit(shop.url).netloc} max_fails=0"
-        with proxying(servers) as proxy:
+        with run_nginx(servers) as proxy:
             async with proxy.http() as http:
                 reads = [await http.get(f"{PREFIX}/countries") for _ in range(4)]
                 writes = [await http.delete(CART) for _ in range(10)]

@@ -1,4 +1,4 @@
-"""More than the shop can do: it refuses in time, says when to come again, and recovers."""
+"""Overload: the shop refuses requests in time, with Retry-After, and recovers."""
 
 import asyncio
 import json
@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
+import httpx2
 import psutil
 import pytest
 
-from shop.base.secrets import CLIENT_SECRET, new_secret
+from shop.base.crypto.secrets import CLIENT_SECRET, new_secret
 from tests.db.processes import serving
 from tests.platform.client import TOKEN, App, Machine, ask_for_token, new_app
 from tests.service import KEYS, Service
@@ -49,12 +49,12 @@ async def test_ten_times_the_load_it_can_take_is_refused_in_time_and_then_it_rec
     await db.execute(SLOW)
     with serving(**settings(url, tmp_path, SHOP_DATABASE_POOL=str(CONNECTIONS))) as service:
         async with service.client(timeout=30) as http:
-            began = time.monotonic()
+            start = time.monotonic()
             responses = await asyncio.gather(*(open_cart(service) for _ in range(200)))
-            duration = time.monotonic() - began
+            duration = time.monotonic() - start
             alive = await http.get("/livez")
             again = await http.post(CART)
-            recovery = time.monotonic() - began - duration
+            recovery = time.monotonic() - start - duration
 
     assert {response.status_code for response in responses} == {201, 503}
     rejections = [response for response in responses if response.status_code == 503]
@@ -62,19 +62,21 @@ async def test_ten_times_the_load_it_can_take_is_refused_in_time_and_then_it_rec
     assert {response.json()["code"] for response in rejections} == {"temporarily_unavailable"}
     assert (alive.status_code, again.status_code, recovery < 10) == (200, 201, True)
     assert duration < 10
-    # No worker fell over and was replaced.
+    # No worker crashed and was replaced.
     assert len(service.worker_pids()) == 1
     assert await db.fetchval("select count(*) from orders") == 200 - len(rejections) + 1
     await db.close()
 
 
-async def open_cart(service: Service) -> httpx.Response:
+async def open_cart(service: Service) -> httpx2.Response:
     async with service.client(timeout=30) as http:
         return await http.post(CART)
 
 
 @pytest.mark.security("P-05")
-async def test_a_wrong_client_secret_costs_no_password_hash(http: httpx.AsyncClient, service: Service, db: Any) -> None:
+async def test_a_wrong_client_secret_costs_no_password_hash(
+    http: httpx2.AsyncClient, service: Service, db: Any
+) -> None:
     app = await new_app(db)
     wrong = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
     worker = psutil.Process(service.worker_pids()[-1])
@@ -115,14 +117,14 @@ async def test_a_flood_of_wrong_client_secrets_does_not_slow_valid_clients_down(
 async def read_orders(machine: Machine) -> list[float]:
     seconds = []
     for _ in range(100):
-        began = time.perf_counter()
+        start = time.perf_counter()
         assert await machine.may_read()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 
 async def send_wrong_secrets(service: Service, app: App, count: int) -> list[int]:
-    """As fast as one connection can: the bytes of a request, and of the response only its status."""
+    """Sends raw requests as fast as one connection can; returns the statuses."""
     body = json.dumps(
         {
             "grant_type": "client_credentials",

@@ -1,38 +1,38 @@
-"""What is made of a request before any endpoint sees it: its JSON, its parameters, its source, its route."""
+"""Parsing of a request before its endpoint: JSON, parameters, source address and route."""
 
 import asyncio
 import io
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.types import Message, Scope
 
 from shop.actions.context import Context, Shared
+from shop.base.config.setting_parsers import Network
+from shop.base.config.settings import read_settings
+from shop.base.crypto.keys import parse_keys
 from shop.base.errors import Malformed
-from shop.base.keys import parse_keys
-from shop.base.setting_parsers import Network
-from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.models.setup.shop import Shop
+from shop.web.asgi import Message, Scope
 from shop.web.endpoint import EndpointContext, Route
+from shop.web.input.request import Request, read_form
+from shop.web.input.strict_json import load_json
 from shop.web.log import configure_logging
 from shop.web.reply import Reply, json_reply
-from shop.web.request import Request, read_form
 from shop.web.router import Router
 from shop.web.source import source_address
-from shop.web.strict_json import load_json
 from tests.http_client import NO_CERTIFICATES
 
 
-def nested(depth: int, inner: str = "") -> bytes:
+def nested_lists(depth: int, inner: str = "") -> bytes:
     return ("[" * depth + inner + "]" * depth).encode()
 
 
-def keyed(count: int) -> bytes:
+def object_with_keys(count: int) -> bytes:
     return json.dumps({f"k{number}": 0 for number in range(count)}).encode()
 
 
@@ -67,12 +67,12 @@ UNREADABLE = {
     "UTF-16 without": '{"a": 1}'.encode("utf-16-le"),
     "UTF-32": '{"a": 1}'.encode("utf-32"),
     "a byte order mark": b'\xef\xbb\xbf{"a": 1}',
-    "33 levels": nested(33),
+    "33 levels": nested_lists(33),
     "33 levels of objects": b'{"a":' * 33 + b"1" + b"}" * 33,
-    "100,000 levels": nested(100_000),
+    "100,000 levels": nested_lists(100_000),
     "100,000 levels that never end": b'{"a":' * 100_000,
-    "1001 keys": keyed(1001),
-    "1001 keys in two objects": b'{"a": ' + keyed(500) + b', "b": ' + keyed(499) + b"}",
+    "1001 keys": object_with_keys(1001),
+    "1001 keys in two objects": b'{"a": ' + object_with_keys(500) + b', "b": ' + object_with_keys(499) + b"}",
     "2^53 + 1": b"9007199254740993",
     "-2^53 - 1": b"-9007199254740993",
     "an integer of 5000 digits": b"9" * 5000,
@@ -108,12 +108,12 @@ def test_json_that_means_one_thing_is_read(body: bytes, value: Any) -> None:
 
 
 def test_a_thousand_keys_are_read() -> None:
-    assert len(load_json(keyed(1000))) == 1000
+    assert len(load_json(object_with_keys(1000))) == 1000
 
 
 @pytest.mark.parametrize("inner", ["", "1", '"a", null'])
 def test_thirty_two_levels_are_read_whatever_the_innermost_holds(inner: str) -> None:
-    assert load_json(nested(32, inner)) == json.loads(nested(32, inner))
+    assert load_json(nested_lists(32, inner)) == json.loads(nested_lists(32, inner))
 
 
 def test_a_refusal_does_not_quote_the_body() -> None:
@@ -141,13 +141,13 @@ JSONISH = st.lists(st.sampled_from([*'{}[]",:0123456789eE+-.', "\\u", "\\", "nul
 @pytest.mark.security("H-02")
 @given(st.binary(max_size=80) | JSONISH.map("".join).map(str.encode))
 def test_no_bytes_end_in_anything_but_a_value_or_a_refusal(body: bytes) -> None:
-    read = None
+    value = None
     try:
-        read = load_json(body)
+        value = load_json(body)
     except Malformed:
         return
 
-    assert json.dumps(read, allow_nan=False) == json.dumps(json.loads(body))
+    assert json.dumps(value, allow_nan=False) == json.dumps(json.loads(body))
 
 
 FORMS: list[tuple[bytes, dict[str, Any]]] = [
@@ -166,19 +166,19 @@ FORMS: list[tuple[bytes, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("encoded", "params"), FORMS)
-def test_parameters_nest_by_their_brackets(encoded: bytes, params: dict[str, Any]) -> None:
-    assert read_form(encoded) == params
+@pytest.mark.parametrize(("form", "params"), FORMS)
+def test_parameters_nest_by_their_brackets(form: bytes, params: dict[str, Any]) -> None:
+    assert read_form(form) == params
 
 
-UNBALANCED = b"a[=1 a[b=1 a[b]c=1 a[b[c]]=1 a[b]]=1 [a]=1 []=1".split()
+UNBALANCED_BRACKETS = b"a[=1 a[b=1 a[b]c=1 a[b[c]]=1 a[b]]=1 [a]=1 []=1".split()
 NOT_TEXT = [b"a=%FF", b"%FF=a", b"a=%ED%A0%80", b"a=\xc3\xa9", b"a=\xff", b"a=%00", b"a%00=1", b"a[%00]=1"]
 
 
-@pytest.mark.parametrize("encoded", [*UNBALANCED, *NOT_TEXT, b"&".join([b"a=1"] * 201)])
-def test_parameters_that_cannot_be_read_are_malformed(encoded: bytes) -> None:
+@pytest.mark.parametrize("form", [*UNBALANCED_BRACKETS, *NOT_TEXT, b"&".join([b"a=1"] * 201)])
+def test_parameters_that_cannot_be_read_are_malformed(form: bytes) -> None:
     with pytest.raises(Malformed):
-        read_form(encoded)
+        read_form(form)
 
 
 def test_two_hundred_parameters_are_read() -> None:
@@ -186,16 +186,16 @@ def test_two_hundred_parameters_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "encoded",
+    "form",
     [b"a=1&a[b]=2", b"a[b]=2&a=1", b"a=1&a[]=2", b"a[]=2&a=1", b"a[b]=1&a[]=2", b"a[]=2&a[b]=1", b"a[b][c]=1&a[b]=2"],
 )
-def test_a_parameter_is_a_value_or_a_group_or_a_list_whichever_comes_first(encoded: bytes) -> None:
+def test_a_parameter_is_a_value_or_a_group_or_a_list_whichever_comes_first(form: bytes) -> None:
     with pytest.raises(Malformed):
-        read_form(encoded)
+        read_form(form)
 
 
 @pytest.mark.parametrize(
-    ("encoded", "read"),
+    ("form", "params"),
     [
         (b"a[][b]=1", {"a": [{"b": "1"}]}),
         (b"a[][b]=1&a[][c]=2&a[][b]=3", {"a": [{"b": "1", "c": "2"}, {"b": "3"}]}),
@@ -204,14 +204,14 @@ def test_a_parameter_is_a_value_or_a_group_or_a_list_whichever_comes_first(encod
         (b"a[][b][]=1&a[][b][]=2", {"a": [{"b": ["1", "2"]}]}),
     ],
 )
-def test_a_list_of_groups_is_read_as_rails_reads_it(encoded: bytes, read: Any) -> None:
-    assert read_form(encoded) == read
+def test_a_list_of_groups_is_read_as_rails_reads_it(form: bytes, params: Any) -> None:
+    assert read_form(form) == params
 
 
-@pytest.mark.parametrize("encoded", [b"a[][]=1", b"a[]=1&a[][b]=2", b"a[][b]=1&a[]=2&a[][c]=3", b"a[][b]=1&a[b]=2"])
-def test_a_list_has_groups_or_values(encoded: bytes) -> None:
+@pytest.mark.parametrize("form", [b"a[][]=1", b"a[]=1&a[][b]=2", b"a[][b]=1&a[]=2&a[][c]=3", b"a[][b]=1&a[b]=2"])
+def test_a_list_has_groups_or_values(form: bytes) -> None:
     with pytest.raises(Malformed):
-        read_form(encoded)
+        read_form(form)
 
 
 def test_parameters_nested_deeper_than_json_may_be_are_malformed() -> None:
@@ -220,38 +220,38 @@ def test_parameters_nested_deeper_than_json_may_be_are_malformed() -> None:
 
 
 @given(st.binary(max_size=60) | st.text("ab[]=&%0fF+", max_size=40).map(str.encode))
-def test_no_parameters_end_in_anything_but_a_mapping_or_a_refusal(encoded: bytes) -> None:
-    read: Any = {}
+def test_no_parameters_end_in_anything_but_a_mapping_or_a_refusal(form: bytes) -> None:
+    params: Any = {}
     try:
-        read = read_form(encoded)
+        params = read_form(form)
     except Malformed:
         return
 
-    assert isinstance(read, dict)
-    assert "\x00" not in json.dumps(read, ensure_ascii=False)
+    assert isinstance(params, dict)
+    assert "\x00" not in json.dumps(params, ensure_ascii=False)
 
 
-TRUSTED = read_settings({"SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8:1::/48"}).trusted_proxies
+TRUSTED_NETWORKS = read_settings({"SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8:1::/48"}).trusted_proxies
 
 
-def source(peer: str | None, *addresses: str, trusted: tuple[Network, ...] = TRUSTED) -> str:
+def source(peer: str | None, *addresses: str, trusted_networks: tuple[Network, ...] = TRUSTED_NETWORKS) -> str:
     headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in addresses]
     scope: Scope = {"type": "http", "client": (peer, 4711) if peer else None, "headers": headers}
-    return source_address(scope, trusted)
+    return source_address(scope, trusted_networks)
 
 
 @pytest.mark.security("M-02")
 @pytest.mark.parametrize(
-    ("peer", "forwarded"),
+    ("peer", "forwarded_for"),
     [("203.0.113.9", "198.51.100.1"), ("11.0.0.1", "10.0.0.2"), ("2001:db8:2::1", "198.51.100.1"), ("unix", "1.1.1.1")],
 )
-def test_what_an_untrusted_peer_says_of_itself_does_not_count(peer: str, forwarded: str) -> None:
-    assert source(peer, forwarded) == peer
+def test_what_an_untrusted_peer_says_of_itself_does_not_count(peer: str, forwarded_for: str) -> None:
+    assert source(peer, forwarded_for) == peer
 
 
 @pytest.mark.security("M-02")
 def test_without_trusted_proxies_nobody_is_believed() -> None:
-    assert source("10.0.0.1", "198.51.100.1", trusted=()) == "10.0.0.1"
+    assert source("10.0.0.1", "198.51.100.1", trusted_networks=()) == "10.0.0.1"
 
 
 def test_without_a_peer_the_source_is_unknown() -> None:
@@ -259,7 +259,7 @@ def test_without_a_peer_the_source_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded", "address"),
+    ("peer", "forwarded_for", "address"),
     [
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", [""], "10.0.0.1"),
@@ -274,9 +274,9 @@ def test_without_a_peer_the_source_is_unknown() -> None:
     ],
 )
 def test_the_source_is_the_last_address_that_no_trusted_proxy_has(
-    peer: str, forwarded: list[str], address: str
+    peer: str, forwarded_for: list[str], address: str
 ) -> None:
-    assert source(peer, *forwarded) == address
+    assert source(peer, *forwarded_for) == address
 
 
 @pytest.mark.parametrize(
@@ -298,8 +298,8 @@ def route(method: str, path: str) -> Route:
     return Route(method, path, answer, "anyone", "Say which route answers", reads_claim=False)
 
 
-def routing(*lines: str) -> Router:
-    """A router of routes written as `GET /path`; no route of it needs the database it is given."""
+def make_router(*lines: str) -> Router:
+    """A router of routes written as `GET /path`; none of them uses the database."""
     configure_logging("error", "json", io.TextIOWrapper(io.BytesIO()))
     database = open_database("postgresql://nowhere.invalid/shop", size=1)
     shared = Shared(
@@ -308,9 +308,9 @@ def routing(*lines: str) -> Router:
     return Router(EndpointContext(shared), [route(*line.split()) for line in lines])
 
 
-async def ask(router: Router, method: str, path: str) -> httpx.Response:
-    transport = httpx.ASGITransport(router)
-    async with httpx.AsyncClient(transport=transport, base_url="http://shop", verify=NO_CERTIFICATES) as client:
+async def ask(router: Router, method: str, path: str) -> httpx2.Response:
+    transport = httpx2.ASGITransport(router)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://shop", verify=NO_CERTIFICATES) as client:
         return await client.request(method, path)
 
 
@@ -322,7 +322,7 @@ async def answer(router: Router, line: str) -> Any:
 async def test_each_of_a_hundred_and_fifty_routes_answers_its_own_address() -> None:
     forms = ("/shop/noun{0}", "/shop/noun{0}/{{id}}", "/shop/noun{0}/{{id}}/verb{0}")
     paths = [form.format(number) for number in range(50) for form in forms]
-    router = routing(*(f"GET {path}" for path in paths))
+    router = make_router(*(f"GET {path}" for path in paths))
 
     for path in paths:
         params = {"id": "a-7"} if "{id}" in path else {}
@@ -330,7 +330,7 @@ async def test_each_of_a_hundred_and_fifty_routes_answers_its_own_address() -> N
 
 
 async def test_parameters_are_taken_from_their_places() -> None:
-    router = routing("GET /books/{book_id}/readers/{id}")
+    router = make_router("GET /books/{book_id}/readers/{id}")
 
     assert (await answer(router, "GET /books/7/readers/r%C3%A4"))[1] == {"book_id": "7", "id": "rä"}
 
@@ -339,7 +339,7 @@ async def test_parameters_are_taken_from_their_places() -> None:
     "path", ["/", "/book", "/books//", "/books//readers", "/books/7/8", "/books/7/readers//", "/Books"]
 )
 async def test_an_address_that_no_route_has_is_missing(path: str) -> None:
-    router = routing("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
+    router = make_router("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
 
     missing = await ask(router, "GET", path)
 
@@ -348,13 +348,13 @@ async def test_an_address_that_no_route_has_is_missing(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/books/", "/books/7/", "/books/7/readers/"])
 async def test_a_slash_at_the_end_is_accepted(path: str) -> None:
-    router = routing("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
+    router = make_router("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
 
     assert (await ask(router, "GET", path)).status_code == 200
 
 
 async def test_a_literal_segment_wins_over_a_parameter() -> None:
-    router = routing("GET /books/{id}", "GET /books/new", "GET /books/{id}/{part}", "GET /books/new/{part}")
+    router = make_router("GET /books/{id}", "GET /books/new", "GET /books/{id}/{part}", "GET /books/new/{part}")
 
     assert await answer(router, "GET /books/new") == ["GET /books/new", {}]
     assert await answer(router, "GET /books/7") == ["GET /books/{id}", {"id": "7"}]
@@ -362,14 +362,14 @@ async def test_a_literal_segment_wins_over_a_parameter() -> None:
 
 
 async def test_a_literal_segment_that_leads_nowhere_does_not_hide_a_parameter() -> None:
-    router = routing("GET /books/{id}", "GET /books/new/{part}/large", "GET /books/{id}/cover")
+    router = make_router("GET /books/{id}", "GET /books/new/{part}/large", "GET /books/{id}/cover")
 
     assert await answer(router, "GET /books/new") == ["GET /books/{id}", {"id": "new"}]
     assert await answer(router, "GET /books/new/cover") == ["GET /books/{id}/cover", {"id": "new"}]
 
 
 async def test_a_literal_path_hides_the_parameter_whatever_the_method() -> None:
-    router = routing("GET /books/{id}", "DELETE /books/{id}", "POST /books/search")
+    router = make_router("GET /books/{id}", "DELETE /books/{id}", "POST /books/search")
 
     responses = [await ask(router, method, "/books/search") for method in ("GET", "DELETE", "PUT")]
 
@@ -379,7 +379,7 @@ async def test_a_literal_path_hides_the_parameter_whatever_the_method() -> None:
 
 @pytest.mark.parametrize("rest", ["t-shirts", "t-shirts/summer/blue", "/", "a//b", "7/cover/large", "new/7"])
 async def test_a_rest_takes_whatever_no_other_route_has(rest: str) -> None:
-    router = routing("GET /books/{way*}", "GET /books/{id}/cover", "GET /books/new/{part}/large")
+    router = make_router("GET /books/{way*}", "GET /books/{id}/cover", "GET /books/new/{part}/large")
 
     assert await answer(router, f"GET /books/{rest}") == ["GET /books/{way*}", {"way": rest}]
     assert await answer(router, f"GET /books/{rest.strip('/') or 'a'}/") == [
@@ -389,7 +389,7 @@ async def test_a_rest_takes_whatever_no_other_route_has(rest: str) -> None:
 
 
 async def test_literals_and_parameters_win_over_a_rest_which_has_something_in_it() -> None:
-    router = routing("GET /books/{way*}", "GET /books/{id}", "GET /books/new", "GET /books/new/{part}")
+    router = make_router("GET /books/{way*}", "GET /books/{id}", "GET /books/new", "GET /books/new/{part}")
 
     assert await answer(router, "GET /books/new") == ["GET /books/new", {}]
     assert await answer(router, "GET /books/7") == ["GET /books/{id}", {"id": "7"}]
@@ -400,7 +400,7 @@ async def test_literals_and_parameters_win_over_a_rest_which_has_something_in_it
 
 @pytest.mark.parametrize("path", ["/books", "/books/7"])
 async def test_a_method_that_is_not_there_is_refused_with_those_that_are(path: str) -> None:
-    router = routing("POST /books", "GET /books", "POST /books/{id}", "GET /books/{id}")
+    router = make_router("POST /books", "GET /books", "POST /books/{id}", "GET /books/{id}")
 
     response = await ask(router, "DELETE", path)
 
@@ -408,7 +408,7 @@ async def test_a_method_that_is_not_there_is_refused_with_those_that_are(path: s
     assert response.headers["allow"] == "GET, HEAD, POST"
 
 
-async def body_sent(router: Router, method: str, path: str) -> bytes:
+async def response_body(router: Router, method: str, path: str) -> bytes:
     """The body as it leaves the application: a client would hide one that follows HEAD."""
     messages: list[Message] = []
 
@@ -424,12 +424,12 @@ async def body_sent(router: Router, method: str, path: str) -> bytes:
 
 
 async def test_head_is_answered_like_get_without_a_body() -> None:
-    router = routing("GET /books/{id}", "POST /books")
+    router = make_router("GET /books/{id}", "POST /books")
 
     head, get = await ask(router, "HEAD", "/books/7"), await ask(router, "GET", "/books/7")
 
-    assert await body_sent(router, "GET", "/books/7") == get.content
-    assert await body_sent(router, "HEAD", "/books/7") == await body_sent(router, "HEAD", "/books") == b""
+    assert await response_body(router, "GET", "/books/7") == get.content
+    assert await response_body(router, "HEAD", "/books/7") == await response_body(router, "HEAD", "/books") == b""
     assert head.status_code == 200
     assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.content))
     assert (await ask(router, "HEAD", "/books")).headers["allow"] == "POST"
@@ -448,5 +448,5 @@ async def test_head_is_answered_like_get_without_a_body() -> None:
     ],
 )
 def test_routes_that_contradict_each_other_cannot_be_made(lines: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match=r"is there twice|is called id elsewhere|nothing can follow"):
-        routing(*lines)
+    with pytest.raises(ValueError, match=r"is declared twice|is named id in another route|nothing can follow"):
+        make_router(*lines)

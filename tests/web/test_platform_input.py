@@ -1,30 +1,30 @@
-"""The platform's door under attack: the right 4xx and never a 5xx, nothing shown or done that should not be."""
+"""Hostile input to the platform API gets the right 4xx and never a 5xx, and shows or changes nothing."""
 
 import base64
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
-from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
+from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 
 PLATFORM = "/api/v2/platform"
 TOKEN = "/shop_oauth/token"
 
 
 class Machine:
-    """An application that may write, and its way of asking."""
+    """An application that may write, and its requests."""
 
     scope = "admin write"
 
-    def __init__(self, http: httpx.AsyncClient, client_id: str, secret: str) -> None:
+    def __init__(self, http: httpx2.AsyncClient, client_id: str, secret: str) -> None:
         self.http = http
         self.client = {"client_id": client_id, "client_secret": secret}
         self._token: str | None = None
 
-    async def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+    async def ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
         if self._token is None:
             self._token = (await self.grant(self.scope))["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -39,7 +39,7 @@ class Machine:
 
 
 @pytest.fixture
-async def machine(http: httpx.AsyncClient, db: Any) -> Machine:
+async def machine(http: httpx2.AsyncClient, db: Any) -> Machine:
     application_id, client_id, secret = uuid4(), new_client_id(), new_secret(CLIENT_SECRET)
     await db.execute(
         """insert into applications (id, client_id, name, access_level, created_at, updated_at)
@@ -58,7 +58,7 @@ async def machine(http: httpx.AsyncClient, db: Any) -> Machine:
 
 
 @pytest.mark.parametrize("name", ["\0", "a%00b", "%00"])
-async def test_a_nul_in_the_basic_header_cannot_be_read(http: httpx.AsyncClient, machine: Machine, name: str) -> None:
+async def test_a_nul_in_the_basic_header_cannot_be_read(http: httpx2.AsyncClient, machine: Machine, name: str) -> None:
     for secret in ("wrong", machine.client["client_secret"]):
         basic = base64.b64encode(f"{name}:{secret}".encode()).decode()
         body = {"grant_type": "client_credentials", "scope": "read"}
@@ -133,7 +133,7 @@ async def test_a_name_is_one_line_here_too(machine: Machine, text: str) -> None:
 
 
 async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audited(
-    http: httpx.AsyncClient, machine: Machine, db: Any
+    http: httpx2.AsyncClient, machine: Machine, db: Any
 ) -> None:
     pair = await machine.grant("read")
     body = {"grant_type": "refresh_token", "refresh_token": pair["refresh_token"], **machine.client}

@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose: cut off by the shipped proxy, or by the shop itself, while others are served."""
+"""Clients that are slow on purpose: the shipped proxy or the shop disconnects them, while others are served."""
 
 import asyncio
 import contextlib
@@ -6,11 +6,11 @@ import statistics
 import time
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
-from shop.cli.serve import IDLE_SECONDS
-from shop.web.request import BODY_SECONDS
+from shop.cli.server.serve import IDLE_SECONDS
+from shop.web.input.request import BODY_SECONDS
 from tests.service import Service
 from tests.web.test_nginx import CART, PREFIX, Proxy, proxy, shop
 
@@ -23,18 +23,18 @@ BUSY = 3
 """Seconds that a busy machine may be late."""
 
 
-async def closed_after(port: int, request: str, trickle: bytes = b"", source: str = "127.0.0.1") -> float:
-    """Sends the beginning of a request, then a byte a second if there is one; seconds until the connection ends."""
+async def seconds_until_closed(port: int, request: str, trickle: bytes = b"", source: str = "127.0.0.1") -> float:
+    """Sends the beginning of a request, then `trickle` each second; returns the seconds until the connection ends."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
     writer.write(request.encode())
-    began = time.monotonic()
+    start = time.monotonic()
     reading = asyncio.create_task(read_to_the_end(reader))
     while not (await asyncio.wait([reading], timeout=1))[0]:
         if trickle and not writer.is_closing():
             with contextlib.suppress(ConnectionError):
                 writer.write(trickle)
     writer.close()
-    return time.monotonic() - began
+    return time.monotonic() - start
 
 
 async def read_to_the_end(reader: asyncio.StreamReader) -> bytes:
@@ -44,12 +44,12 @@ async def read_to_the_end(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def latencies(http: httpx.AsyncClient, count: int) -> list[float]:
+async def latencies(http: httpx2.AsyncClient, count: int) -> list[float]:
     seconds = []
     for _ in range(count):
-        began = time.perf_counter()
+        start = time.perf_counter()
         assert (await http.post(CART)).status_code == 201
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 
@@ -61,7 +61,7 @@ async def test_five_hundred_clients_that_never_finish_their_headers_are_cut_off_
     async with proxy.http() as http:
         await latencies(http, 20)
         alone = await latencies(http, 100)
-        slow = [asyncio.create_task(closed_after(proxy.port, HEAD, b"X", source)) for source in sources]
+        slow = [asyncio.create_task(seconds_until_closed(proxy.port, HEAD, b"X", source)) for source in sources]
         beside: list[float] = []
         while not all(task.done() for task in slow):
             beside += await latencies(http, 20)
@@ -74,7 +74,8 @@ async def test_five_hundred_clients_that_never_finish_their_headers_are_cut_off_
 @pytest.mark.security("H-04")
 async def test_the_proxy_ends_a_body_that_pauses_and_a_connection_that_idles(proxy: Proxy) -> None:
     body, idle = await asyncio.gather(
-        closed_after(proxy.port, BODY_HEAD), closed_after(proxy.port, HEAD + "Content-Length: 0\r\n\r\n")
+        seconds_until_closed(proxy.port, BODY_HEAD),
+        seconds_until_closed(proxy.port, HEAD + "Content-Length: 0\r\n\r\n"),
     )
 
     assert 4 < body < 5 + BUSY
@@ -86,7 +87,9 @@ async def test_without_a_proxy_the_shop_ends_headers_and_bodies_that_never_come(
     port = urlsplit(shop.url).port or 0
     sign_in = BODY_HEAD.replace(CART, f"{PREFIX}/auth")
 
-    headers, body = await asyncio.gather(closed_after(port, HEAD, b"X"), closed_after(port, sign_in, b" "))
+    headers, body = await asyncio.gather(
+        seconds_until_closed(port, HEAD, b"X"), seconds_until_closed(port, sign_in, b" ")
+    )
 
     assert IDLE_SECONDS - 1 < headers < IDLE_SECONDS + BUSY
     assert BODY_SECONDS - 1 < body < BODY_SECONDS + BUSY

@@ -1,4 +1,4 @@
-"""Bodies that are sent while they are made and read while they come: whole, or broken off so that all can tell."""
+"""Streamed request and response bodies: complete, or visibly truncated."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from tests.cli.command import external
 from tests.cluster import Cluster
 from tests.db.processes import serving, until
-from tests.platform.bulk import in_lines, new_slug
+from tests.platform.bulk import new_slug, to_ndjson
 from tests.platform.client import PREFIX, Machine, new_machine
 from tests.sampling import first
 from tests.service import Service
@@ -23,7 +23,7 @@ from tests.service import Service
 PRODUCTS = f"{PREFIX}/exports/products"
 NAMES = "/products?fields[product]=name"
 COUNT = 1500
-# Together more than any socket holds, so that the shop must wait for whoever reads: some 20 MB.
+# More than a socket buffers, so that the shop must wait for the reader: about 20 MB.
 LARGE = """
 insert into products (id, name, slug, description, created_at, updated_at)
 select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'P', 'p-' || lpad(n::text, 6, '0'),
@@ -35,8 +35,8 @@ select gen_random_uuid(), id, true, now(), now() from products
 """
 
 
-class Large:
-    """A shop with so many products that an export takes longer than a socket's patience."""
+class LargeShop:
+    """A shop with so many products that an export exceeds the buffer of a socket."""
 
     def __init__(self, service: Service, db: Any, machine: Machine) -> None:
         self.service = service
@@ -44,8 +44,8 @@ class Large:
         self.machine = machine
         self.headers = {"Authorization": f"Bearer {machine.access_token}"}
 
-    async def begin(self, request_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """An export of which nobody reads more than the head."""
+    async def begin_export(self, request_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Starts an export and reads only its status line."""
         address = urlsplit(self.service.url)
         reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=4096)
         head = {"Host": "shop", "X-Request-Id": request_id, **self.headers}
@@ -56,11 +56,11 @@ class Large:
         assert b"200" in await reader.readline()
         return reader, writer
 
-    async def line(self, request_id: str) -> dict[str, Any]:
+    async def request_line(self, request_id: str) -> dict[str, Any]:
         return await asyncio.to_thread(self.service.request_line, request_id)
 
-    async def busy(self) -> int:
-        """Connections that are in the middle of something."""
+    async def count_busy_connections(self) -> int:
+        """The number of database connections that are not idle."""
         return int(
             await self.db.fetchval(
                 "select count(*) from pg_stat_activity where datname = current_database()"
@@ -70,8 +70,10 @@ class Large:
 
 
 @pytest.fixture(scope="module")
-async def large(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Large]:
-    """One for all tests: the first measures it, and the last stops it."""
+async def large_shop(
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[LargeShop]:
+    """One shop for all tests: the first measures its memory, and the last stops it."""
     with cluster.database(f"large_{worker_name}") as url:
         connection = await asyncpg.connect(url)
         await connection.execute(LARGE.replace("$1", str(COUNT)))
@@ -79,89 +81,91 @@ async def large(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.Tem
         temp = tmp_path_factory.mktemp("large")
         with serving(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp))) as service:
             async with service.client() as http:
-                yield Large(service, connection, await new_machine(http, connection))
+                yield LargeShop(service, connection, await new_machine(http, connection))
         await connection.close()
 
 
-async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(large: Large) -> None:
-    (pid,) = large.service.worker_pids()
-    before = resident(pid)
-    most, size, lines = before, 0, 0
-
-    async with large.service.client() as http, http.stream("GET", PRODUCTS, headers=large.headers) as answer:
-        async for chunk in answer.aiter_bytes():
-            size, lines, most = size + len(chunk), lines + chunk.count(b"\n"), max(most, resident(pid))
+async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(large_shop: LargeShop) -> None:
+    (pid,) = large_shop.service.worker_pids()
+    async with large_shop.service.client() as http, http.stream("GET", PRODUCTS, headers=large_shop.headers) as answer:
+        # The first chunks load what every export needs.
+        chunks = answer.aiter_bytes()
+        first_chunks = [await anext(chunks) for _ in range(20)]
+        size, lines = sum(map(len, first_chunks)), sum(chunk.count(b"\n") for chunk in first_chunks)
+        before = peak = resident(pid)
+        async for chunk in chunks:
+            size, lines, peak = size + len(chunk), lines + chunk.count(b"\n"), max(peak, resident(pid))
 
     assert (answer.status_code, lines) == (200, COUNT)
     assert answer.headers["content-type"] == "application/x-ndjson"
     assert "content-length" not in answer.headers
     assert size > 20_000_000
-    assert most - before < 15_000_000
+    assert peak - before < 15_000_000
 
 
 @pytest.mark.torture
-async def test_whoever_hangs_up_is_not_read_for_any_more(large: Large) -> None:
+async def test_whoever_hangs_up_is_not_read_for_any_more(large_shop: LargeShop) -> None:
     for number in range(20):
-        _, writer = await large.begin(f"gone-{number}")
+        _, writer = await large_shop.begin_export(f"gone-{number}")
         writer.close()
         await writer.wait_closed()
 
-    lines = [await large.line(f"gone-{number}") for number in range(20)]
+    lines = [await large_shop.request_line(f"gone-{number}") for number in range(20)]
 
     assert {line["status"] for line in lines} == {499}
     assert max(line["statements"] for line in lines) < COUNT / 100 * 9
-    await until(lambda: _is_quiet(large))
-    assert (await large.machine.get(NAMES)).status == 200
+    await until(lambda: _is_quiet(large_shop))
+    assert (await large_shop.machine.get(NAMES)).status == 200
 
 
 @pytest.mark.torture
-async def test_nobody_who_reads_slowly_holds_a_connection_to_the_database(large: Large) -> None:
-    slow = [await large.begin(f"slow-{number}") for number in range(20)]
+async def test_nobody_who_reads_slowly_holds_a_connection_to_the_database(large_shop: LargeShop) -> None:
+    slow = [await large_shop.begin_export(f"slow-{number}") for number in range(20)]
 
-    await until(lambda: _is_quiet(large))
-    answers = await asyncio.gather(*(large.machine.get(NAMES) for _ in range(20)))
+    await until(lambda: _is_quiet(large_shop))
+    answers = await asyncio.gather(*(large_shop.machine.get(NAMES) for _ in range(20)))
 
     assert {answer.status for answer in answers} == {200}
     for _, writer in slow:
         writer.close()
 
 
-async def _is_quiet(large: Large) -> bool:
-    return await large.busy() == 0
+async def _is_quiet(large_shop: LargeShop) -> bool:
+    return await large_shop.count_busy_connections() == 0
 
 
-async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_log(large: Large) -> None:
-    reader, writer = await large.begin("broken")
-    await until(lambda: _is_quiet(large))
-    await large.db.execute("alter table classifications rename to elsewhere")
+async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_log(large_shop: LargeShop) -> None:
+    reader, writer = await large_shop.begin_export("broken")
+    await until(lambda: _is_quiet(large_shop))
+    await large_shop.db.execute("alter table classifications rename to elsewhere")
 
     rest = await reader.read(-1)
 
     writer.close()
     assert 0 < rest.count(b'"slug"') < COUNT
     assert not rest.endswith(b"0\r\n\r\n")
-    assert (await large.line("broken"))["status"] == 503
-    # What fails before the first line is an error like any other.
-    response = await large.machine.get("/exports/products")
-    await large.db.execute("alter table elsewhere rename to classifications")
+    assert (await large_shop.request_line("broken"))["status"] == 503
+    # A failure before the first line is an ordinary error.
+    response = await large_shop.machine.get("/exports/products")
+    await large_shop.db.execute("alter table elsewhere rename to classifications")
     assert (response.status, response.code) == (503, "temporarily_unavailable")
 
 
-async def test_an_export_that_is_being_read_when_the_stop_comes_is_sent_whole(large: Large) -> None:
-    reader, writer = await large.begin("stopped")
-    await until(lambda: _is_quiet(large))
+async def test_an_export_that_is_being_read_when_the_stop_comes_is_sent_whole(large_shop: LargeShop) -> None:
+    reader, writer = await large_shop.begin_export("stopped")
+    await until(lambda: _is_quiet(large_shop))
 
-    large.service.process.send_signal(signal.SIGTERM)
+    large_shop.service.process.send_signal(signal.SIGTERM)
     rest = await reader.read(-1)
 
     writer.close()
     assert rest.count(b'"slug"') == COUNT
     assert rest.endswith(b"0\r\n\r\n")
-    assert await asyncio.to_thread(large.service.process.wait, 30) == 0
+    assert await asyncio.to_thread(large_shop.service.process.wait, 30) == 0
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process has."""
+    """The resident memory of a process in bytes."""
     (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) * 1024
 
@@ -180,7 +184,7 @@ async def test_an_upload_that_breaks_off_leaves_whole_batches_and_is_told_as_bro
     service: Service, writer: Machine, db: Any, is_chunked: bool, end: bytes
 ) -> None:
     slugs = [new_slug() for _ in range(150)]
-    body = in_lines({"slug": slug, "name": "Mug"} for slug in slugs) + end
+    body = to_ndjson({"slug": slug, "name": "Mug"} for slug in slugs) + end
     request_id = f"broken-{slugs[0]}"
     address = urlsplit(service.url)
     reader, sender = await asyncio.open_connection(address.hostname, address.port)
@@ -191,22 +195,22 @@ async def test_an_upload_that_breaks_off_leaves_whole_batches_and_is_told_as_bro
 
     sender.write(head.encode() + size + b"\r\n\r\n" + chunk)
     await sender.drain()
-    await until(lambda: _done(db, slugs))
+    await until(lambda: _count_products(db, slugs))
     sender.close()
 
     line = await asyncio.to_thread(service.request_line, request_id)
     assert line["status"] == 400
-    assert await _done(db, slugs) == 100
+    assert await _count_products(db, slugs) == 100
     outcome, detail = await db.fetchrow("select outcome, detail from audit_events where request_id = $1", request_id)
     assert (outcome, json.loads(detail)["created"]) == ("broken off", 100)
     assert await reader.read() == b""
 
 
-async def _done(db: Any, slugs: list[str]) -> int:
+async def _count_products(db: Any, slugs: list[str]) -> int:
     return int(await db.fetchval("select count(*) from products where slug = any($1)", slugs))
 
 
-async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx.AsyncClient) -> None:
+async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx2.AsyncClient) -> None:
     async def body() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b"x" * 65_536
@@ -219,7 +223,7 @@ async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx.AsyncCli
 @pytest.mark.torture
 async def test_lines_may_come_in_pieces_of_any_size(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(3)]
-    whole = b"\xef\xbb\xbf" + b"\r\n".join(in_lines([{"slug": slug, "name": "Müg"}]).strip() for slug in slugs)
+    whole = b"\xef\xbb\xbf" + b"\r\n".join(to_ndjson([{"slug": slug, "name": "Müg"}]).strip() for slug in slugs)
 
     async def body() -> AsyncIterator[bytes]:
         for place in range(0, len(whole), 7):

@@ -1,7 +1,6 @@
 """Writes audit events, which are never changed."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
@@ -17,7 +16,7 @@ async def audit(
     *,
     actor_id: UUID | None = None,
     subject_id: UUID | None = None,
-    detail: Mapping[str, Any] | None = None,
+    detail: Mapping[str, object] | None = None,
 ) -> UUID:
     """Writes an audit event and returns its id.
 

@@ -11,10 +11,10 @@ import msgspec
 
 from shop.actions.hash_queue import HashQueue
 from shop.base.actor import GUEST, NOBODY, Actor, Claim
+from shop.base.config.settings import Settings
+from shop.base.crypto.keys import Keys
 from shop.base.errors import IdempotencyKeyConflict, InFlight, InsufficientScope, InvalidToken, Unauthenticated
-from shop.base.keys import Keys
 from shop.base.response_cache import ResponseCache
-from shop.base.settings import Settings
 from shop.db.pool import Database, DatabaseSession, LockTimeout
 from shop.gateways.media import MediaStore, open_media
 from shop.gateways.payments import Provider
@@ -66,7 +66,7 @@ class Shared(msgspec.Struct):
     keys: Keys
     shop: Shop
     settings: Settings
-    mail_waits: asyncio.Event
+    mail_queued: asyncio.Event
     """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
     floods: BlockedSources = msgspec.field(default_factory=BlockedSources)
     answers: ResponseCache = msgspec.field(default_factory=ResponseCache)
@@ -115,23 +115,35 @@ class OnceKey(msgspec.Struct, frozen=True):
 class Idempotency:
     """Work under an Idempotency-Key.
 
-    `done` is the id of the record that an earlier request created; `made` sets the id of this request's record.
+    `existing_id` is the id of the record that an earlier request created; `record` sets the id of this request's
+    record.
     """
 
-    __slots__ = ("done", "record_id")
+    __slots__ = ("existing_id", "record_id")
 
     def __init__(self, existing_id: UUID | None = None) -> None:
-        self.done = existing_id
+        self.existing_id = existing_id
         self.record_id: UUID | None = None
 
-    def made(self, record_id: UUID) -> None:
+    def record(self, record_id: UUID) -> None:
         self.record_id = record_id
 
 
 class Context:
     """The state of one request."""
 
-    __slots__ = ("_bearer", "actor", "claim", "db", "is_try_out", "once_key", "origin", "pricing", "shared", "stale")
+    __slots__ = (
+        "_bearer",
+        "actor",
+        "claim",
+        "db",
+        "is_try_out",
+        "once_key",
+        "origin",
+        "pending_refresh",
+        "pricing",
+        "shared",
+    )
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
@@ -143,7 +155,7 @@ class Context:
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
         """The bearer's pricing, loaded on first use."""
-        self.stale: set[UUID] | None = None
+        self.pending_refresh: set[UUID] | None = None
         """Ids of products to refresh at the end of a batch; None if each product is refreshed immediately."""
         self.is_try_out = shared.is_try_out
         """Whether try-out mode applies to this request; it does not apply to proxied requests."""
@@ -161,8 +173,8 @@ class Context:
     def fresh(self) -> "Context":
         """Returns a context for the same caller with a separate database session.
 
-        Earlier commits are unaffected by this session's failures. Within a request, its statements share one request's
-        time limit.
+        Its failures do not affect earlier commits. Within a request, its statements share the time limit of one
+        request.
         """
         context = Context(self.shared, self.claim)
         context.db.is_bounded = self.db.is_bounded
@@ -191,7 +203,7 @@ class Context:
             raise Unauthenticated("Send a platform token with this request.")
         caller = await applications.find_caller(self.db, self.claim.bearer)
         if caller is None:
-            raise InvalidToken("The bearer token is unknown, expired or revoked; ask for a new one.")
+            raise InvalidToken("The bearer token is unknown, expired or revoked; request a new one.")
         self.actor = Actor("application", caller.application_id)
         if not may(act, caller.scope, caller.access_level):
             raise InsufficientScope(act)
@@ -206,10 +218,10 @@ class Context:
         async with self.db.transaction():
             once = await self._begin_once()
             yield once
-            if self.once_key and not once.done:
+            if self.once_key and not once.existing_id:
                 key = self.once_key
                 if once.record_id is None:
-                    raise AssertionError("work under an Idempotency-Key must name its record with `once.made(id)`")
+                    raise AssertionError("work under an Idempotency-Key must name its record with `once.record(id)`")
                 await journal.finish_idempotency_key(self.db, scope=key.scope, key=key.key, record_id=once.record_id)
 
     async def _begin_once(self) -> Idempotency:

@@ -1,9 +1,9 @@
-"""Limits concurrent password hashing, with a short queue per source so that no source can use all the capacity."""
+"""Limits concurrent password hashing, with a short queue per source, so that no source can use all the capacity."""
 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from shop.base.errors import RateLimitError, Unavailable
 
@@ -55,7 +55,7 @@ class HashQueue:
         """Runs `work` in a thread. TooMany if the owner's queue is too long, Unavailable if others delay it."""
         await self._wait_for_turn(owner, self._signed_in if is_signed_in else self._sources)
         hashing = asyncio.ensure_future(asyncio.to_thread(work))
-        # If the request is canceled the thread continues, and its turn ends when the thread does.
+        # If the request is canceled, the thread continues; the turn ends when the thread ends.
         hashing.add_done_callback(self._end_turn)
         return await asyncio.shield(hashing)
 
@@ -76,7 +76,7 @@ class HashQueue:
                 raise
             raise (RateLimitError(RETRY_SECONDS) if ahead else Unavailable()) from None
 
-    def _end_turn(self, hashing: asyncio.Future[Any]) -> None:
+    def _end_turn(self, hashing: asyncio.Task[object]) -> None:
         if not hashing.cancelled():
             hashing.exception()  # Retrieve the exception, or asyncio logs it as never retrieved.
         self._next_turn()

@@ -11,9 +11,9 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.client_networks import networks_of
+from shop.base.config.setting_parsers import Limits
 from shop.base.email import Email
 from shop.base.errors import RateLimitError
-from shop.base.setting_parsers import Limits
 from shop.models.access.sessions import LoginRequest
 from shop.queries import journal
 from shop.queries.access import login as requests
@@ -70,7 +70,8 @@ def _coupon_limits(ctx: Context) -> list[Limit]:
 async def count_sign_in(ctx: Context, email_key: str) -> list[Limit]:
     """Counts an attempt at an operator's password or code, by source and by operator and source together.
 
-    Counting by operator alone would let anyone who knows an address lock its owner out. `forgive` uncounts a success.
+    If attempts were counted by operator alone, anyone who knows the address could lock the operator out. `forgive`
+    subtracts a successful attempt.
     """
     quotas = ctx.shared.settings.limit_sign_ins
     by_source = _source_limits(ctx, "sign-ins by source", quotas)
@@ -107,10 +108,10 @@ async def count_authenticator_code(ctx: Context, operator_id: UUID, password_has
 
 
 async def forgive(ctx: Context, limits: Sequence[Limit]) -> None:
-    """Uncounts a successful attempt, which was counted before its outcome was known."""
+    """Subtracts a successful attempt, which was counted before its outcome was known."""
     if limits:
-        apart = ctx.db.apart()
-        await journal.uncount(apart, [(limit.key, limit.seconds) for limit in limits])
+        separate_session = ctx.db.apart()
+        await journal.uncount(separate_session, [(limit.key, limit.seconds) for limit in limits])
 
 
 async def refuse_flood(ctx: Context) -> None:
@@ -123,7 +124,9 @@ async def refuse_flood(ctx: Context) -> None:
 
 
 async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
-    """Counts a try and returns the address's live login request; without one, makes an equal write to hide that."""
+    """Counts an attempt and returns the live login request of an address. Without one, makes an equal write, so that
+    the response time does not reveal it.
+    """
     tries = ctx.shared.settings.limit_tries_per_code or 2**31
     request = await requests.take_try(ctx.db, email_key=email.key, tries=tries)
     if request is None:
@@ -168,8 +171,8 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     """Counts a failed authentication of an application, and refuses a source that has failed too often.
 
     A secret cannot be guessed, so the correct one is accepted no matter how often the source has failed. A flood of
-    wrong secrets must be cheap: a source over its limit is held in memory until its window ends. The first failure in a
-    window is audited, because even one wrong secret matters; passing the limit is audited too.
+    wrong secrets must cost little: a source over its limit is blocked in memory until its window ends. The first
+    failure in a window is audited, because even one wrong secret matters; passing the limit is audited too.
     """
     name = "client failures by source"
     limits = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
@@ -178,8 +181,8 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     waits = [(limit, seconds) for limit in counters if (seconds := ctx.shared.floods.ends_in(limit.key))]
     if waits:
         raise RateLimitError(max(seconds for _, seconds in waits), passed=_policies(limit for limit, _ in waits))
-    apart = ctx.db.apart()
-    counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in counters])
+    separate_session = ctx.db.apart()
+    counts = await journal.count(separate_session, [(limit.key, limit.seconds) for limit in counters])
     over = exceeded_limits(limits, counts)
     _remember(ctx, over)
     if over or any(count.count == 1 for count in counts):
@@ -192,9 +195,9 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
 
 async def note_denial(ctx: Context, required_act: str) -> None:
     """Audits a request that exceeds an application's token scope, once per window."""
-    apart = ctx.db.apart()
+    separate_session = ctx.db.apart()
     key = counter_key("denials by application", f"{ctx.actor.id} {required_act}")
-    counts = await journal.count(apart, [(key, DENIAL_SECONDS)])
+    counts = await journal.count(separate_session, [(key, DENIAL_SECONDS)])
     if counts[0].count == 1:
         async with ctx.db.transaction():
             await audit(ctx, "access", "refused", subject_id=ctx.actor.id, detail={"needed": required_act})
@@ -227,9 +230,9 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Cou
     if not limits:
         return []
     # In a separate session, so that the count is committed even if the request fails.
-    apart = ctx.db.apart()
-    counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in limits])
-    ctx.db.count += apart.count
+    separate_session = ctx.db.apart()
+    counts = await journal.count(separate_session, [(limit.key, limit.seconds) for limit in limits])
+    ctx.db.count += separate_session.count
     over = exceeded_limits(limits, counts)
     if over:
         async with ctx.db.transaction():

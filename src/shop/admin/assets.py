@@ -7,8 +7,8 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.base.errors import NotFound
+from shop.web.input.request import Request
 from shop.web.reply import DASHBOARD_HEADERS, Reply
-from shop.web.request import Request
 
 _MEDIA = {".css": b"text/css; charset=utf-8", ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml"}
 

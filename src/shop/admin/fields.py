@@ -1,6 +1,7 @@
 """Parses form fields and collects their errors."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -9,8 +10,9 @@ from uuid import UUID
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.base.texts import is_line, is_prose
+from shop.base.values import REQUIRED, read_boolean, read_time
 from shop.rules.form_values import read_amount, read_number, read_whole
-from shop.web.request import Request
+from shop.web.input.request import Request
 
 T = TypeVar("T")
 LONGEST_LINE, LONGEST_PROSE = 250, 20_000
@@ -34,7 +36,7 @@ class Fields:
     def line(self, name: str, *, most: int = LONGEST_LINE, required: bool = False) -> str:
         text = " ".join(self.typed.get(name, "").split(" ")).strip()
         if required and not text:
-            self.refuse(name, "must be given")
+            self.refuse(name, REQUIRED)
         if len(text) > most or not is_line(text):
             self.refuse(name, f"must be one line of at most {most} characters")
         return text
@@ -46,7 +48,8 @@ class Fields:
         return text
 
     def flag(self, name: str) -> bool:
-        return self.typed.get(name) == "1"
+        """Returns whether a checkbox is ticked; a browser does not send one that is not."""
+        return self._read(name, read_boolean) or False
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> str:
         text = self.typed.get(name, "")
@@ -85,7 +88,7 @@ class Fields:
         text = self.typed.get(name, "").strip()
         if not text:
             if required:
-                self.refuse(name, "must be given")
+                self.refuse(name, REQUIRED)
             return None
         try:
             return read(text)
@@ -95,13 +98,10 @@ class Fields:
 
 
 def read_moment(text: str) -> datetime:
-    for shape in ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"):
-        try:
-            value = datetime.strptime(text, shape).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-        if value.year >= 1900:
-            return value
+    with suppress(ValueError):
+        moment = read_time(text)
+        if moment.year >= 1900:
+            return moment
     raise ValueError("must be a date and time, like 2026-11-15T09:30")
 
 

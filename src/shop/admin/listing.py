@@ -10,7 +10,7 @@ import msgspec
 
 from shop.base.listing import CursorPosition, NumberCursor
 from shop.queries.dashboard import AuditRow
-from shop.web.request import Request
+from shop.web.input.request import Request
 
 SIZE = 25
 _START = datetime(1970, 1, 1, tzinfo=UTC)

@@ -19,8 +19,8 @@ from shop.queries.access.operators import SignedIn
 from shop.queries.catalog_pages.products import ListedProduct
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
+from shop.web.input.request import Request
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
-from shop.web.request import Request
 
 _TITLES = {
     400: "Bad request",
@@ -99,7 +99,7 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
-_templates.filters |= {"picture": picture, "sentence": sentence, "told": join_errors}
+_templates.filters |= {"picture": picture, "sentence": sentence, "error_text": join_errors}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

@@ -6,8 +6,8 @@ from shop.admin.pages import error_page
 from shop.admin.session import OperatorGuard, Page
 from shop.rules.catalog.images import LARGEST_FILE
 from shop.web.endpoint import Handler, Route
+from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
-from shop.web.request import MAX_PARAMS, PARAMETERS, UPLOAD
 
 _SMALL = 64 * 1024
 
@@ -61,5 +61,5 @@ def build_route(
         body_limit=body_limit,
         most_params=most_params,
         reads_claim=False,
-        draw_error=error_page,
+        render_error=error_page,
     )

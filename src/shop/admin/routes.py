@@ -28,7 +28,7 @@ def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
 def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     return (
-        build_route("GET", "/admin/static/{name}", assets.show, "Style, script and picture of the pages", "anyone"),
+        build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
         build_route("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),
         build_route(
             "POST", "/admin/sign-in", require_same_origin(sign_in.sign_in), "Sign in with a password", "anyone"
@@ -37,7 +37,7 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
             "POST",
             "/admin/sign-in/code",
             require_same_origin(sign_in.give_code),
-            "Sign in: the authenticator's code",
+            "Sign in: check the authenticator code",
             "anyone",
         ),
         build_route("GET", "/admin/join/{token}", sign_in.show_join, "Choose a password with a link", "anyone"),

@@ -11,8 +11,8 @@ from shop.base.actor import Actor
 from shop.base.errors import Forbidden, Unauthenticated
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.web.endpoint import Handler
+from shop.web.input.request import Request
 from shop.web.reply import Header, Reply
-from shop.web.request import Request
 
 COOKIE = "__Host-shop_operator"
 _ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
@@ -143,7 +143,7 @@ def sign_in_page(
 ) -> Reply:
     headers = (_CHALLENGE,) if status == 401 else ()
     values = {"email": "", "refused": None, **values}
-    return bare_page("sign_in.html", status, headers, shop=ctx.shared.shop, next=local_path(following), **values)
+    return bare_page("access/sign_in.html", status, headers, shop=ctx.shared.shop, next=local_path(following), **values)
 
 
 def _here(request: Request) -> str:

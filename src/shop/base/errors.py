@@ -9,26 +9,27 @@ ShopError
 ├── Unauthenticated 401       credentials are missing or invalid
 │   ├── InvalidClient         unknown application or wrong secret, indistinguishable
 │   ├── InvalidToken          the bearer token is unknown, expired or revoked
-│   ├── OwnerRequired         the cart belongs to a user, whose bearer token is required
+│   ├── NotCartOwner          the cart belongs to a user, whose bearer token is required
 │   ├── InvalidSignIn         an operator's e-mail, password or code is wrong, indistinguishable
 │   ├── InvalidCode           wrong, expired, used, too many attempts, or unknown address, indistinguishable
 │   └── InvalidRefreshToken   invalid for any reason, indistinguishable
 ├── Forbidden 403             authenticated but not permitted
 │   └── InsufficientScope     the token lacks the required scope
 ├── NotFound 404              missing or owned by someone else, indistinguishable
-├── MethodNotAllowed 405
-├── Gone 410                  single-use and already used
-├── Conflict 409              lost a race, or the record changed meanwhile
-│   ├── TotalChanged          differs from the quote: carries the differences and a consent token
+├── InvalidMethod 405         the path does not support the method
+├── ExpiredLink 410           expired or already used
+├── Conflict 409              the record changed, or a concurrent request was first
+│   ├── TotalMismatch         the total differs from the quote; has the differences and a consent token
 │   ├── PaymentInProgress     the provider has not answered yet
-│   ├── PaymentNeedsAction    the shopper must confirm the payment: carries a client secret and the next action
+│   ├── PaymentNeedsAction    the shopper must confirm the payment; has a client secret and the next action
 │   └── InFlight              a request with the same Idempotency-Key is in progress
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
 ├── Invalid 422               fails validation
 │   ├── NotPayable            the order cannot be paid in its current state
-│   └── KeyReused             the Idempotency-Key was used with a different request
-├── TooMany 429               rate limit exceeded
-├── Broken 500                internal error
+│   └── IdempotencyKeyConflict
+│                             the Idempotency-Key was used with a different request
+├── RateLimitError 429        rate limit exceeded
+├── InternalError 500         internal error
 └── Unavailable 503           the database is unavailable or busy
 
 Messages address the client's developer and contain no secrets, stack traces or SQL. Only `web/reply.py` renders them.
@@ -64,7 +65,7 @@ class BadSignature(Malformed):
 
 class InvalidGrant(Malformed):
     code = "invalid_grant"
-    sentence = "The refresh token is unknown, expired, already used or another client's; request a new token."
+    sentence = "The refresh token is unknown, expired, already used or issued to another client; request a new token."
 
 
 class InvalidScope(Malformed):
@@ -116,7 +117,7 @@ class InvalidClient(Unauthenticated):
 class Forbidden(ShopError):
     status = 403
     code = "forbidden"
-    sentence = "This credential does not have permission to do that."
+    sentence = "This credential does not permit the request."
 
 
 class InsufficientScope(Forbidden):
@@ -201,7 +202,7 @@ class TooLarge(ShopError):
 class UriTooLong(ShopError):
     status = 414
     code = "uri_too_long"
-    sentence = "The path is longer than 2,048 bytes, or the query than 8,192."
+    sentence = "The path exceeds 2,048 bytes, or the query exceeds 8,192 bytes."
 
 
 class UnsupportedMedia(ShopError):
@@ -213,7 +214,7 @@ class UnsupportedMedia(ShopError):
 class HeadersTooLarge(ShopError):
     status = 431
     code = "headers_too_large"
-    sentence = "The headers are larger than 16384 bytes."
+    sentence = "The headers exceed 16,384 bytes."
 
 
 class Invalid(ShopError):

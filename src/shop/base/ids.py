@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from uuid import UUID
 # larger that a second collision does not occur in practice.
 ORDER_NUMBER_DIGITS = (10, 12, 15)
 
+_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0b10 << 62
 _RANDOM = ~((0xF << 76) | (0b11 << 62)) & ((1 << 80) - 1)
@@ -80,7 +82,4 @@ def new_wishlist_token() -> str:
 
 def as_uuid(value: Any) -> UUID | None:
     """Parses a UUID in its canonical form; None for anything else."""
-    try:
-        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
-    except ValueError:
-        return None
+    return UUID(value) if isinstance(value, str) and _CANONICAL.fullmatch(value) else None

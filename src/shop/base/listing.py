@@ -32,7 +32,7 @@ class ListedRows(msgspec.Struct, frozen=True):
 
     rows: list[Any]
     total: int = 0
-    next_place: tuple[Any, UUID] | None = None
+    next_cursor: tuple[Any, UUID] | None = None
 
 
 class Sort(msgspec.Struct, frozen=True):

@@ -71,7 +71,7 @@ def minor_units(amount: Decimal, currency: str) -> int:
         raise ValueError("is too large")
     # Compared with the input, because scaling rounds digits beyond the 28th.
     if major_units(int(minor), currency) != amount:
-        raise ValueError(f"has more digits than {currency} has ({digits})")
+        raise ValueError(f"has more decimals than {currency} allows ({digits})")
     return int(minor)
 
 

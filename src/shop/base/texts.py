@@ -40,6 +40,10 @@ DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe"}
 _FOLDING = str.maketrans(OTHER_LETTERS | DOUBLE_LETTERS)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 LONGEST_SLUG = 100
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Base 32 without the letters that resemble digits."""
+# Letters and digits that are confused when read aloud or copied by hand.
+_ALIKE = str.maketrans("OIL", "011")
 
 
 def fold_text(text: str) -> str:
@@ -53,3 +57,9 @@ def fold_text(text: str) -> str:
 def slug_of(text: str) -> str:
     """Converts `Café Crème, 250 g` to `cafe-creme-250-g`; empty if the text has no Latin letter or digit."""
     return _NO_SLUG.sub("-", fold_text(text))[:LONGEST_SLUG].strip("-")
+
+
+def typed_letters(text: str, length: int) -> str | None:
+    """Normalizes typed Base 32 in any case and grouping; None if the length or a character is wrong."""
+    plain = text.replace(" ", "").replace("-", "").upper().translate(_ALIKE)
+    return plain if len(plain) == length and not set(plain) - set(CROCKFORD) else None

@@ -16,7 +16,7 @@ from shop.cli.database_session import run_action
 from shop.cli.prepare import settings_here
 from shop.platform.bulk import parse_lines
 from shop.platform.import_rows import price_line, product_line
-from shop.web.ndjson import RawLine
+from shop.web.input.ndjson import RawLine
 
 _CHUNK = 64 * 1024
 _NOUNS = click.argument("noun", type=click.Choice(["products", "prices"]))

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from shop.actions.context import Context, Shared
-from shop.app import read_keys
+from shop.app.configuration import read_keys
 from shop.base.actor import Actor
+from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Invalid, ShopError
-from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_keys, ensure_migrated
 from shop.db.pool import open_database
 from shop.queries.setup import shop as setup
@@ -44,7 +44,7 @@ async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable
     try:
         shop = await setup.find_shop(db.session())
         if shop is None:
-            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+            raise CannotStart("The database contains no shop; run `shop migrate`.")
         shared = Shared(db, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
         ctx = Context(shared)
         ctx.actor = Actor("command line")

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import click
 
-from shop.app import read_keys
+from shop.app.configuration import read_keys
+from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Unavailable
-from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
 from shop.db.pool import open_database
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError

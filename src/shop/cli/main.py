@@ -6,25 +6,25 @@ import sys
 import click
 
 from shop.base.errors import CannotStart
-from shop.base.version import VERSION
-from shop.cli.admin import admin
-from shop.cli.applications import app
+from shop.cli.access.admin import admin
+from shop.cli.access.applications import app
+from shop.cli.access.keys import keys
+from shop.cli.access.sessions import sessions
 from shop.cli.bulk import export, import_
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
-from shop.cli.keys import keys
 from shop.cli.routes import routes
-from shop.cli.serve import serve
-from shop.cli.sessions import sessions
+from shop.cli.server.serve import serve
+from shop.cli.server.worker import worker
 from shop.cli.stress import stress
 from shop.cli.verify import verify
-from shop.cli.worker import worker
+from shop.cli.version import VERSION
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="shop")
 def shop() -> None:
-    """The shop service: a Storefront API, a Platform API and a dashboard on one PostgreSQL."""
+    """The shop service: a Storefront API, a Platform API and a dashboard, with one PostgreSQL database."""
 
 
 shop.add_command(serve)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from shop.app import is_mailbox_on, read_keys
+from shop.app.configuration import is_mailbox_on, read_keys
+from shop.base.config.settings import Settings, read_settings
+from shop.base.crypto.key_file import KEY_FILE
 from shop.base.errors import CannotStart
-from shop.base.key_file import KEY_FILE
-from shop.base.settings import Settings, read_settings
 from shop.db.embedded import Embedded
 from shop.db.pool import open_database
 from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade

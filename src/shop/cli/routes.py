@@ -4,8 +4,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from shop.app import all_routes
-from shop.cli.credentials import credential_page
+from shop.app.routes import all_routes
+from shop.cli.access.credentials import credential_page
 from shop.site.health import show_liveness
 from shop.site.routes import site_routes
 from shop.web.endpoint import Route
@@ -25,7 +25,7 @@ def every_route() -> tuple[Route, ...]:
     "--credentials", is_flag=True, help="Print the response of each route to each kind of credential, as Markdown."
 )
 def routes(credentials: bool) -> None:
-    """List all routes: method, address, handler and who may call."""
+    """List all routes with method, path, handler and access."""
     if credentials:
         click.echo(credential_page(every_route()), nl=False)
         return

@@ -57,7 +57,7 @@ class StressClient:
     def made(self, path: str, body: Mapping[str, Any]) -> Any:
         status, response = self.ask("POST", path, body)
         if status not in {200, 201}:
-            raise CannotStart(f"The shop refused {path} with {status}: {response}")
+            raise CannotStart(f"The shop rejected {path} with {status}: {response}")
         return response
 
 
@@ -173,7 +173,7 @@ def doubled_completes(till: TrialSetup) -> Mapping[str, bool]:
 
 
 def doubled_refunds(till: TrialSetup) -> Mapping[str, bool]:
-    """One payment is refunded many times concurrently, but only once in fact."""
+    """One payment is refunded many times concurrently; only one refund succeeds."""
     variant = till.goods(1)
     buyer = till.buyer(variant)
     _complete(buyer)

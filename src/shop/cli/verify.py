@@ -14,7 +14,7 @@ MOST = 20
 
 @click.command(epilog="Example: shop verify || mail -s 'shop verify failed' ops@example.org")
 def verify() -> None:
-    """Recompute every total, stock count and payment sum. Exits non-zero if a check fails."""
+    """Compare stored totals, stock counts and payments with recalculated values. Exits non-zero if a check fails."""
     settings = settings_here()
     with database(settings) as (url, _):
         problem_count = asyncio.run(_verify(url))

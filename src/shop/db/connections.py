@@ -1,8 +1,8 @@
 """A bounded pool of asyncpg connections, with a bounded wait for one and a deadline for every statement.
 
 asyncpg has its own pool, which creates a proxy and a task for every acquire and release; this one pops and appends.
-Nor does it use asyncpg's `timeout`, which creates a timer for each statement: a single timer for all connections finds
-those past their deadline.
+This pool does not use asyncpg's `timeout` either, which creates a timer for each statement: a single timer closes all
+connections past their deadline.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from shop.db.hosts import CONNECT_SECONDS, Hosts, connect_to
 WAIT_SECONDS = 2.0
 """How long a request waits for a free connection."""
 URGENT_SECONDS = 10.0
-"""How long urgent work, which must not be rejected any more, waits; it is served before all other waiters."""
+"""How long urgent work, which can no longer be rejected, waits; it is served before all other waiters."""
 AWAY_SECONDS = 0.4
 """How long a request waits while the database is known to be unavailable."""
 RETRY_SECONDS = 0.1
@@ -62,8 +62,8 @@ class Connections:
     """At most `size` connections, opened on demand; the last one released is reused first.
 
     Tasks of the pool open connections, and all callers wait in one queue: if an attempt fails, waiters get connections
-    that others release. Only when there are none are waiters rejected, and the database counts as `is_away` until a
-    connection succeeds.
+    that others release. If there are none, waiters are rejected, and `is_away` is true until a connection
+    succeeds.
     """
 
     def __init__(self, url: str, size: int, server_settings: dict[str, str]) -> None:
@@ -156,7 +156,7 @@ class Connections:
 
     def _grow(self, now: float) -> None:
         """Opens connections for the waiters, up to the size. While connecting fails, makes one attempt at a time, so
-        that there is a moment at which all attempts have failed.
+        that waiters are rejected as soon as it fails.
         """
         room = self._size - len(self._open)
         if self._is_in_doubt:
@@ -236,7 +236,7 @@ class Connections:
             connection.terminate()
         if late:
             _log.warning("statements were abandoned at their deadline", count=len(late))
-            # Idle connections may lead to the same hung server and would cost other callers the same time.
+            # Idle connections may lead to the same hung server, and other callers would wait for it too.
             self._drop_idle()
         if self._waiting:
             for waiter in self._waiting:

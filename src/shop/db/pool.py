@@ -35,7 +35,7 @@ _SNAPSHOT = {"isolation": "repeatable_read", "readonly": True}
 
 
 class ConstraintViolation(Exception):
-    """A database constraint was violated; `why` is `unique`, `reference` or `check`."""
+    """A database constraint was violated; `why` is its kind: `unique`, `reference` or `check`."""
 
     def __init__(self, why: str, constraint: str) -> None:
         self.why = why
@@ -53,7 +53,7 @@ class Database:
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
         self.has_lost_write = False
-        """Whether a write was lost with its connection and none was checked since: the server may hang in COMMIT."""
+        """Whether a connection was lost during a write and no write has succeeded since: COMMIT may hang."""
 
     @property
     def is_away(self) -> bool:

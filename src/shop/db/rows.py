@@ -129,4 +129,4 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
         case str(value):
             return text(f"'{value}'")
         case other:
-            raise TypeError(f"{field.name}: no column default is known for {other!r}")
+            raise TypeError(f"{field.name}: unsupported column default: {other!r}")

@@ -67,7 +67,7 @@ def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 
 
 def dynamic_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """A statement whose shape depends on the request; the caller caches it."""
+    """A statement that depends on the filters and sort order of the request; the caller caches it."""
     return Statement[R](clause, read)
 
 

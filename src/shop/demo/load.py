@@ -25,6 +25,7 @@ from shop.demo.goods import CURRENCIES, STOCK, DemoGood, combinations, prices
 from shop.demo.pages import make_pages
 from shop.demo.till import create_checkout_setup
 from shop.models.access.users import customer_group_members, customer_groups
+from shop.models.catalog.inputs import NewImageInput, PriceInput, PriceListEntryInput, ProductInput, StockItemInput
 from shop.models.catalog.prices import price_list_groups, price_list_users
 from shop.models.catalog.products import option_types, option_values, properties
 from shop.queries import writes
@@ -91,8 +92,8 @@ async def load_demo(ctx: Context, tell: ProgressCallback) -> bool:
                 contract_variants += variants if demo_product.shelf in shop.CONTRACT_GOODS else []
                 tell(len(goods) + number, 2 * len(goods))
         for shelf, (image_id, picture) in shelf_images.items():
-            owner = {"taxon_id": fittings.taxons[shelf], "alt": shelf, "position": 1}
-            await media.insert_image(ctx, image_id, picture, owner)
+            image: NewImageInput = {"taxon_id": fittings.taxons[shelf], "alt": shelf, "position": 1}
+            await media.insert_image(ctx, image_id, picture, image)
         await _create_customers_and_price_lists(ctx, contract_variants)
         await create_demo_promotions(ctx, fittings.taxons)
         await make_pages(ctx, fittings.taxons)
@@ -164,12 +165,20 @@ async def _create_demo_product(
 ) -> list[DemoVariant]:
     """Creates a product with variants, prices, stock, properties and images; returns its purchasable variants."""
     good, places = demo_product.good, (demo_product.shelf, demo_product.good.moon)
-    fields = {"name": good.name, "description": good.says, "status": "active", "sku": demo_product.sku}
-    taxon_ids = [fittings.taxons[place] for place in places]
-    product_id = await create_product(ctx, {**fields, "tags": list(good.tags), "taxon_ids": taxon_ids})
+    fields: ProductInput = {
+        "name": good.name,
+        "description": good.says,
+        "status": "active",
+        "sku": demo_product.sku,
+        "tags": list(good.tags),
+        "taxon_ids": [fittings.taxons[place] for place in places],
+    }
+    product_id = await create_product(ctx, fields)
     for position, (name, value) in enumerate(good.facts.items()):
-        fact = {"product_id": product_id, "property_id": fittings.properties[name], "value": value}
-        await create_property(ctx, {**fact, "position": position})
+        property_id = fittings.properties[name]
+        await create_property(
+            ctx, {"product_id": product_id, "property_id": property_id, "value": value, "position": position}
+        )
     master = await find_master(ctx.db, product_id)
     assert master  # noqa: S101  create_product creates it.
     await _price(ctx, master.id, good, ())
@@ -177,8 +186,13 @@ async def _create_demo_product(
         await _create_demo_variant(ctx, fittings, demo_product, product_id, values) for values in combinations(good)
     ]
     for position, item in enumerate([DemoVariant(master.id, good, ()), *variants], 1):
-        place = {"product_id": product_id, "variant_id": item.variant_id, "position": position}
-        await media.insert_image(ctx, *images[item.values], {**place, "alt": " ".join((good.name, *item.values))})
+        image: NewImageInput = {
+            "product_id": product_id,
+            "variant_id": item.variant_id,
+            "position": position,
+            "alt": " ".join((good.name, *item.values)),
+        }
+        await media.insert_image(ctx, *images[item.values], image)
     variants = variants or [DemoVariant(master.id, good, ())]
     for item in variants:
         await _stock(ctx, fittings, item)
@@ -198,15 +212,25 @@ async def _create_demo_variant(
 
 async def _price(ctx: Context, variant_id: UUID, good: DemoGood, values: tuple[str, ...]) -> None:
     for currency, (amount, was) in prices(good, values).items():
-        price = {"currency": currency, "amount": amount, "compare_at_amount": was}
-        await pricing.create_price(ctx, {"variant_id": variant_id, **price})
+        price: PriceInput = {
+            "variant_id": variant_id,
+            "currency": currency,
+            "amount": amount,
+            "compare_at_amount": was,
+        }
+        await pricing.create_price(ctx, price)
 
 
 async def _stock(ctx: Context, fittings: DemoRecords, item: DemoVariant) -> None:
     counts, backorderable = STOCK[item.good.stock]
     for location_id, count in zip(fittings.locations, counts, strict=True):
-        fields = {"variant_id": item.variant_id, "stock_location_id": location_id, "count_on_hand": count}
-        await stock.create_item(ctx, {**fields, "backorderable": backorderable})
+        fields: StockItemInput = {
+            "variant_id": item.variant_id,
+            "stock_location_id": location_id,
+            "count_on_hand": count,
+            "backorderable": backorderable,
+        }
+        await stock.create_item(ctx, fields)
 
 
 async def _create_customers_and_price_lists(ctx: Context, contract_variants: list[DemoVariant]) -> None:
@@ -226,8 +250,13 @@ async def _create_customers_and_price_lists(ctx: Context, contract_variants: lis
     for item in contract_variants:
         usual, _ = prices(item.good, item.values)["USD"]
         for quantity, share in shop.CONTRACT_STEPS.items():
-            step = {"variant_id": item.variant_id, "min_quantity": quantity, "amount": round(usual * share, 2)}
-            await pricing.create_entry(ctx, {"price_list_id": contract_id, **step})
+            entry: PriceListEntryInput = {
+                "price_list_id": contract_id,
+                "variant_id": item.variant_id,
+                "min_quantity": quantity,
+                "amount": round(usual * share, 2),
+            }
+            await pricing.create_entry(ctx, entry)
     await grant_demo_credit(ctx, users[shop.PLAIN])
 
 

@@ -1,12 +1,12 @@
 """The pages, policies and menus of the demo shop."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.content import menus, pages
 from shop.actions.context import Context
 from shop.demo.shop import DEPARTMENTS, MOONS, NAME
+from shop.models.content.inputs import MenuItemInput
 
 PAGES = {
     "About us": f"""\
@@ -81,20 +81,29 @@ async def _make_header(ctx: Context, taxons: Mapping[str, UUID]) -> None:
     menu_id = await menus.create_menu(ctx, {"name": HEADER, "location": "header"})
     groups = {**DEPARTMENTS, "By the moon": MOONS}
     for group, shelves in groups.items():
-        container = {"menu_id": menu_id, "name": group, "item_type": "Container"}
+        container: MenuItemInput = {"menu_id": menu_id, "name": group, "item_type": "Container"}
         parent_id = await menus.create_item(ctx, container)
         for shelf in shelves:
-            target = {"linked_resource_type": "taxon", "linked_resource_id": taxons[shelf]}
-            await _add_link(ctx, menu_id, shelf, parent_id=parent_id, **target)
+            link: MenuItemInput = {
+                "menu_id": menu_id,
+                "parent_id": parent_id,
+                "name": shelf,
+                "linked_resource_type": "taxon",
+                "linked_resource_id": taxons[shelf],
+            }
+            await menus.create_item(ctx, link)
 
 
 async def _make_footer(ctx: Context, page_ids: Mapping[str, UUID]) -> None:
     menu_id = await menus.create_menu(ctx, {"name": FOOTER, "location": "footer"})
     for title, page_id in page_ids.items():
-        await _add_link(ctx, menu_id, title, linked_resource_type="cms_page", linked_resource_id=page_id)
+        link: MenuItemInput = {
+            "menu_id": menu_id,
+            "name": title,
+            "linked_resource_type": "cms_page",
+            "linked_resource_id": page_id,
+        }
+        await menus.create_item(ctx, link)
     for name in POLICIES:
-        await _add_link(ctx, menu_id, name, destination=f"/policies/{name.lower().replace(' ', '-')}")
-
-
-async def _add_link(ctx: Context, menu_id: UUID, name: str, **target: Any) -> None:
-    await menus.create_item(ctx, {"menu_id": menu_id, "name": name, **target})
+        destination = f"/policies/{name.lower().replace(' ', '-')}"
+        await menus.create_item(ctx, {"menu_id": menu_id, "name": name, "destination": destination})

@@ -10,6 +10,7 @@ from shop.demo.goods import DemoGood
 from shop.demo.growing import POTS, SEEDS, TOOLS
 from shop.demo.indoors import BOOTS, LARDER, LAYERS, PAPER
 from shop.demo.light import CANDLES, LANTERNS
+from shop.models.catalog.inputs import PriceListInput, StockLocationInput
 
 NAME = "Lantern & Loam"
 
@@ -55,7 +56,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "dozen": "Dozen",
     },
 }
-LOCATIONS = (
+LOCATIONS: tuple[StockLocationInput, ...] = (
     {"name": "Quay Warehouse", "city": "Whitby", "default": True},
     {"name": "Hilltop Barn", "city": "Goathland"},
 )
@@ -71,7 +72,7 @@ class DemoShopper(msgspec.Struct, frozen=True):
 
 
 WHOLESALE, CONTRACT, PLAIN = (
-    DemoShopper("odile@example.com", "Odile", "Marsh", "in the group Wholesale: 20 % off everything in dollars"),
+    DemoShopper("odile@example.com", "Odile", "Marsh", "in the group Wholesale: 20% off everything in dollars"),
     DemoShopper(
         "bruno@example.com", "Bruno", "Vale", "with a list of his own: seeds, tools and pots, less from 10 and 50 on"
     ),
@@ -80,8 +81,8 @@ WHOLESALE, CONTRACT, PLAIN = (
 SHOPPERS = (WHOLESALE, CONTRACT, PLAIN)
 
 GROUP = "Wholesale"
-TRADE_LIST = {"name": "Trade terms", "currency": "USD", "priority": 10, "percent_off": Decimal(20)}
-CONTRACT_LIST = {"name": "Vale Gardens contract", "currency": "USD", "priority": 20}
+TRADE_LIST: PriceListInput = {"name": "Trade terms", "currency": "USD", "priority": 10, "percent_off": Decimal(20)}
+CONTRACT_LIST: PriceListInput = {"name": "Vale Gardens contract", "currency": "USD", "priority": 20}
 CONTRACT_STEPS = {1: Decimal("0.90"), 10: Decimal("0.80"), 50: Decimal("0.70")}
 """Share of the regular price by minimum quantity."""
 CONTRACT_GOODS = ("Seeds", "Pots", "Tools")

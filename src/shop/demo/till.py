@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.setup import shipping_tax_payment
 from shop.base.ids import new_id
 from shop.gateways.test_card import SOURCES
+from shop.models.setup.inputs import PaymentMethodInput, ShippingMethodInput, TaxRateInput
 from shop.models.setup.taxes import tax_categories
 from shop.queries import writes
 from shop.queries.customers import users
@@ -18,12 +18,13 @@ ZONES: Mapping[str, tuple[str, ...]] = {
     "Europe": ("AT", "BE", "CH", "CZ", "DE", "DK", "ES", "FI", "FR", "GB", "IE", "IT", "NL", "NO", "PL", "PT", "SE"),
     "Japan": ("JP",),
 }
-TAXES: tuple[Mapping[str, Any], ...] = (
-    {"zone": "North America", "name": "Sales tax", "amount": "0.07", "included_in_price": False},
-    {"zone": "Europe", "name": "VAT", "amount": "0.2", "included_in_price": True},
-    {"zone": "Japan", "name": "Consumption tax", "amount": "0.1", "included_in_price": True},
-)
-METHODS: tuple[Mapping[str, Any], ...] = (
+TAXES: Mapping[str, TaxRateInput] = {
+    "North America": {"name": "Sales tax", "amount": Decimal("0.07"), "included_in_price": False},
+    "Europe": {"name": "VAT", "amount": Decimal("0.2"), "included_in_price": True},
+    "Japan": {"name": "Consumption tax", "amount": Decimal("0.1"), "included_in_price": True},
+}
+"""The tax rate of each zone."""
+METHODS: tuple[ShippingMethodInput, ...] = (
     {
         "name": "Post",
         "code": "post",
@@ -44,7 +45,7 @@ METHODS: tuple[Mapping[str, Any], ...] = (
         },
     },
 )
-PAYMENTS: tuple[Mapping[str, Any], ...] = (
+PAYMENTS: tuple[PaymentMethodInput, ...] = (
     {
         "name": "Test card",
         "type": "test_card",
@@ -54,7 +55,7 @@ PAYMENTS: tuple[Mapping[str, Any], ...] = (
     {
         "name": "Bank transfer",
         "type": "check",
-        "description": "We send it when your money has come.",
+        "description": "We ship the order when we receive your payment.",
         "auto_capture": False,
         "position": 1,
     },
@@ -63,14 +64,12 @@ PAYMENTS: tuple[Mapping[str, Any], ...] = (
 
 async def create_checkout_setup(ctx: Context) -> None:
     category_id = new_id()
-    fields = {"name": "Goods", "description": "Whatever is sold here", "is_default": True}
+    fields = {"name": "Goods", "description": "All products of the shop", "is_default": True}
     await writes.insert_record(ctx.db, tax_categories, category_id, fields)
     zones = {name: await _zone(ctx, name, codes) for name, codes in ZONES.items()}
-    for tax in TAXES:
-        attributes = {name: value for name, value in tax.items() if name != "zone"}
-        amount = {"amount": Decimal(tax["amount"])}
-        references = {"zone_id": zones[tax["zone"]], "tax_category_id": category_id}
-        await shipping_tax_payment.create_tax_rate(ctx, {**attributes, **amount, **references})
+    for zone, tax in TAXES.items():
+        tax_rate: TaxRateInput = {**tax, "zone_id": zones[zone], "tax_category_id": category_id}
+        await shipping_tax_payment.create_tax_rate(ctx, tax_rate)
     for method in METHODS:
         await shipping_tax_payment.create_shipping_method(ctx, {**method, "zone_ids": list(zones.values())})
     for payment in PAYMENTS:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import msgspec
 
-from shop.base.settings import is_loopback
+from shop.base.config.settings import is_loopback
 
 SECONDS = 20
 
@@ -25,7 +25,7 @@ class Mail(msgspec.Struct, frozen=True):
 
 
 class PermanentMailError(Exception):
-    """The mail server rejected the mail permanently; do not retry."""
+    """The mail server rejected the e-mail permanently; do not retry."""
 
 
 class TemporaryMailError(Exception):
@@ -48,7 +48,7 @@ class Smtp:
         await self._call(build_message(mail, self._sender))
 
     async def check(self) -> None:
-        """Connects and logs in as for a mail, without sending one."""
+        """Connects and logs in, without sending an e-mail."""
         await self._call(None)
 
     async def _call(self, email: EmailMessage | None) -> None:
@@ -62,16 +62,18 @@ class Smtp:
                 await client.login(self._username, self._password or "")
             await (client.send_message(email) if email else client.noop())
         except aiosmtplib.SMTPDataError as error:
-            # 5xx is permanent, 4xx temporary. The response may repeat the mail, so only its code is reported.
+            # 5xx is permanent, 4xx temporary. The response may quote the e-mail, so only its code is reported.
             kind = PermanentMailError if error.code >= 500 else TemporaryMailError
-            raise kind(f"the mail server answered {error.code}") from error
+            raise kind(f"the mail server rejected the e-mail with {error.code}") from error
         except aiosmtplib.SMTPResponseException as error:
-            # For the greeting, login or sender: a problem of our configuration, not of this mail, so it can be fixed.
-            raise TemporaryMailError(f"the mail server does not take mails from us ({error.code})") from error
+            # An error at the greeting, login or sender comes from our configuration, not this e-mail, and can be fixed.
+            raise TemporaryMailError(
+                f"the mail server rejected the connection, login or sender ({error.code})"
+            ) from error
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refusal.code for refusal in error.recipients]
             kind = PermanentMailError if all(code >= 500 for code in codes) else TemporaryMailError
-            raise kind(f"the mail server refused the recipient with {codes[0]}") from error
+            raise kind(f"the mail server rejected the recipient with {codes[0]}") from error
         except (aiosmtplib.SMTPException, OSError) as error:
             raise TemporaryMailError(f"the mail server cannot be reached ({type(error).__name__})") from error
         finally:

@@ -20,7 +20,7 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from shop.base.buckets import Bucket
+from shop.base.config.buckets import Bucket
 from shop.base.errors import Unavailable
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class BucketStore:
             prefix=bucket.prefix or None,
             endpoint=bucket.endpoint,
             region=bucket.region,
-            # Passed like this, the machine's own AWS credentials are not used.
+            # Explicit credentials, so that AWS credentials of the host are not used.
             credential_provider=lambda: _credential(bucket),
             virtual_hosted_style_request=False,
             # Not every S3-compatible store supports bulk deletion.

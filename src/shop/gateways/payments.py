@@ -1,8 +1,8 @@
 """The interface of payment providers: each provider is a class, and each call has an idempotency key.
 
     check         needs no source and always approves; an operator records the payment later
-    store_credit  the same; the shop keeps the ledger itself
-    test_card     takes no money and does what its source says, in a try-out only; see `test_card.py`
+    store_credit  the same; the shop has its own ledger
+    test_card     charges nothing; its source determines the result; only in a try-out; see `test_card.py`
     stripe        charges cards; see `stripe.py`
 
 The result of an interrupted call is looked up by its key, or the provider reports it in a signed webhook.
@@ -39,7 +39,7 @@ class Call(msgspec.Struct, frozen=True):
 class Card(msgspec.Struct, frozen=True):
     """The card used for a payment, as reported by the provider."""
 
-    is_kept: bool = False
+    is_saved: bool = False
     """Whether the card is saved for further payments of its owner."""
     reference: str | None = None
     customer: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from shop.base.stripe_account import StripeAccount
+from shop.base.config.stripe_account import StripeAccount
 from shop.gateways.payments import Check, Provider
 from shop.gateways.stripe import Stripe
 from shop.gateways.test_card import TestCard
@@ -14,7 +14,7 @@ TYPES = ("check", "test_card", "stripe")
 
 @lru_cache(maxsize=8)
 def open_providers(data_dir: Path, stripe: StripeAccount | None, *, is_try_out: bool) -> Mapping[str, Provider]:
-    """All providers, ready or not: payments by a provider whose keys were removed still belong to it."""
+    """All providers, configured or not, because earlier payments may belong to a provider whose keys were removed."""
     return {
         "check": Check(),
         "store_credit": Check(),

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from shop.base.config.stripe_account import StripeAccount
 from shop.base.errors import BadSignature, Unavailable
-from shop.base.stripe_account import StripeAccount
 from shop.gateways.payments import UNKNOWN, Call, PaymentWebhook, Provider, Result
 from shop.gateways.stripe_amounts import UnsupportedAmount, stripe_units
 from shop.gateways.stripe_mapping import ATTEMPT, CAPTURE, Intent, RefundData, decline, is_source, read_event, to_result
@@ -29,7 +29,7 @@ _NOT_CONFIGURED = "Card payments are currently unavailable; choose another payme
 _CHARGE_ERROR = "This card could not be charged; choose another payment method."
 _OPERATOR_ERROR = "Stripe rejected the request; see the log and the Stripe dashboard."
 _RETRIES = 1
-"""By Stripe's library, with the same idempotency key: a retry usually recovers a lost response immediately."""
+"""Retries by Stripe's library, with the same idempotency key; a retry usually recovers a lost response."""
 _SECONDS = 10
 _CUSTOMER_SECONDS = 3
 _CLOCK_TOLERANCE = 300
@@ -52,13 +52,14 @@ def _open(account: StripeAccount) -> Any:
     return stripe.StripeClient(
         account.secret_key,
         base_addresses={"api": account.api_base},
-        http_client=stripe.HTTPXClient(timeout=_SECONDS),
+        # Of the clients that Stripe's library supports, aiohttp is asynchronous and maintained; httpx is not.
+        http_client=stripe.AIOHTTPClient(timeout=import_module("aiohttp").ClientTimeout(total=_SECONDS)),
         max_network_retries=_RETRIES,
     ).v1
 
 
 class Stripe(Provider):
-    """A Stripe account; without one, charges are declined and lookups of results wait."""
+    """A Stripe account; without keys, charges are declined and lookups of results are postponed."""
 
     needs_source = True
 
@@ -86,14 +87,14 @@ class Stripe(Provider):
             return decline(_error_fields(card_error))
         except (stripe.InvalidRequestError, stripe.AuthenticationError, stripe.PermissionError) as error:
             return await self._handle_request_error(call, error)
-        except UnsupportedAmount as why:
-            return Result("declined", None, f"{why} Choose another payment method.")
+        except UnsupportedAmount as error:
+            return Result("declined", None, f"{error} Choose another payment method.")
 
     async def find(self, call: Call) -> Result:
-        """Looks up the result by the intent's id if it was stored. After a crash before any response there is only the
-        key: then by the metadata of the intents created around the key's own timestamp. Not by Stripe's search, which
-        may lag by minutes; nor by repeating the request with the same idempotency key, which would charge a shopper
-        whose first request never arrived, and charge twice once the key has expired, after a day.
+        """Looks up the result by the intent's id if it was stored. After a crash before any response, only
+        the key is known: then looks for it in the metadata of intents created around the key's own timestamp. Does not
+        use Stripe's search, which may lag by minutes. Does not repeat the request with the same idempotency key: this
+        would charge a shopper whose first request never arrived, and charge twice after the key expires in a day.
         """
         if call.act == "refund":
             return await self._find_refund(call)
@@ -228,8 +229,8 @@ class Stripe(Provider):
         return None
 
     async def _handle_request_error(self, call: Call, error: Any) -> Result:
-        """Logs a rejected request and declines. Stripe's message may repeat the request, so it is not reported; nor
-        does the shopper learn of a problem with our keys.
+        """Logs a rejected request and declines. Stripe's message may repeat the request, so it is not reported; the
+        shopper is not informed of a problem with our keys.
         """
         if call.reference:
             # It may have succeeded before, with only the response lost.

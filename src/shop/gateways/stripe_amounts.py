@@ -1,6 +1,6 @@
 """Converts amounts to Stripe's units, which differ from ISO 4217's for some currencies.
 
-most currencies             two digits, whatever ISO 4217 says
+most currencies             two digits, regardless of ISO 4217
 NO_DIGITS                   no digits
 THREE_DIGITS                three digits, the last of which must be zero
 WHOLE (ISK, UGX)            two digits, which must be zero; ISO 4217 has none

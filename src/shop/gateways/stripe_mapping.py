@@ -26,7 +26,7 @@ _EVENTS = {
     "refund.failed": "declined",
 }
 _DEFAULT_REASON = "The card was declined; choose another payment method."
-# Only reasons the shopper can act on. A lost, stolen or suspected card is a matter of its owner and the bank.
+# Only reasons the shopper can act on. A lost, stolen or suspected card concerns only its owner and the bank.
 _REASONS = {
     "insufficient_funds": "The card has insufficient funds; choose another payment method.",
     "card_velocity_exceeded": "The card has exceeded its limit; choose another payment method.",
@@ -128,7 +128,7 @@ def _card(intent: Intent) -> Card:
     method = intent.payment_method
     face = method.card if isinstance(method, CardDetails) and method.card else CardFace()
     return Card(
-        is_kept=intent.customer is not None,
+        is_saved=intent.customer is not None,
         reference=method.id if isinstance(method, CardDetails) else method,
         customer=intent.customer,
         cc_type=face.brand,

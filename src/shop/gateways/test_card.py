@@ -1,4 +1,4 @@
-"""The test card: a provider that takes no money and does what its source says. It works in a try-out only.
+"""The test card: a provider that charges nothing and whose source determines the result. It works in a try-out only.
 
 It stores its calls in files, so that they survive a crash of the shop as with a real provider:
 
@@ -118,7 +118,7 @@ class TestCard(Provider):
         reference = f"test-{call.key.hex[-12:]}"
         match call.source:
             case "approve" | "late":
-                result = Result("approved", reference, card=Card(is_kept=True))
+                result = Result("approved", reference, card=Card(is_saved=True))
             case "confirm":
                 result = Result("unknown", reference)
             case _:
@@ -147,7 +147,7 @@ class TestCard(Provider):
                 next_action = NextAction("redirect_to_url", f"{CONFIRM_PATH}/{client_secret}")
                 return msgspec.structs.replace(record.result, client_secret=client_secret, next_action=next_action)
             case "confirmed":
-                return Result("approved", record.result.reference, card=Card(is_kept=True))
+                return Result("approved", record.result.reference, card=Card(is_saved=True))
             case "expired":
                 return Result("declined", None, "The payment was not confirmed in time.")
         return Result("declined", None, "The payment was not confirmed.")

@@ -1,4 +1,4 @@
 """A small library that turns declared wire types into JSON:API documents and OpenAPI schemas.
-Never here: I/O, tables, types of the shop, HTTP beyond query parameters.
-Look first at `resource.py`, which declares wire types.
+No I/O, no tables, no types of the shop, no HTTP beyond query parameters.
+Start with `resource.py`, which declares wire types.
 """

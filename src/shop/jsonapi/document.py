@@ -17,7 +17,7 @@ class RenderOptions(msgspec.Struct, frozen=True):
     """The options of a document: the wire types of the API, the client's query and the render context."""
 
     resources: Resources
-    scene: RenderContext
+    render_context: RenderContext
     query: DocumentQuery = FULL
 
 
@@ -33,27 +33,27 @@ class Extras(msgspec.Struct, frozen=True):
 NO_EXTRAS = Extras()
 
 
-def document(resource: Resource, record: Record, drawing: RenderOptions, extras: Extras = NO_EXTRAS) -> bytes:
+def document(resource: Resource, record: Record, options: RenderOptions, extras: Extras = NO_EXTRAS) -> bytes:
     """Encode the document of one record."""
-    if drawing.query.include is None and extras is NO_EXTRAS:
-        return _encode({"data": _object(resource, record, drawing)})
+    if options.query.include is None and extras is NO_EXTRAS:
+        return _encode({"data": _object(resource, record, options)})
     return _encode(
         {
-            "data": _object(resource, record, drawing),
-            **_included(resource, [record], drawing),
+            "data": _object(resource, record, options),
+            **_included(resource, [record], options),
             **_extra_members(extras),
         }
     )
 
 
 def list_document(
-    resource: Resource, records: Sequence[Record], drawing: RenderOptions, extras: Extras = NO_EXTRAS
+    resource: Resource, records: Sequence[Record], options: RenderOptions, extras: Extras = NO_EXTRAS
 ) -> bytes:
     """Encode the document of several records."""
     return _encode(
         {
-            "data": [_object(resource, record, drawing) for record in records],
-            **_included(resource, records, drawing),
+            "data": [_object(resource, record, options) for record in records],
+            **_included(resource, records, options),
             **_extra_members(extras),
         }
     )
@@ -64,27 +64,27 @@ def _extra_members(extras: Extras) -> dict[str, Any]:
     return {**extras.error, **{name: value for name, value in members.items() if value is not None}}
 
 
-def _included(resource: Resource, records: Sequence[Record], drawing: RenderOptions) -> dict[str, Any]:
-    if drawing.query.include is None:
+def _included(resource: Resource, records: Sequence[Record], options: RenderOptions) -> dict[str, Any]:
+    if options.query.include is None:
         return {}
     included: dict[tuple[str, Any], ResourceObject] = {}
     visited_nodes: set[tuple[str, Any, int]] = set()
     for record in records:
-        _collect(resource, record, drawing.query.include, drawing, (included, visited_nodes))
+        _collect(resource, record, options.query.include, options, (included, visited_nodes))
     for record in records:
         included.pop((resource.type, record.row.id), None)  # A record in `data` must not be repeated in `included`.
     return {"included": list(included.values())}
 
 
-def _object(resource: Resource, record: Record, drawing: RenderOptions) -> ResourceObject:
-    return encoder(resource, drawing.query.fields.get(resource.type))(record, drawing.scene)
+def _object(resource: Resource, record: Record, options: RenderOptions) -> ResourceObject:
+    return encoder(resource, options.query.fields.get(resource.type))(record, options.render_context)
 
 
 def _collect(
     resource: Resource,
     record: Record,
     tree: Tree,
-    drawing: RenderOptions,
+    options: RenderOptions,
     accumulators: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
 ) -> None:
     """Collect each related record once, after the records nested in it: Spree clients resolve them in one pass."""
@@ -96,11 +96,11 @@ def _collect(
         for item in related_records(record, relation):
             type_ = item.type or relation.type
             identifier = (type_, item.row.id)
-            # Relations are circular: a record is visited once per node of the include tree.
+            # Relations can be circular: a record is visited once per node of the include tree.
             if (*identifier, id(deeper)) in visited_nodes:
                 continue
             visited_nodes.add((*identifier, id(deeper)))
-            related = drawing.resources[type_]
-            _collect(related, item, deeper, drawing, accumulators)
+            related = options.resources[type_]
+            _collect(related, item, deeper, options, accumulators)
             if identifier not in included:
-                included[identifier] = _object(related, item, drawing)
+                included[identifier] = _object(related, item, options)

@@ -98,21 +98,21 @@ class Encoder:
         names = [*plain, *times, *amounts, *(field.name for field in computed_fields)]
         self._attributes = msgspec.defstruct("Attributes", names, frozen=True, gc=False)
 
-    def __call__(self, record: Record, scene: RenderContext) -> ResourceObject:
+    def __call__(self, record: Record, render_context: RenderContext) -> ResourceObject:
         row = record.row
         attributes = self._attributes(
             *self._plain(row),
             *map(wire_time, self._times(row)),
-            *self._amount_texts(row, scene),
-            *[make(row, scene) for make in self._compute],
+            *self._amount_texts(row, render_context),
+            *[make(row, render_context) for make in self._compute],
         )
         return ResourceObject(row.id, self._type, attributes, self._linkages(record))
 
-    def _amount_texts(self, row: Any, scene: RenderContext) -> Iterable[str | None]:
+    def _amount_texts(self, row: Any, render_context: RenderContext) -> Iterable[str | None]:
         amounts = self._amounts(row)
         if not amounts:
             return ()
-        both = _amount_texts(row.currency, scene.locale)[amounts]
+        both = _amount_texts(row.currency, render_context.locale)[amounts]
         return compress(both, self._amount_mask) if self._amount_mask else both
 
     def _linkages(self, record: Record) -> dict[str, Any] | msgspec.Raw:

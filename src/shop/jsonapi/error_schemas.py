@@ -5,30 +5,33 @@ from shop.jsonapi.schema import Schema
 ERRORS: dict[str, Schema] = {
     "ErrorBody": {
         "type": "object",
-        "description": "The one body of every error. Decide by `code`; the sentence is for people and may change.",
+        "description": "The body of every error. Programs use `code`; the message is for people and may change.",
         "required": ["error", "code", "request_id"],
         "properties": {
-            "error": {"type": "string", "description": "One sentence."},
-            "code": {"type": "string", "description": "A stable word to decide by."},
-            "request_id": {"type": "string", "description": "As in the header X-Request-Id; it names the log line."},
+            "error": {"type": "string", "description": "The error message."},
+            "code": {"type": "string", "description": "A stable, machine-readable error code."},
+            "request_id": {
+                "type": "string",
+                "description": "The value of the X-Request-Id header, which the log also contains.",
+            },
             "errors": {
                 "type": "object",
-                "description": "With 422: every failing field with its sentences; `base` for the whole.",
+                "description": "With 422: the messages of each invalid field; `base` stands for the whole record.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
             "data": {
                 "type": "object",
-                "description": "With `not_payable`: the cart as it is now.",
+                "description": "With `not_payable`: the current cart.",
                 "additionalProperties": True,
             },
             "meta": {
                 "type": "object",
-                "description": "With `not_payable`: `messages`, a sentence for each reason.",
+                "description": "With `not_payable`: `messages` lists the reasons.",
                 "additionalProperties": True,
             },
             "differences": {
                 "type": "array",
-                "description": "With `total_changed`: what differs from the quote.",
+                "description": "With `total_changed`: the differences from the quote.",
                 "items": {
                     "type": "object",
                     "required": ["code"],
@@ -38,21 +41,21 @@ ERRORS: dict[str, Schema] = {
             },
             "consent_token": {
                 "type": "string",
-                "description": "With `total_changed`: send it with the next complete to agree to the differences.",
+                "description": "With `total_changed`: send it when you complete again, to accept the differences.",
             },
             "client_secret": {
                 "type": "string",
-                "description": "With `payment_needs_action`: names the payment to the provider. Keep it secret.",
+                "description": "With `payment_needs_action`: identifies the payment at the provider. Do not expose it.",
             },
             "next_action": {
                 "type": "object",
-                "description": "With `payment_needs_action`: how the shopper confirms; then complete again.",
+                "description": "With `payment_needs_action`: how the shopper confirms. Then complete again.",
                 "required": ["type", "url"],
                 "properties": {
                     "type": {
                         "type": "string",
                         "enum": ["redirect_to_url", "use_stripe_sdk"],
-                        "description": "Open `url`, or hand `client_secret` to `stripe.handleNextAction`.",
+                        "description": "Open `url`, or pass `client_secret` to `stripe.handleNextAction`.",
                     },
                     "url": {"type": ["string", "null"], "format": "uri"},
                 },
@@ -64,8 +67,8 @@ ERRORS: dict[str, Schema] = {
         "description": "The error body of RFC 6749.",
         "required": ["error", "error_description"],
         "properties": {
-            "error": {"type": "string", "description": "A word of RFC 6749 to decide by."},
-            "error_description": {"type": "string", "description": "One sentence."},
+            "error": {"type": "string", "description": "An error code of RFC 6749."},
+            "error_description": {"type": "string", "description": "The error message."},
         },
     },
 }

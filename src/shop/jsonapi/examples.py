@@ -50,7 +50,7 @@ class ExampleGenerator(msgspec.Struct, frozen=True):
         return {**there, **beside}
 
     def whole(self, schema: Schema, name: str = "") -> Any:
-        """Return a value with all members of a response."""
+        """Return a value with all members that a response has."""
         return self._value(self.resolve(schema), name, is_brief=False)
 
     def brief(self, schema: Schema) -> Any:

@@ -6,9 +6,9 @@ filter[<one>_or_<other>_<predicate>]     either field
 filter[m]=or                             any filter may match; by default, or with `and`, all must match
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ import msgspec
 from shop.base.errors import Malformed
 from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Path
-from shop.base.times import parse_time
+from shop.base.values import read_boolean, read_decimal, read_id, read_integer, read_time
 from shop.jsonapi.resource import Money
 
 COMPARISONS = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
@@ -38,14 +38,13 @@ _OPPOSITE = {
     "present": "blank",
     "blank": "present",
 }
-_FLAGS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _COMBINING = {"or": True, "and": False, "": False}
 _NOT_CONDITIONS = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
 LONGEST_PATTERN = 255
 MOST_WILDCARDS = 10
-"""Each wildcard multiplies the matching work of the database."""
+"""The maximum number of wildcards: each one multiplies the work of the database."""
 
 
 class Filterable(msgspec.Struct, frozen=True):
@@ -124,7 +123,7 @@ def _split(name: str, filterables: Mapping[str, Filterable]) -> tuple[list[Filte
 
 
 def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
-    """Reject what the database would reject: a text search in a number, one value for two types."""
+    """Reject conditions that the database would reject: a text search in a number, or one value for two types."""
     if predicate in TEXT_PREDICATES and kinds != {str}:
         raise Malformed(f"The filter {name!r} requires a text field.", code="unknown_filter")
     if predicate in YES_OR_NO and kinds != {bool}:
@@ -138,41 +137,41 @@ def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
 
 
 def _is_yes(name: str, value: Any) -> bool:
-    text = str(value).lower()
-    if text not in _FLAGS:
-        raise Malformed(f"The filter {name!r} takes true or false.", code="bad_filter")
-    return _FLAGS[text]
+    try:
+        return read_boolean(value)
+    except ValueError:
+        raise Malformed(f"The filter {name!r} takes true or false.", code="bad_filter") from None
 
 
 def _read(name: str, value: Any, kind: Any) -> Any:
+    read = _READERS.get(split_kind(kind)[0])
     try:
-        return read_text(value, kind)
-    except (ValueError, KeyError, InvalidOperation, OverflowError):
+        # A list may have spaces after its commas.
+        return read(value.strip() if isinstance(value, str) else value) if read else _read_text(value)
+    except ValueError:
         raise Malformed(
             f"The filter {name!r} cannot be compared with {str(value)[:100]!r}.", code="bad_filter"
         ) from None
 
 
-def read_text(value: Any, kind: Any) -> Any:
-    """Convert a query value to the type of the field."""
+def _read_text(value: Any) -> str:
     if isinstance(value, dict | list):
-        raise ValueError
-    text, plain = str(value), split_kind(kind)[0]
-    if plain in {Money, Decimal}:
-        amount = Decimal(text)
-        # Checks the exponent too: a number of twenty characters may have a million digits.
-        if not amount.is_finite() or abs(amount) >= 10**15 or abs(int(amount.as_tuple().exponent)) > 20:
-            raise ValueError
-        return amount
-    if plain is int:
-        number = int(text)
-        if abs(number) >= 2**63:
-            raise ValueError
-        return number
-    if plain is bool:
-        return _FLAGS[text.lower()]
-    if plain is UUID:
-        return UUID(text)
-    if plain is datetime:
-        return parse_time(text)
-    return text
+        raise ValueError("must be text")
+    return str(value)
+
+
+def _read_amount(value: Any) -> Decimal:
+    amount = read_decimal(value)
+    if abs(amount) >= 10**15 or int(amount.as_tuple().exponent) < -20:
+        raise ValueError("is too large or has too many digits")
+    return amount
+
+
+_READERS: Mapping[Any, Callable[[Any], Any]] = {
+    bool: read_boolean,
+    datetime: read_time,
+    Decimal: _read_amount,
+    int: read_integer,
+    Money: _read_amount,
+    UUID: read_id,
+}

@@ -27,19 +27,19 @@ from shop.jsonapi.schema import (
     resource_schemas,
 )
 
-# Forms and `application/vnd.api+json` are accepted too, but mislead client generators: of several media types with
-# one schema, some send the last one, and none can send a nested object as a form.
+# Forms and `application/vnd.api+json` are accepted but not described: given several media types for one schema, some
+# client generators use the last one, and none can send a nested object as a form.
 BODY_MEDIA = ("application/json",)
 _LINES = "application/x-ndjson"
 _MEANINGS = {
     400: "The request cannot be read.",
-    401: "A credential is missing, or the one sent is not valid.",
+    401: "The credential is missing or invalid.",
     403: "The credential lacks permission.",
-    404: "Missing, or not the caller's.",
+    404: "Missing, or owned by someone else.",
     409: "The record changed, or a request with the same Idempotency-Key is in progress.",
     410: "Expired or already used.",
     413: "The body is too large.",
-    414: "The address is too long.",
+    414: "The URL is too long.",
     415: "The body's media type or encoding is not supported.",
     422: "Validation failed.",
     429: "Too many requests; `Retry-After` says when to retry.",
@@ -70,7 +70,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     tag: str
     deprecated: str | None = None
-    """The deprecation notice: since when, until when, and the replacement."""
+    """The deprecation notice: start date, sunset date and replacement."""
     security: Sequence[Mapping[str, Sequence[str]]] = ()
     """Alternative security requirements; an empty one means no credential."""
     takes: Any = None
@@ -96,11 +96,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether filters have the form `field_predicate`, and keyset pagination is supported."""
     asks: Mapping[str, str] = {}
     """The description of each other query parameter."""
-    is_kept: bool = False
+    is_cacheable: bool = False
     """Whether a response may be cached and revalidated by its ETag."""
     is_idempotent: bool = False
     may_be_empty: bool = False
-    """Whether 204 may be returned because no record is left to show."""
+    """Whether the operation may return 204 because there is no record to show."""
 
 
 class SchemaContext(msgspec.Struct, frozen=True):
@@ -150,19 +150,19 @@ def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> 
 def _merge_schemas(*groups: Mapping[str, Schema]) -> dict[str, Schema]:
     schemas: dict[str, Schema] = {}
     for group in groups:
-        if twice := schemas.keys() & group.keys():
-            raise ValueError(f"two schemas are called {', '.join(sorted(twice))}")
+        if duplicates := schemas.keys() & group.keys():
+            raise ValueError(f"duplicate schema names: {', '.join(sorted(duplicates))}")
         schemas |= group
     return schemas
 
 
-_NOTHING_LEFT = {"description": "Done, and nothing is left to show."}
-_NOT_MODIFIED = {"description": "What the header `If-None-Match` names is what would be answered."}
+_NOTHING_LEFT = {"description": "Success without content."}
+_NOT_MODIFIED = {"description": "Not modified: `If-None-Match` has the current ETag."}
 _CODE_FIELD = {"ErrorBody": "code", "OAuthErrorBody": "error"}
 
 
 def _operation(operation: Operation, words: SchemaContext) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
+    answer: dict[str, Any] = {"description": "Success without content." if operation.status == 204 else "Success."}
     if operation.shows_lines:
         answer["content"] = {_LINES: {"schema": _lines(words.shown(operation))}}
     elif operation.shows:
@@ -176,7 +176,7 @@ def _operation(operation: Operation, words: SchemaContext) -> dict[str, Any]:
         "responses": {
             str(operation.status): answer,
             **({"204": _NOTHING_LEFT} if operation.may_be_empty else {}),
-            **({"304": _NOT_MODIFIED} if operation.is_kept else {}),
+            **({"304": _NOT_MODIFIED} if operation.is_cacheable else {}),
             **_failures(operation),
         },
     }
@@ -215,8 +215,8 @@ def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
 
 
 def _lines(line: Schema) -> Schema:
-    """Return the schema of an NDJSON body. OpenAPI 3.1 has none: generators see bytes; `contentSchema` is one line."""
-    sentence = "JSON objects, one a line, each as `contentSchema` says."
+    """Return the schema of an NDJSON body: bytes, because OpenAPI 3.1 has no NDJSON; `contentSchema` is one line."""
+    sentence = "One JSON object per line; `contentSchema` describes a line."
     schema = {"type": "string", "format": "binary", "description": sentence}
     return {**schema, "contentMediaType": _LINES, "contentSchema": line}
 

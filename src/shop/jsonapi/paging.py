@@ -15,6 +15,7 @@ import msgspec
 from shop.base.errors import Malformed
 from shop.base.listing import DEFAULT_SIZE, Keyset, Page, Sort
 from shop.base.times import in_utc
+from shop.base.values import read_integer
 from shop.jsonapi.document import Extras
 from shop.jsonapi.resource import Money
 
@@ -48,7 +49,7 @@ def read_page(params: Mapping[str, Any]) -> Page:
     """Read `page` and `per_page`. As in Spree, a size out of range falls back to the default instead of the maximum."""
     if isinstance(params.get("page"), dict):
         raise Malformed("Request pages of this list with page=1.", code="bad_page")
-    number = _whole(params.get("page"))
+    number = _read_positive(params.get("page"))
     return Page(number if number and number <= LAST_PAGE else 1, _size(params))
 
 
@@ -70,14 +71,14 @@ def cursor(value: Any, record_id: Any) -> str:
 
 def _read_cursor(text: str, kind: Any) -> tuple[Any, Any]:
     try:
-        place: tuple[Any, UUID] = msgspec.json.decode(
+        position: tuple[Any, UUID] = msgspec.json.decode(
             base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=tuple[kind, UUID]
         )
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        place = (_INVALID, UUID(int=0))
-    if not _is_storable(place[0]):
+        position = (_INVALID, UUID(int=0))
+    if not _is_storable(position[0]):
         raise Malformed("This page[after] is invalid; start with an empty one.", code="bad_page")
-    return place
+    return position
 
 
 def _is_storable(value: Any) -> bool:
@@ -112,7 +113,7 @@ class PageWindow(msgspec.Struct, Generic[T], frozen=True):
     records: Sequence[T]
     total: int
     page: Page | Keyset
-    next_place: tuple[Any, Any] | None = None
+    next_cursor: tuple[Any, Any] | None = None
 
 
 def paginate_rows(
@@ -125,8 +126,8 @@ def paginate_rows(
     if page.after:
         # Located by id; if the record no longer exists, by its former index.
         index, last_id = page.after
-        places = [place for place, row in enumerate(rows) if id_of(row) == last_id]
-        start = (places[0] if places else index) + 1
+        matches = [row_index for row_index, row in enumerate(rows) if id_of(row) == last_id]
+        start = (matches[0] if matches else index) + 1
     records = rows[start : start + page.size]
     end = start + len(records)
     return PageWindow(records, len(rows), page, (end - 1, id_of(records[-1])) if records and end < len(rows) else None)
@@ -135,7 +136,7 @@ def paginate_rows(
 def window_extras(window: PageWindow[Any], request_url: str, params: Mapping[str, Any]) -> Extras:
     if isinstance(window.page, Page):
         return page_extras(window.page, Total(window.total), len(window.records), request_url, params)
-    after = cursor(*window.next_place) if window.next_place else None
+    after = cursor(*window.next_cursor) if window.next_cursor else None
     return keyset_extras(len(window.records), after, request_url, params)
 
 
@@ -200,7 +201,7 @@ def _linker(request_url: str, params: Mapping[str, Any]) -> Callable[[str, Any],
 
 
 def _size(params: Mapping[str, Any]) -> int:
-    size = _whole(params.get("per_page"))
+    size = _read_positive(params.get("per_page"))
     return size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
 
 
@@ -215,10 +216,12 @@ def _self_link(request_url: str) -> str:
     return f"{url}?{'&'.join(parts)}" if parts else url
 
 
-def _whole(value: Any) -> int | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 9:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _read_positive(value: Any) -> int | None:
+    try:
+        number = read_integer(value)
+    except ValueError:
+        return None
+    return number if number > 0 else None
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, str]]:

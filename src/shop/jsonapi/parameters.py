@@ -27,8 +27,8 @@ _ORDERING = ("gt", "gteq", "lt", "lteq")
 _EQUAL = tuple(name for name in COMPARISONS if name not in _ORDERING)
 _MISSING = tuple(name for name in UNARY if name not in YES_OR_NO)
 _ORDERED_KINDS = frozenset({int, float, Money, Decimal, datetime})
-# Declaring all predicates of related fields would turn 8,000 parameters into 20,000 and slow tools that read the
-# description severalfold. Only the most used ones are declared; the operation's description lists all.
+# Declaring all predicates of related fields would turn 8,000 parameters into 20,000 and make tools that read the
+# description several times slower. Only common predicates are declared; the operation's description lists all.
 _OF_RELATED: Mapping[Any, Sequence[str]] = {
     str: ("eq", "in", "cont"),
     bool: ("eq",),
@@ -39,35 +39,35 @@ IDEMPOTENCY_KEY: Parameter = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-    "description": "A repetition within 24 hours is answered with the first one's result. "
-    "Without a credential it must be a UUID of version 4 or 7.",
+    "description": "A retry with the same key within 24 hours returns the result of the first request. "
+    "Without a credential, the key must be a UUID of version 4 or 7.",
 }
 PAGES: Sequence[Parameter] = (
     {
         "name": "page",
         "in": "query",
         "schema": {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "default": 1},
-        "description": "Which page of the list.",
+        "description": "The page number.",
     },
     {
         "name": "per_page",
         "in": "query",
         "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE, "default": DEFAULT_SIZE},
-        "description": f"How many records a page has; out of range it is {DEFAULT_SIZE}.",
+        "description": f"The number of records per page; {DEFAULT_SIZE} if the value is out of range.",
     },
 )
 AFTER: Parameter = {
     "name": "page[after]",
     "in": "query",
     "schema": {"type": "string"},
-    "description": "Pages by place instead of by number: empty for the first, then what `links.next` has. As quick at "
-    "the end of a long list as at its beginning; without totals.",
+    "description": "A cursor for keyset pagination: empty for the first page, then the value in `links.next`. Fast on "
+    "every page of a long list; totals are omitted.",
 }
 _EITHER: Parameter = {
     "name": "filter[m]",
     "in": "query",
     "schema": {"type": "string", "enum": ["and", "or"], "default": "and"},
-    "description": "Whether all filters must fit, or one is enough.",
+    "description": "Whether all filters must match, or any one of them.",
 }
 
 
@@ -90,7 +90,7 @@ def filter_parameters(filters: Mapping[str, Any]) -> Iterable[Parameter]:
 
 def filter_fields(filters: Mapping[str, Any]) -> str:
     return (
-        f"Predicates: {', '.join(PREDICATES)}. Fields: {', '.join(filters)}; two are joined by `_or_`, like "
+        f"Predicates: {', '.join(PREDICATES)}. Fields: {', '.join(filters)}; `_or_` joins two, like "
         "`filter[email_or_number_cont]`."
     )
 
@@ -127,7 +127,7 @@ def _filter(name: str, kind: Any) -> Parameter:
         schema = {"type": "object", "additionalProperties": {"type": "string"}}
         return {**parameter, "style": "deepObject", "explode": True, "schema": schema}
     if get_origin(kind) is list:
-        return {**parameter, "schema": {"type": "string"}, "description": "One or several, with commas between them."}
+        return {**parameter, "schema": {"type": "string"}, "description": "One value, or several separated by commas."}
     return {**parameter, "schema": query_schema(kind)}
 
 
@@ -137,7 +137,7 @@ def sort_parameter(names: Sequence[str]) -> Parameter:
         "name": "sort",
         "in": "query",
         "schema": {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
-        "description": f"By what the list is ordered; a minus puts the largest first. One of {', '.join(names)}.",
+        "description": f"The sort order; a leading minus sorts in descending order. One or more of {', '.join(names)}.",
     }
 
 
@@ -147,14 +147,14 @@ def document_parameters(resource: Resource) -> Iterable[Parameter]:
             "name": "include",
             "in": "query",
             "schema": {"type": "string", "pattern": _listing(resource.relations)},
-            "description": "Relations to include, separated by commas; dots lead on to theirs. "
-            f"Here: {', '.join(resource.relations)}.",
+            "description": "Relations to include, separated by commas; dots separate nested relations. "
+            f"Available: {', '.join(resource.relations)}.",
         }
     yield {
         "name": f"fields[{resource.type}]",
         "in": "query",
         "schema": {"type": "string"},
-        "description": "Attributes and relations to show, separated by commas.",
+        "description": "Attributes and relations to return, separated by commas.",
     }
 
 

@@ -15,7 +15,7 @@ Resources = Mapping[str, Resource]
 
 
 MAX_PATH = 6
-"""Relations are circular (a product's variants' product …), and each step multiplies the records to render."""
+"""Limits include paths: relations can be circular (product, variants, product …), and each step adds records."""
 MAX_NAMES = 30
 """The limit for all paths together; shared prefixes count once."""
 
@@ -37,7 +37,7 @@ def read_document_query(params: Mapping[str, Any], resource: Resource, resources
 
 
 def deprecations(query: DocumentQuery, resources: Resources) -> tuple[Deprecation, ...]:
-    """Return the deprecations of the attributes that the client selects; it may not read the default ones."""
+    """Return the deprecations of explicitly selected attributes; a client may ignore those sent by default."""
     if not query.fields:
         return ()
     selections = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]
@@ -55,7 +55,7 @@ def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None
     for path in text.split(","):
         _add_path(tree, path.strip(), resource, resources)
     if _count(tree) > MAX_NAMES:
-        raise Malformed(f"An include names at most {MAX_NAMES} relations.", code="unknown_include")
+        raise Malformed(f"An include can have at most {MAX_NAMES} relations.", code="unknown_include")
     return tree
 
 
@@ -67,20 +67,18 @@ def _add_path(tree: dict[str, Any], path: str, resource: Resource, resources: Re
     here = [resource]
     names = path.split(".")
     if len(names) > MAX_PATH:
-        raise Malformed(f"An include leads over at most {MAX_PATH} relations.", code="unknown_include")
+        raise Malformed(f"An include path can have at most {MAX_PATH} relations.", code="unknown_include")
     for name in names:
         relations = {relation_name: relation for each in here for relation_name, relation in each.relations.items()}
         if name not in relations:
             choices = ", ".join(relations) or "none"
-            raise Malformed(
-                f"There is no include {path[:100]!r}; allowed at this place: {choices}.", code="unknown_include"
-            )
+            raise Malformed(f"There is no include {path[:100]!r}; allowed here: {choices}.", code="unknown_include")
         here = [resources[type_] for type_ in relations[name].types if type_ in resources]
         tree = tree.setdefault(name, {})
 
 
 def _fields(value: Any) -> Mapping[str, frozenset[str]]:
-    # An invalid shape (`fields=abc`, deeper nesting) is ignored, as Spree clients expect.
+    # An invalid structure (`fields=abc`, deeper nesting) is ignored, as Spree clients expect.
     if not isinstance(value, dict):
         return {}
     return {

@@ -43,7 +43,7 @@ def resource_schemas(resources: Resources) -> dict[str, Schema]:
     ]
     for name, schema in named_schemas:
         if name in schemas:
-            raise ValueError(f"two schemas are called {name}")
+            raise ValueError(f"duplicate schema name: {name}")
         schemas[name] = schema
     return schemas
 
@@ -100,17 +100,17 @@ class Structs:
 
 
 def _plain_names(components: Mapping[str, Schema]) -> dict[str, str]:
-    """Return a short name for each schema. For two classes of one name msgspec adds the modules, which are irrelevant
-    to clients. Equal schemas share a name.
+    """Return a short name for each schema. If two classes have the same name, msgspec adds their modules, which
+    are irrelevant to clients. Equal schemas share a name.
     """
     names: dict[str, str] = {}
     schemas_by_name: dict[str, Schema] = {}
     for name, schema in components.items():
-        *modules, noun = name.split(".")
-        if schemas_by_name.get(noun, schema) != schema:
-            noun = class_name(modules[-1]) + noun if modules else f"Other{noun}"
-        names[name] = noun
-        schemas_by_name[noun] = schema
+        *modules, actions = name.split(".")
+        if schemas_by_name.get(actions, schema) != schema:
+            actions = class_name(modules[-1]) + actions if modules else f"Other{actions}"
+        names[name] = actions
+        schemas_by_name[actions] = schema
     return names
 
 
@@ -205,7 +205,7 @@ def _record_schemas(name: str, resource: Resource) -> Iterable[tuple[str, Schema
 
 _INCLUDED = {
     "type": "array",
-    "description": "The records that `include` asked for, each once.",
+    "description": "The records requested with `include`, each once.",
     "items": reference("IncludedRecord"),
 }
 _SHARED: Mapping[str, Schema] = {

@@ -1,4 +1,4 @@
 """Typed rows with their tables, keys, indexes and checks, grouped by area.
-Never here: a query, a decision over several rows, a name on the wire.
+No queries, no rules that involve several rows, no API names.
 Start with `cart/orders.py`.
 """

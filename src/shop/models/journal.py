@@ -28,7 +28,7 @@ class RateCount(Row, frozen=True, kw_only=True):
 
 
 class OutboxMail(Row, frozen=True, kw_only=True):
-    """A mail to send, inserted in the transaction that causes it. Its content is rendered when it is sent."""
+    """An e-mail to send, inserted in the transaction that causes it. Its content is rendered when it is sent."""
 
     id: UUID
     kind: str

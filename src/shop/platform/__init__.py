@@ -1,4 +1,4 @@
 """The platform API for back-office applications: /shop_oauth and /api/v2/platform.
-Never here: business rules, SQL, imports from other APIs.
-Look first at `routes.py`.
+No business rules, no SQL, no imports from other APIs.
+Start with `routes.py`, the table of endpoints.
 """

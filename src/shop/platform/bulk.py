@@ -9,16 +9,16 @@ from shop.actions.imports import exports
 from shop.actions.imports import runs as imports
 from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.base.errors import Malformed
+from shop.base.values import read_boolean
 from shop.platform.import_rows import price_line, product_line
 from shop.platform.inputs import ImportedPrice, ImportedProduct
 from shop.web.endpoint import Handler, Route
-from shop.web.ndjson import RawLine, read_lines
+from shop.web.input.ndjson import RawLine, read_lines
+from shop.web.input.request import LINES, Request
 from shop.web.reply import JSON, Reply, json_reply, lines_reply
-from shop.web.request import LINES, Request
 
 _BASE = "/api/v2/platform"
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_DRY_RUN = {"dry_run": "`true` for what would come of it, with nothing kept."}
+_DRY_RUN = {"dry_run": "`true` reports what would happen without saving."}
 
 
 async def import_products(request: Request, ctx: Context) -> Reply:
@@ -51,7 +51,7 @@ async def parse_lines(
 
 
 async def _start_stream(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Produce the first chunk, so that an immediate failure returns an error status, not a broken response."""
+    """Produce the first chunk before the response starts, so that an early failure returns an error status."""
     first = await anext(chunks, b"")
 
     async def stream() -> AsyncGenerator[bytes]:
@@ -63,10 +63,10 @@ async def _start_stream(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 
 
 def _is_dry(request: Request) -> bool:
-    value = request.query.get("dry_run", "false")
-    if value not in _FLAGS:
-        raise Malformed("dry_run must be true or false.")
-    return _FLAGS[value]
+    try:
+        return read_boolean(request.query.get("dry_run", False))
+    except ValueError as error:
+        raise Malformed(f"dry_run {error}.") from None
 
 
 def _import(noun: str, handler: Handler, line: Any) -> Route:
@@ -89,7 +89,7 @@ def _import(noun: str, handler: Handler, line: Any) -> Route:
 def _export(noun: str, handler: Handler, line: Any) -> Route:
     path, summary = f"{_BASE}/exports/{noun}", f"Export all {noun}"
     may, errors = "application: read", (400, 401, 403)
-    return Route("GET", path, handler, may, summary, line, 200, errors, JSON, sends_lines=True)
+    return Route("GET", path, handler, may, summary, line, 200, errors, JSON, sends_ndjson=True)
 
 
 ROUTES = (

@@ -14,24 +14,16 @@ from shop.jsonapi.resource import Money, Resource
 _STAMPS = ("id", "created_at", "updated_at")
 
 
-class NestedRecords(msgspec.Struct, frozen=True):
-    """A member whose value is a related record or a list of related records."""
-
-    relation: str
-    members: frozenset[str]
-    """The writable members of the related record."""
-
-
 class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A resource under `/api/v2/platform`. Only the actions that `noun` supports have a route."""
 
     path: str
     resource: Resource
-    noun: ResourceActions
+    actions: ResourceActions
     writable: Mapping[str, Any] = {}
     """Writable members and their types. Any other member of a body is rejected, unless it has its current value."""
-    nested: Mapping[str, NestedRecords] = {}
-    """Members of `writable` that contain related records."""
+    nested: Mapping[str, str] = {}
+    """Members of `writable` that contain related records; the value is the name of the relation."""
     longest: Mapping[str, int] = {}
     """The size limits, in bytes, of texts that may exceed the default limit."""
     aliases: Mapping[str, str] = {}
@@ -55,7 +47,7 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The default order; newest first, because ids increase with time."""
     find_by: Sequence[str] = ("id",)
     alone: Sequence[str] = ()
-    """Potentially long relations: shown for a single record, and in a list only if they are included."""
+    """Potentially long relations: shown for a single record; in a list, shown only if included."""
     codes: Mapping[int, tuple[str, ...]] = {}
     """Additional error codes of write operations by status."""
     is_lenient: bool = False
@@ -70,9 +62,9 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     @property
     def columns(self) -> Mapping[str, Any]:
         """The type of each column, and of the other sortable fields, by name."""
-        amounts = self.noun.records.amounts
-        hints = get_type_hints(self.noun.records.row)
-        table = self.noun.records.table
+        amounts = self.actions.records.amounts
+        hints = get_type_hints(self.actions.records.row)
+        table = self.actions.records.table
         names = dict.fromkeys((*table.c.keys(), *self.sorts, *self.filters))
         column_kinds = {
             name: _amount(hints[name]) if name in amounts else hints[name] for name in names if name in hints
@@ -81,7 +73,7 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def own_filters(self) -> dict[str, Filterable]:
-        columns, records = self.columns, self.noun.records
+        columns, records = self.columns, self.actions.records
         field_names = {*records.table.c.keys(), *records.extras, *records.searches}
         own = {name: name for name in (*_STAMPS, *self.filters) if name in field_names}
         # A searchable field without a column is text.
@@ -102,9 +94,9 @@ def _amount(kind: Any) -> Any:
 
 
 def kinds(row: Any, *names: str) -> dict[str, Any]:
-    """Return the types of the named fields of a row, for `writable`."""
-    hints = get_type_hints(row)
-    return {name: hints[name] for name in names}
+    """Return the types of the named fields, or of all fields, of a row or typed dictionary."""
+    hints = get_type_hints(row, include_extras=True)
+    return {name: hints[name] for name in names or hints}
 
 
 def all_filters(collection: Collection, collections: Mapping[str, Collection]) -> dict[str, Filterable]:
@@ -112,8 +104,8 @@ def all_filters(collection: Collection, collections: Mapping[str, Collection]) -
     filters = collection.own_filters
     relations = {
         name: ((name,),)
-        for name, kin in collection.noun.records.kin.items()
-        if not kin.by_type and collection.resource.relations[name].type in collections
+        for name, link in collection.actions.records.relation_links.items()
+        if not link.by_type and collection.resource.relations[name].type in collections
     }
     for name, (path, *others) in {**relations, **collection.via}.items():
         for field, filterable in _at(path, collection, collections).own_filters.items():

@@ -4,27 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from shop.actions import records
 from shop.actions.access import oauth
 from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed, NotFound
 from shop.base.listing import Keyset, ListQuery, Page, Sort
+from shop.base.values import read_id
 from shop.jsonapi.document import RenderOptions, document, list_document
 from shop.jsonapi.filtering import Filterable, read_conditions
 from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sorts
 from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import RenderContext
 from shop.platform.collection import Collection, all_filters
-from shop.platform.current_values import current_values, drop_current_members
-from shop.platform.field_values import body_members, check_members, members_of, read_values
+from shop.platform.current_values import current_values
+from shop.platform.field_values import members_of, read_values
 from shop.platform.inputs import build_body_struct
 from shop.platform.resources.registry import COLLECTIONS, RESOURCES
 from shop.web.endpoint import Handler, Route
 from shop.web.image_urls import ImageOptions, read_size
+from shop.web.input.request import Request
 from shop.web.reply import NO_CONTENT, Reply, document_reply
-from shop.web.request import Request
 
 _BASE = "/api/v2/platform"
 _READ = (400, 401, 403)
@@ -34,24 +33,24 @@ _WRITE = (400, 401, 403, 409, 413, 415, 422)
 def build_routes(collection: Collection) -> tuple[Route, ...]:
     """Return the routes of one resource, only for the actions it supports."""
     path, one = f"{_BASE}/{collection.path}", f"{_BASE}/{collection.path}/{{id}}"
-    type_name, noun = collection.resource.type, collection.noun
+    type_name, actions = collection.resource.type, collection.actions
     word = _with_article(type_name.replace("_", " "))
-    things = collection.path.replace("_", " ")
+    plural_name = collection.path.replace("_", " ")
     sorts, filters = collection.all_sorts, all_filters(collection, COLLECTIONS)
-    listing = _list(collection, filters), _MAY_READ, f"List {things}", f"{type_name}[]", 200, _READ
+    listing = _list(collection, filters), _MAY_READ, f"List {plural_name}", f"{type_name}[]", 200, _READ
     rows = [
         Route("GET", path, *listing, sorts=sorts, filters=filters),
         Route("GET", one, _show(collection), _MAY_READ, f"Show {word}", type_name, 200, (*_READ, 404)),
     ]
-    if noun.create:
+    if actions.create:
         body = build_body_struct(collection, is_new=True)
         make = _create(collection), _MAY_WRITE, f"Create {word}", type_name, 201, _WRITE
         rows.append(Route("POST", path, *make, takes=body, codes=collection.codes))
-    if noun.update:
+    if actions.update:
         body = build_body_struct(collection, is_new=False)
         change = _update(collection), _MAY_WRITE, f"Update {word}", type_name, 200, (*_WRITE, 404)
         rows += [Route(method, one, *change, takes=body, codes=collection.codes) for method in ("PATCH", "PUT")]
-    if noun.delete:
+    if actions.delete:
         errors = (400, 401, 403, 404, 413, 415, 422)
         rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Delete {word}", None, 204, errors))
     return tuple(rows)
@@ -73,18 +72,18 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
         params = request.params
-        drawing = read_render_options(request, ctx, collection)
+        options = read_render_options(request, ctx, collection)
         sort, *then = _resolve_sorts(collection, read_sorts(params, sorts)) or (order,)
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
         if then and isinstance(page, Keyset):
             raise Malformed("page[after] allows one sort field.", code="bad_page")
         conditions, fits_any = read_conditions(params, filters)
-        wishes = ListQuery(sort, page, conditions, fits_any, tuple(then))
-        include = drawing.query.include or {}
+        criteria = ListQuery(sort, page, conditions, fits_any, tuple(then))
+        include = options.query.include or {}
         resource = full if any(name in include for name in collection.alone) else brief
-        listing = await records.list_page(ctx, collection.noun, wishes, include, resource.relations)
+        listing = await records.list_page(ctx, collection.actions, criteria, include, resource.relations)
         extras = _extras(request, ctx, listing, page)
-        return document_reply(list_document(resource, listing.records, drawing, extras))
+        return document_reply(list_document(resource, listing.records, options, extras))
 
     return answer
 
@@ -92,9 +91,9 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
 def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
-        drawing = read_render_options(request, ctx, collection)
+        options = read_render_options(request, ctx, collection)
         by, value = _key(collection, request.path_params["id"])
-        return await build_document_reply(ctx, collection, drawing, by, value)
+        return await build_document_reply(ctx, collection, options, by, value)
 
     return answer
 
@@ -102,10 +101,10 @@ def _show(collection: Collection) -> Handler:
 def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = read_render_options(request, ctx, collection)
+        options = read_render_options(request, ctx, collection)
         values = read_values(members_of(request, collection), collection, is_new=True)
-        record_id = await records.create(ctx, collection.noun, values)
-        return await build_document_reply(ctx, collection, drawing, "id", record_id, status=201)
+        record_id = await records.create(ctx, collection.actions, values)
+        return await build_document_reply(ctx, collection, options, "id", record_id, status=201)
 
     return answer
 
@@ -113,66 +112,56 @@ def _create(collection: Collection) -> Handler:
 def _update(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = read_render_options(request, ctx, collection)
+        options = read_render_options(request, ctx, collection)
         record_id = await get_record_id(ctx, collection, request.path_params["id"])
-        read = await _read_changes(request, ctx, collection, drawing, record_id)
-        values = await drop_current_members(ctx, collection, drawing.scene, record_id, read)
-        await records.update(ctx, collection.noun, record_id, values)
-        return await build_document_reply(ctx, collection, drawing, "id", record_id)
+        values = await _read_changes(request, ctx, collection, options, record_id)
+        await records.update(ctx, collection.actions, record_id, values)
+        return await build_document_reply(ctx, collection, options, "id", record_id)
 
     return answer
 
 
 async def _read_changes(
-    request: Request, ctx: Context, collection: Collection, drawing: RenderOptions, record_id: UUID
+    request: Request, ctx: Context, collection: Collection, options: RenderOptions, record_id: UUID
 ) -> dict[str, Any]:
-    """Read the values to update. Loads the record only if a member is not writable: it may have its current value."""
+    """Read the values to update. Load the record only to compare members that are not writable."""
     members = members_of(request, collection)
     try:
         return read_values(members, collection, is_new=False)
     except Invalid:
-        current = await current_values(ctx, collection, drawing.scene, record_id)
+        nested = [name for name in collection.nested if name in members.get(collection.resource.type, members)]
+        current = await current_values(ctx, collection, options.render_context, record_id, nested)
         return read_values(members, collection, is_new=False, current=current)
 
 
 def _delete(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        await records.delete(ctx, collection.noun, await get_record_id(ctx, collection, request.path_params["id"]))
+        await records.delete(ctx, collection.actions, await get_record_id(ctx, collection, request.path_params["id"]))
         return NO_CONTENT
 
     return answer
 
 
 async def build_document_reply(
-    ctx: Context, collection: Collection, drawing: RenderOptions, by: str, value: Any, *, status: int = 200
+    ctx: Context, collection: Collection, options: RenderOptions, by: str, value: Any, *, status: int = 200
 ) -> Reply:
-    record = await records.get(ctx, collection.noun, by, value, drawing.query.include or {})
-    return document_reply(document(collection.resource, record, drawing), status)
-
-
-async def check_body(
-    request: Request, ctx: Context, collection: Collection, drawing: RenderOptions, record_id: UUID | None, takes: Any
-) -> None:
-    """Raise for members of a body that an operation does not accept, unless they have their current value."""
-    members, field_names = body_members(request, collection), {field.name for field in msgspec.structs.fields(takes)}
-    if members.keys() - field_names:
-        current = await current_values(ctx, collection, drawing.scene, record_id) if record_id else {}
-        check_members(members, field_names, current)
+    record = await records.get(ctx, collection.actions, by, value, options.query.include or {})
+    return document_reply(document(collection.resource, record, options), status)
 
 
 async def get_record_id(ctx: Context, collection: Collection, text: str) -> UUID:
     by, value = _key(collection, text)
     if by == "id":
         return UUID(str(value))
-    record = await records.get(ctx, collection.noun, by, value, {})
+    record = await records.get(ctx, collection.actions, by, value, {})
     return UUID(str(record.row.id))
 
 
 def _key(collection: Collection, text: str) -> tuple[str, Any]:
-    """Return the key column and value for an id, or for a readable key such as a number or slug, if there is one."""
+    """Return the key column and value: an id, or a readable key such as a number or slug."""
     try:
-        return "id", UUID(text)
+        return "id", read_id(text)
     except ValueError:
         others = [name for name in collection.find_by if name != "id"]
     if not others:
@@ -183,8 +172,8 @@ def _key(collection: Collection, text: str) -> tuple[str, Any]:
 def read_render_options(request: Request, ctx: Context, collection: Collection) -> RenderOptions:
     query = read_document_query(request.params, collection.resource, RESOURCES)
     request.deprecations += deprecations(query, RESOURCES)
-    look = ImageOptions(request.origin(ctx.shared.settings.public_url), read_size(request.params))
-    return RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, look), query)
+    image_options = ImageOptions(request.origin(ctx.shared.settings.public_url), read_size(request.params))
+    return RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, image_options), query)
 
 
 def _resolve_sorts(collection: Collection, sorts: Sequence[Sort]) -> list[Sort]:
@@ -200,5 +189,5 @@ def _extras(request: Request, ctx: Context, listing: records.RecordPage, page: P
     if isinstance(page, Page):
         total = Total(listing.total, listing.is_estimate)
         return page_extras(page, total, len(listing.records), url, params)
-    after = cursor(*listing.next_place) if listing.next_place else None
+    after = cursor(*listing.next_cursor) if listing.next_cursor else None
     return keyset_extras(len(listing.records), after, url, params)

@@ -9,13 +9,14 @@ from msgspec import UNSET
 
 from shop.actions.imports.batch_runner import ImportLine
 from shop.base.money import is_currency, minor_units
+from shop.base.values import REQUIRED
 from shop.models.catalog.products import Product, Variant
 from shop.platform.collection import kinds
-from shop.platform.field_values import read_kind
 from shop.rules.imports.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 from shop.rules.imports.prices import PriceLine
 from shop.rules.imports.rows import Errors, ProductLine, StockLine, VariantLine
-from shop.web.ndjson import RawLine
+from shop.web.input.inputs import read_value
+from shop.web.input.ndjson import RawLine
 
 T = TypeVar("T")
 
@@ -34,15 +35,7 @@ _PRODUCT_OTHERS = (
     "variants_complete",
 )
 _VARIANT_OTHERS = ("id", "sku", "cost_price", "cost_currency", "tax_category", "options", "prices", "stock")
-_PRICE = {
-    "sku": str | None,
-    "variant_id": UUID | None,
-    "currency": str | None,
-    "amount": Decimal | None,
-    "compare_at": Decimal | None,
-    "price_list": str | None,
-    "min_quantity": int,
-}
+_PRICE = kinds(PriceLine)
 
 
 class _Form:
@@ -65,7 +58,7 @@ class _Form:
         if name not in self.values:
             return default
         try:
-            return read_kind(self.values[name], kind)
+            return read_value(self.values[name], kind)
         except ValueError as error:
             self.wrong(name, str(error))
             return default
@@ -122,7 +115,7 @@ def _product(form: _Form) -> ProductLine | None:
     form.only(*_PRODUCT_OTHERS, *_PRODUCT)
     slug = form.take("slug", str, "")
     if not slug:
-        form.errors.setdefault("slug", ["must be given: it identifies the product"])
+        form.errors.setdefault("slug", ["is required: it identifies the product"])
     master = form.group("master")
     facts = form.group("properties")
     return ProductLine(
@@ -145,11 +138,11 @@ def _variants(form: _Form) -> list[VariantLine]:
         form.wrong("variants", "must be a list of objects")
         return []
     read = [
-        _variant(_Form(item, form.errors, f"variants.{place}"), f"variants.{place}") for place, item in enumerate(items)
+        _variant(_Form(item, form.errors, f"variants.{index}"), f"variants.{index}") for index, item in enumerate(items)
     ]
     for variant in read:
         if not (variant.sku or variant.id):
-            form.errors.setdefault(f"{variant.at}.sku", ["must be given: it identifies the variant"])
+            form.errors.setdefault(f"{variant.at}.sku", ["is required: it identifies the variant"])
     return read
 
 
@@ -178,7 +171,7 @@ def _cost(form: _Form) -> dict[str, Any]:
         form.wrong("cost_currency", "must be the code of a currency, like USD or EUR")
         return {}
     if names == {"cost_currency"} or (currency is None and form.values.get("cost_price") is not None):
-        form.errors.setdefault(f"{form.at}cost_currency", ["must be given together with cost_price"])
+        form.errors.setdefault(f"{form.at}cost_currency", ["is required together with cost_price"])
         return {}
     values = {"cost_price": _units(form, "cost_price", currency or ""), "cost_currency": currency}
     return {name: values[name] for name in names}
@@ -200,7 +193,7 @@ def _prices(form: _Form, entries: Mapping[str, Any]) -> dict[str, tuple[int, int
         amount = _units(price, "amount", currency)
         compare_at = _units(price, "compare_at", currency)
         if amount is None:
-            form.errors.setdefault(f"{price.at}amount", ["must be given"])
+            form.errors.setdefault(f"{price.at}amount", [REQUIRED])
         else:
             prices[currency] = (amount, compare_at)
     return prices
@@ -218,11 +211,11 @@ def _units(price: _Form, name: str, currency: str) -> int | None:
 def _stock(form: _Form, entries: Mapping[str, Any]) -> dict[str, StockLine]:
     """Read stock by location: a count, or an object with `backorderable`."""
     stock: dict[str, StockLine] = {}
-    for place, entry in entries.items():
-        at = f"{form.at}stock.{place[:100]}"
+    for location_name, entry in entries.items():
+        at = f"{form.at}stock.{location_name[:100]}"
         item = _Form(entry if isinstance(entry, dict) else {"count_on_hand": entry}, form.errors, at)
         item.only("count_on_hand", "backorderable")
-        stock[place] = StockLine(item.take("count_on_hand", int, None), item.take("backorderable", bool, None))
+        stock[location_name] = StockLine(item.take("count_on_hand", int, None), item.take("backorderable", bool, None))
     return stock
 
 
@@ -230,9 +223,9 @@ def _price(form: _Form) -> PriceLine | None:
     form.only(*_PRICE)
     line = PriceLine(**form.fields(_PRICE))
     if bool(line.sku) == bool(line.variant_id):
-        form.errors.setdefault("sku", ["or variant_id must be given, but not both"])
+        form.errors.setdefault("sku", ["or variant_id is required, but not both"])
     if line.amount is UNSET and line.compare_at is UNSET:
-        form.errors.setdefault("amount", ["must be given; null removes the price"])
+        form.errors.setdefault("amount", ["is required; null removes the price"])
     if line.min_quantity < 1:
         form.wrong("min_quantity", "must be 1 or more")
     if "min_quantity" in form.values and line.price_list is None:

@@ -8,16 +8,15 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from shop.base.input_types import Amount
 from shop.jsonapi.schema import parts_of
 from shop.models.catalog.products import Product, Variant
 from shop.platform.collection import Collection, kinds
 from shop.rules.imports.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 
-Amount = Decimal | float
-"""A decimal number as text, or a number."""
 _ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
 _Secret = Annotated[
-    str, Meta(description="The client secret; HTTP Basic also works for both.", examples=["shpcs_TheClientSecret"])
+    str, Meta(description="The client secret. HTTP Basic is accepted for both.", examples=["shpcs_TheClientSecret"])
 ]
 
 
@@ -39,7 +38,7 @@ class ClientCredentialsGrant(msgspec.Struct):
     """Grants a token for the application's secret."""
 
     grant_type: Literal["client_credentials"]
-    scope: Annotated[str, Meta(description="One or more of admin, read, write.", examples=["admin read"])]
+    scope: Annotated[str, Meta(description="One or more of admin, read and write.", examples=["admin read"])]
     client_id: _ClientId | UnsetType = UNSET
     client_secret: _Secret | UnsetType = UNSET
 
@@ -213,6 +212,6 @@ def build_body_struct(collection: Collection, *, is_new: bool) -> Any:
     ]
     fields += [(alias, writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
     fields.sort(key=len)
-    noun = title if is_new else f"{title}Update"
-    inner = msgspec.defstruct(f"{noun}Fields", fields)
-    return msgspec.defstruct(f"{noun}Input", [(name, inner)])
+    actions = title if is_new else f"{title}Update"
+    inner = msgspec.defstruct(f"{actions}Fields", fields)
+    return msgspec.defstruct(f"{actions}Input", [(name, inner)])

@@ -13,8 +13,8 @@ from shop.base.errors import InvalidGrant, InvalidRefreshToken, Malformed, Unsup
 from shop.platform.inputs import AuthorizationServer, TokenState
 from shop.rules.access.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
+from shop.web.input.request import Request
 from shop.web.reply import EmptyObject, Reply, json_reply, token_reply
-from shop.web.request import Request
 
 _GRANTS = ["client_credentials", "refresh_token"]
 _BY_SECRET = ["client_secret_basic", "client_secret_post"]

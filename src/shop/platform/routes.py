@@ -5,6 +5,8 @@ from typing import Any
 from shop.actions.access.oauth import PlatformTokens
 from shop.actions.access.tokens import UserTokens
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
+from shop.models.catalog.inputs import TaxonPositionInput
+from shop.models.content.inputs import MenuItemReposition
 from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
 from shop.platform.crud import build_routes
 from shop.platform.inputs import AuthorizationServer, TokenIntrospection, TokenRequest, TokenRevocation, TokenState
@@ -27,7 +29,7 @@ def _oauth(
     errors: tuple[int, ...],
     fails: tuple[type[ShopError], ...] = (),
 ) -> tuple[Route, ...]:
-    """Return a route for our prefix and Spree's. Bearers are ignored: an expired one must not prevent a refresh."""
+    """Return a route for our prefix and Spree's. Bearer tokens are ignored: an expired one must not block a refresh."""
     return tuple(
         Route(
             "POST",
@@ -41,7 +43,7 @@ def _oauth(
             JSON,
             _SMALL,
             reads_claim=False,
-            draw_error=oauth_error_reply,
+            render_error=oauth_error_reply,
             takes=takes,
             fails=fails,
         )
@@ -53,7 +55,7 @@ ROUTES = (
     *_oauth(
         "token",
         oauth.token,
-        "Issue a platform token, or refresh a shopper's",
+        "Issue a platform token, or refresh a shopper's token",
         takes=TokenRequest,
         shows=PlatformTokens | UserTokens,
         errors=_CLIENT_ERRORS,
@@ -71,7 +73,7 @@ ROUTES = (
     *_oauth(
         "introspect",
         oauth.introspect,
-        "Introspect a token of one's own",
+        "Introspect a token of the application",
         takes=TokenIntrospection,
         shows=TokenState,
         errors=_CLIENT_ERRORS,
@@ -82,7 +84,7 @@ ROUTES = (
         "/.well-known/oauth-authorization-server",
         oauth.metadata,
         "anyone",
-        "Show what the token endpoints support (RFC 8414)",
+        "Show the capabilities of the token endpoints (RFC 8414)",
         AuthorizationServer,
         media=JSON,
         reads_claim=False,
@@ -96,18 +98,18 @@ ROUTES = (
         "taxon",
         200,
         (400, 401, 403, 404, 409, 413, 415, 422),
-        takes=verbs.TaxonPositionInput,
+        takes=TaxonPositionInput,
     ),
     Route(
         "PATCH",
         "/api/v2/platform/menu_items/{id}/reposition",
         verbs.reposition_menu_item,
         "application: write",
-        "Move a menu item to another place in its menu",
+        "Move a menu item within its menu",
         "menu_item",
         200,
         (400, 401, 403, 404, 409, 413, 415, 422),
-        takes=verbs.MenuItemReposition,
+        takes=MenuItemReposition,
     ),
     *order_verbs.ROUTES,
     *promotion_verbs.ROUTES,

@@ -1,4 +1,4 @@
 """SQL statements, each compiled once, and the functions that run them; all SQL of the shop is here.
-Never here: a decision, a header, a mail.
+No business rules, no HTTP, no e-mail.
 Start with `cart/orders.py`.
 """

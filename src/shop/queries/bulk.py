@@ -1,4 +1,4 @@
-"""Bulk statements that write many rows of a table at once, passed as JSON and read by the table's column types."""
+"""Bulk statements that write many rows of a table at once, passed as JSON and converted to the table's column types."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -27,20 +27,20 @@ def _first(record: Any) -> UUID:
 
 async def insert_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows in the given order."""
-    for names, alike in _by_names(rows).items():
-        await db.all(_insert(metadata.tables[table], names), rows=alike)
+    for names, batch in _by_names(rows).items():
+        await db.all(_insert(metadata.tables[table], names), rows=batch)
 
 
 async def insert_missing(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows and skips those that conflict with existing ones."""
-    for names, alike in _by_names(rows).items():
-        await db.all(_insert(metadata.tables[table], names, passes_over=True), rows=alike)
+    for names, batch in _by_names(rows).items():
+        await db.all(_insert(metadata.tables[table], names, skips_conflicts=True), rows=batch)
 
 
 async def update_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Updates each row by its id, in the columns it contains."""
-    for names, alike in _by_names(rows).items():
-        await db.all(_update(metadata.tables[table], names), rows=alike)
+    for names, batch in _by_names(rows).items():
+        await db.all(_update(metadata.tables[table], names), rows=batch)
 
 
 async def delete_rows(db: DatabaseSession, table: str, ids: Sequence[UUID]) -> None:
@@ -83,12 +83,14 @@ def _rows_table(table: Table, names: Iterable[str]) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _insert(table: Table, names: tuple[str, ...], *, passes_over: bool = False) -> Statement[UUID]:
+def _insert(table: Table, names: tuple[str, ...], *, skips_conflicts: bool = False) -> Statement[UUID]:
     source = _rows_table(table, names)
     values = {name: source.c[name] for name in names}
     values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
     clause = insert(table).from_select(list(values), select(*values.values()))
-    return dynamic_statement((clause.on_conflict_do_nothing() if passes_over else clause).returning(table.c.id), _first)
+    return dynamic_statement(
+        (clause.on_conflict_do_nothing() if skips_conflicts else clause).returning(table.c.id), _first
+    )
 
 
 @lru_cache(maxsize=256)

@@ -30,7 +30,7 @@ class Day(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """Sign-ins and mails of the last seven days."""
+    """Sign-ins and e-mails of the last seven days."""
 
     sign_in_count: int
     refused_count: int
@@ -40,7 +40,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 class MailWarning(msgspec.Struct, frozen=True):
-    """A mail limit that reached 80 % in the last day, with how often and when it last did."""
+    """An e-mail limit that reached 80 % in the last day: how often, and when last."""
 
     limit: str
     allowed: str
@@ -96,7 +96,7 @@ def _sign_ins(outcome: str) -> Any:
 
 
 _is_dead = (outbox_mails.c.created_at > _now - WEEK, outbox_mails.c.dead_at.is_not(None))
-# The first two conditions match the partial index of due mails.
+# The first two conditions match the partial index of due e-mails.
 _is_waiting = (
     outbox_mails.c.sent_at.is_(None),
     outbox_mails.c.dead_at.is_(None),
@@ -171,7 +171,7 @@ class OrderFilter(msgspec.Struct, frozen=True):
     until: datetime | None = None
 
 
-def sorted_by(filter: OrderFilter) -> str:  # noqa: A002  The word for it.
+def sorted_by(filter: OrderFilter) -> str:  # noqa: A002
     """Returns the sort column: `completed_at`, which has its own index, for completed orders, else `created_at`."""
     return "completed_at" if filter.state == "completed" else "created_at"
 
@@ -180,7 +180,7 @@ _BY_STATE = {"open": orders.c.completed_at.is_(None), "completed": orders.c.comp
 
 
 @lru_cache(maxsize=512)
-def _list_orders_statement(filter: OrderFilter, place: str | None) -> Statement[Order]:  # noqa: A002
+def _list_orders_statement(filter: OrderFilter, side: str | None) -> Statement[Order]:  # noqa: A002
     """Builds one statement per combination of filters, so that each can use its index."""
     at = orders.c[sorted_by(filter)]
     clause = select(orders)
@@ -195,18 +195,18 @@ def _list_orders_statement(filter: OrderFilter, place: str | None) -> Statement[
         clause = clause.where(at >= bindparam("since_"))
     if filter.until:
         clause = clause.where(at < bindparam("until_"))
-    return statement(paginate(clause, at, orders.c.id, place), into(Order))
+    return statement(paginate(clause, at, orders.c.id, side), into(Order))
 
 
-def paginate(clause: Any, at: Any, key: Any, place: str | None) -> Any:
+def paginate(clause: Any, at: Any, key: Any, side: str | None) -> Any:
     """Limits rows to those before or after a cursor, newest first; those after it come in reverse order."""
-    here = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
-    if place == "before":
-        clause = clause.where(tuple_(at, key) < here)
-    if place == "after":
-        clause = clause.where(tuple_(at, key) > here)
-    ways = (at, key) if place == "after" else (at.desc(), key.desc())
-    return clause.order_by(*ways).limit(bindparam("most", type_=BigInteger))
+    cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
+    if side == "before":
+        clause = clause.where(tuple_(at, key) < cursor)
+    if side == "after":
+        clause = clause.where(tuple_(at, key) > cursor)
+    columns = (at, key) if side == "after" else (at.desc(), key.desc())
+    return clause.order_by(*columns).limit(bindparam("most", type_=BigInteger))
 
 
 async def list_days(db: DatabaseSession) -> list[Day]:
@@ -226,9 +226,9 @@ async def list_dead_mails(db: DatabaseSession, *, most: int) -> list[OutboxMail]
 
 
 async def list_orders(
-    db: DatabaseSession, criteria: OrderFilter, place: CursorPosition | None, *, most: int
+    db: DatabaseSession, criteria: OrderFilter, cursor: CursorPosition | None, *, most: int
 ) -> list[Order]:
-    shape = msgspec.structs.replace(
+    active_filters = msgspec.structs.replace(
         criteria,
         number="-" if criteria.number else None,
         email="-" if criteria.email else None,
@@ -237,18 +237,18 @@ async def list_orders(
         until=datetime.min if criteria.until else None,
     )
     rows = await db.all(
-        _list_orders_statement(shape, place.side if place else None),
+        _list_orders_statement(active_filters, cursor.side if cursor else None),
         number_=_prefix(criteria.number),
         email_=criteria.email,
         email_lower=criteria.email and criteria.email.lower(),
         state_=criteria.state,
         since_=criteria.since,
         until_=criteria.until,
-        at_=place and place.at,
-        id_=place and place.id,
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if place and place.side == "after" else rows
+    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def find_order(db: DatabaseSession, number: str) -> Order | None:

@@ -98,7 +98,7 @@ IS_WITHIN_LIMITS = ~exists().where(
     _count_cte.c.seconds == sql_cast(_limits.c.seconds, BigInteger),
     _count_cte.c.count > sql_cast(_limits.c.most, BigInteger),
 )
-"""Condition that also counts, in the same statement; parameters `keys`, `windows` and `allowed`."""
+"""A condition that also counts the request in the same statement; takes `keys`, `windows` and `allowed`."""
 
 
 def read_count(record: Any) -> Count:

@@ -1,4 +1,4 @@
-"""Look-ups by columns without an index of their own: through a copy in another table, or by the hour."""
+"""Lookups by columns without an index: through a copy in another table, or by hour."""
 
 import operator
 from collections.abc import Callable

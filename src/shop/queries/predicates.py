@@ -23,7 +23,7 @@ PREDICATES: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "not_cont": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "start": lambda column, value: column.ilike(value),
     "end": lambda column, value: column.ilike(value),
-    # As in Ransack: the caller supplies the wildcards.
+    # As in Ransack, the caller supplies the wildcards.
     "matches": lambda column, value: column.ilike(value),
     "does_not_match": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "in": lambda column, value: column == sql_any(value),
@@ -39,8 +39,8 @@ PATTERNS = {"cont": "%{}%", "i_cont": "%{}%", "not_cont": "%{}%", "start": "{}%"
 
 
 def compare_amount(column: Any, currency: Any, predicate: str, name: str) -> ColumnElement[bool]:
-    """Compares an amount with a parameter in the minor units of each row's currency. The parameter is converted, not
-    the column: dividing a million rows takes seconds.
+    """Compares an amount with a parameter in the minor units of each row's currency. Converts the parameter, not the
+    column, because dividing a million rows takes seconds.
     """
     if predicate not in _COMPARING:
         return PREDICATES[predicate](column, bindparam(name, type_=Text()))

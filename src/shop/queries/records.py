@@ -1,6 +1,6 @@
 """Statements that read the records of any declared table: filtered lists, one record by its key, relations.
 
-A statement's shape depends on the request (filters and order), so each shape is compiled once and cached.
+Each combination of filters and sort order has its own statement, compiled once and cached.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The indexed column with the hour of `updated_at`, which has no index."""
     shown: ColumnElement[bool] | None = None
     """The condition for a row to be visible, for tables with soft-deleted rows."""
-    kin: dict[str, "RelationLink"] = {}
+    relation_links: dict[str, "RelationLink"] = {}
     nothing: dict[str, Link] = {}
     """Relations that are always empty in this shop."""
 
@@ -90,25 +90,27 @@ _Parameter = tuple[tuple[Path, ...], str, str]
 """A condition and the name of its parameter."""
 
 
-async def list_records(db: DatabaseSession, records: Records, wishes: ListQuery) -> list[Any]:
+async def list_records(db: DatabaseSession, records: Records, criteria: ListQuery) -> list[Any]:
     """Returns one page. With a cursor, reads one record more than the page size to detect a next page."""
-    page, values = wishes.page, _values(wishes.conditions)
-    shape = _shape(wishes)
+    page, values = criteria.page, _values(criteria.conditions)
+    shape = _shape(criteria)
     if isinstance(page, Page):
-        query = _list_statement(records, shape, wishes.sort, "number", wishes.then)
+        query = _list_statement(records, shape, criteria.sort, "number", criteria.then)
         return await db.all(query, **values, skip=page.offset, most=page.size)
     values["most"] = page.size + 1
     if page.after is None:
-        return await db.all(_list_statement(records, shape, wishes.sort, "first"), **values)
-    place, last_id = page.after
-    if place is None:
-        return await db.all(_list_statement(records, shape, wishes.sort, "after none"), **values, last_id=last_id)
-    return await db.all(_list_statement(records, shape, wishes.sort, "after"), **values, place=place, last_id=last_id)
+        return await db.all(_list_statement(records, shape, criteria.sort, "first"), **values)
+    last_value, last_id = page.after
+    if last_value is None:
+        return await db.all(_list_statement(records, shape, criteria.sort, "after none"), **values, last_id=last_id)
+    return await db.all(
+        _list_statement(records, shape, criteria.sort, "after"), **values, place=last_value, last_id=last_id
+    )
 
 
-async def count_records(db: DatabaseSession, records: Records, wishes: ListQuery) -> tuple[int, bool]:
+async def count_records(db: DatabaseSession, records: Records, criteria: ListQuery) -> tuple[int, bool]:
     """Returns the total number of records and whether it is an estimate."""
-    shape, values = _shape(wishes), _values(wishes.conditions)
+    shape, values = _shape(criteria), _values(criteria.conditions)
     count = await db.one(_count_statement(records, shape), **values) or 0
     if count <= EXACT:
         return count, False
@@ -123,26 +125,26 @@ async def lock_record(db: DatabaseSession, records: Records, record_id: UUID) ->
     return await db.one(_find_statement(records, "id", True), value=record_id)
 
 
-async def list_related_records(db: DatabaseSession, kin: RelationLink, ids: Iterable[UUID]) -> list[Any]:
+async def list_related_records(db: DatabaseSession, link: RelationLink, ids: Iterable[UUID]) -> list[Any]:
     """Returns the related rows of all these records in one statement."""
     unique_ids = list(set(ids))
-    return await db.all(_kin_of(kin), ids=unique_ids) if unique_ids else []
+    return await db.all(_select_related(link), ids=unique_ids) if unique_ids else []
 
 
 async def list_related_ids(
-    db: DatabaseSession, kin: Sequence[RelationLink], ids: Sequence[UUID]
+    db: DatabaseSession, link: Sequence[RelationLink], ids: Sequence[UUID]
 ) -> list[dict[UUID, list[UUID]]]:
     """Returns the related ids by record id for each to-many relation, in one statement; enough to render links."""
-    rows = await db.all(_kin_ids_of(tuple(kin)), ids=ids) if ids and kin else []
-    return [{row[0]: row[place] for row in rows} for place in range(1, len(kin) + 1)]
+    rows = await db.all(_select_related_ids(tuple(link)), ids=ids) if ids and link else []
+    return [{row[0]: row[index] for row in rows} for index in range(1, len(link) + 1)]
 
 
-def _shape(wishes: ListQuery) -> Shape:
-    return tuple((condition.paths, condition.predicate) for condition in wishes.conditions), wishes.fits_any
+def _shape(criteria: ListQuery) -> Shape:
+    return tuple((condition.paths, condition.predicate) for condition in criteria.conditions), criteria.fits_any
 
 
 def _values(conditions: Sequence[Condition]) -> dict[str, Any]:
-    return {f"v{place}": _value(condition) for place, condition in enumerate(conditions) if condition.value is not None}
+    return {f"v{index}": _value(condition) for index, condition in enumerate(conditions) if condition.value is not None}
 
 
 def _value(condition: Condition) -> Any:
@@ -172,8 +174,8 @@ def _list_statement(
         hour = columns[records.hour]
         order.insert(0, hour.desc() if down else hour)
         if paging == "after":
-            place = bindparam("place", type_=column.type)
-            clause = clause.where(within_hours(hour, "lteq" if down else "gteq", place))
+            last_value = bindparam("place", type_=column.type)
+            clause = clause.where(within_hours(hour, "lteq" if down else "gteq", last_value))
     order += [_sorted(records, each).desc() if each.is_descending else _sorted(records, each) for each in then]
     clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
     if paging == "number":
@@ -194,8 +196,8 @@ def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElemen
     if is_none:
         either: ColumnElement[bool] = or_(column.is_not(None), later_id)
         return either if down else and_(column.is_(None), later_id)
-    place = sql_tuple(bindparam("place", type_=column.type), last_id)
-    later: ColumnElement[bool] = sql_tuple(column, key) < place if down else sql_tuple(column, key) > place
+    last = sql_tuple(bindparam("place", type_=column.type), last_id)
+    later: ColumnElement[bool] = sql_tuple(column, key) < last if down else sql_tuple(column, key) > last
     return later if down or not getattr(column, "nullable", True) else or_(later, column.is_(None))
 
 
@@ -222,39 +224,39 @@ def _find_statement(records: Records, by: str, is_locked: bool) -> Statement[Any
 
 
 @lru_cache(maxsize=512)
-def _kin_of(kin: RelationLink) -> Statement[Any]:
-    is_theirs = kin.is_many and kin.between is None and kin.most is None
-    records, by = kin.records, kin.column if is_theirs else "id"
+def _select_related(link: RelationLink) -> Statement[Any]:
+    is_theirs = link.is_many and link.between is None and link.most is None
+    records, by = link.records, link.column if is_theirs else "id"
     column = records.table.c[by]
     # A record referred to by id is read even when it is hidden; to-many relations contain visible rows only.
-    conditions = [] if by == "id" else kin.shown
+    conditions = [] if by == "id" else link.shown
     clause = _select(records).where(column == any_of("ids", column.type), *conditions)
-    return dynamic_statement(clause.order_by(_place(records.table), records.table.c.id), into(records.row))
+    return dynamic_statement(clause.order_by(_sort_column(records.table), records.table.c.id), into(records.row))
 
 
 @lru_cache(maxsize=512)
-def _kin_ids_of(relations: tuple[RelationLink, ...]) -> Statement[Any]:
+def _select_related_ids(relations: tuple[RelationLink, ...]) -> Statement[Any]:
     owners = func.unnest(opaque_param("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
     related_ids = [
-        func.array(_ids_of(kin, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery()) for kin in relations
+        func.array(_ids_of(link, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery()) for link in relations
     ]
     return dynamic_statement(select(sql_cast(owners.c.id, _ID), *related_ids), lambda record: record)
 
 
-def _ids_of(kin: RelationLink, our_id: Any) -> Select[Any]:
-    table, between = kin.records.table, kin.between
-    column, order = table.c[kin.column] if between is None else between.c[kin.column], _place(table)
+def _ids_of(link: RelationLink, our_id: Any) -> Select[Any]:
+    table, between = link.records.table, link.between
+    column, order = table.c[link.column] if between is None else between.c[link.column], _sort_column(table)
     clause = select(table.c.id)
     if between is not None:
-        clause = clause.join(between, between.c[kin.other] == table.c.id)
+        clause = clause.join(between, between.c[link.other] == table.c.id)
         order = between.c.position if "position" in between.c else order
-    clause = clause.where(column == our_id, *kin.shown)
-    if kin.most is not None:
-        return clause.order_by(table.c.id.desc()).limit(kin.most)
+    clause = clause.where(column == our_id, *link.shown)
+    if link.most is not None:
+        return clause.order_by(table.c.id.desc()).limit(link.most)
     return clause.order_by(order, table.c.id)
 
 
-def _place(table: Table) -> ColumnElement[Any]:
+def _sort_column(table: Table) -> ColumnElement[Any]:
     """Returns the order of related records: by `position` where the table has one, else by id."""
     return table.c.position if "position" in table.c else table.c.id
 
@@ -269,45 +271,45 @@ def _visible(records: Records) -> list[ColumnElement[bool]]:
 
 def _where(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
     conditions, fits_any = shape
-    parameters = [(paths, predicate, f"v{place}") for place, (paths, predicate) in enumerate(conditions)]
-    together = or_ if fits_any else and_
-    return [*_visible(records), *([together(*_clauses(records, parameters, together))] if parameters else [])]
+    parameters = [(paths, predicate, f"v{index}") for index, (paths, predicate) in enumerate(conditions)]
+    combine = or_ if fits_any else and_
+    return [*_visible(records), *([combine(*_clauses(records, parameters, combine))] if parameters else [])]
 
 
 def _clauses(
-    records: Records, parameters: Sequence[_Parameter], together: Callable[..., Any]
+    records: Records, parameters: Sequence[_Parameter], combine: Callable[..., Any]
 ) -> list[ColumnElement[bool]]:
     """Combines all conditions on a to-one relation into one subquery: planning a join for each takes half a second."""
     clauses, of_one = [], dict[str, list[_Parameter]]()
     for paths, predicate, name in parameters:
         first, *rest = paths[0]
-        if len(paths) == 1 and rest and not records.kin[first].is_many:
+        if len(paths) == 1 and rest and not records.relation_links[first].is_many:
             of_one.setdefault(first, []).append(((tuple(rest),), predicate, name))
         else:
             clauses.append(or_(*(_clause(records, path, predicate, name) for path in paths)))
     for first, conditions in of_one.items():
-        kin = records.kin[first]
-        clauses.append(_names(records, kin, together(*_clauses(kin.records, conditions, together))))
+        link = records.relation_links[first]
+        clauses.append(_names(records, link, combine(*_clauses(link.records, conditions, combine))))
     return clauses
 
 
-def _names(records: Records, kin: RelationLink, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    column = records.extras[kin.column] if kin.column in records.extras else records.table.c[kin.column]
-    return cast(ColumnElement[bool], column.in_(select(kin.records.table.c.id).where(condition)))
+def _names(records: Records, link: RelationLink, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    column = records.extras[link.column] if link.column in records.extras else records.table.c[link.column]
+    return cast(ColumnElement[bool], column.in_(select(link.records.table.c.id).where(condition)))
 
 
 def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnElement[bool]:
     if len(path) > 1:
-        kin = records.kin[path[0]]
-        condition = _clause(kin.records, path[1:], predicate, name)
-        if kin.between is not None:
-            fitting = select(kin.records.table.c.id).where(condition, *kin.shown)
-            owner_ids = select(kin.between.c[kin.column]).where(kin.between.c[kin.other].in_(fitting))
+        link = records.relation_links[path[0]]
+        condition = _clause(link.records, path[1:], predicate, name)
+        if link.between is not None:
+            fitting = select(link.records.table.c.id).where(condition, *link.shown)
+            owner_ids = select(link.between.c[link.column]).where(link.between.c[link.other].in_(fitting))
             return records.table.c.id.in_(owner_ids)
-        if kin.is_many:
-            owner_ids = select(kin.records.table.c[kin.column]).where(condition, *kin.shown)
+        if link.is_many:
+            owner_ids = select(link.records.table.c[link.column]).where(condition, *link.shown)
             return records.table.c.id.in_(owner_ids)
-        return _names(records, kin, condition)
+        return _names(records, link, condition)
     return _own_clause(records, path[0], predicate, name)
 
 

@@ -5,6 +5,7 @@ Invalid input raises ValueError with a message that completes a sentence startin
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 
@@ -13,17 +14,19 @@ import msgspec
 from shop.base.email import read_email
 from shop.base.money import currency_digits, minor_units
 from shop.base.texts import fold_text
+from shop.base.values import NOT_INTEGER, read_decimal, read_integer
 
-_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,10})?|\.[0-9]{1,10}", re.ASCII)
-_WHOLE = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 _WORDS = re.compile(r"[^\s'\\]+")
 MOST_LINES = 1000
 
 
 def read_number(text: str) -> Decimal:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError("must be a number like 19.99")
-    return Decimal(text)
+    """Parses a number without a sign, with at most ten decimals."""
+    with suppress(ValueError):
+        number = read_decimal(text)
+        if not number.is_signed() and number < 10**20 and int(number.as_tuple().exponent) >= -10:
+            return number
+    raise ValueError("must be a number like 19.99")
 
 
 def read_amount(text: str, currency: str) -> Decimal:
@@ -34,11 +37,12 @@ def read_amount(text: str, currency: str) -> Decimal:
 
 
 def read_whole(text: str, least: int = -(10**9)) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise ValueError("must be a whole number")
-    if int(text) < least:
+    number = read_integer(text)
+    if abs(number) >= 10**9:
+        raise ValueError(NOT_INTEGER)
+    if number < least:
         raise ValueError(f"must be {least} or more")
-    return int(text)
+    return number
 
 
 def amount_text(minor: int | None, currency: str) -> str:
@@ -83,7 +87,7 @@ def read_entries(text: str, currency: str) -> tuple[list[PriceListLine], list[st
             parts.insert(1, "1")
         try:
             if len(parts) != 3 or not parts[0]:
-                raise ValueError("must be sku,min quantity,amount")
+                raise ValueError("must have the form sku,min quantity,amount")
             least = read_whole(parts[1], 1)
             lines.append(PriceListLine(number, parts[0], least, read_amount(parts[2], currency)))
         except ValueError as error:
@@ -105,7 +109,7 @@ def read_addresses(text: str) -> tuple[list[str], list[str]]:
 
 
 def too_many(lines: Sequence[object]) -> list[str]:
-    return [f"At most {MOST_LINES} lines at once; these are {len(lines)}."] if len(lines) > MOST_LINES else []
+    return [f"Enter at most {MOST_LINES} lines at once, not {len(lines)}."] if len(lines) > MOST_LINES else []
 
 
 def fingerprint(values: Mapping[str, object]) -> str:

@@ -7,8 +7,8 @@ from math import ceil
 import msgspec
 
 from shop.base.client_networks import networks_of
-from shop.base.setting_parsers import Limits
-from shop.base.settings import Settings, is_loopback
+from shop.base.config.setting_parsers import Limits
+from shop.base.config.settings import Settings, is_loopback
 
 
 class Count(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ METADATA = ("public_metadata", "private_metadata")
 MAX_METADATA_BYTES = 16 * 1024
 """The size limit of one object, as compact JSON in UTF-8."""
 MAX_CART_METADATA_BYTES = 512 * 1024
-"""The total of all line items of a cart, because reading a cart loads all of it into memory."""
+"""The size limit of the metadata of all line items of a cart, because reading a cart loads all of it into memory."""
 METADATA_ERROR = f"must be an object of at most {MAX_METADATA_BYTES} bytes as JSON"
 CART_METADATA_ERROR = f"the metadata of all line items of a cart may have at most {MAX_CART_METADATA_BYTES} bytes"
 

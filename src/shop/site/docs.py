@@ -13,16 +13,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from shop.actions.context import Context
+from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
+from shop.base.crypto.secrets import KINDS
 from shop.base.errors import NotFound
-from shop.base.secrets import KINDS
-from shop.base.tokens import ORDER_TOKEN_PATTERN
 from shop.jsonapi.examples import ExampleGenerator
 from shop.jsonapi.schema import reference
 from shop.site.docs_entries import BASE, EXAMPLE_VALUES, Entry, Failure, entries, failures_of, pretty
 from shop.site.reference import ApiDefinition, build_openapi
 from shop.web.endpoint import Handler
+from shop.web.input.request import Request
 from shop.web.reply import HTML, JSON, Reply, fixed_page_policy
-from shop.web.request import Request
 from shop.web.static_content import StaticContent, static_content, static_reply
 
 SECRET_PATTERN = f"shp({'|'.join(kind[3:5] for kind in KINDS)})_[0-9A-Za-z]{{49}}"
@@ -32,10 +32,10 @@ _STYLE, _SCRIPT = ((_TEMPLATES / name).read_text() for name in ("docs.css", "doc
 _POLICY = fixed_page_policy(_STYLE, _SCRIPT)
 # Statuses that any URL may return, not tied to an operation.
 _ANYWHERE = {
-    405: ("The address is there, but not with this method; `Allow` names those it has.", "method_not_allowed"),
-    414: ("The address is too long.", "uri_too_long"),
+    405: ("The path does not support this method; `Allow` lists the supported methods.", "method_not_allowed"),
+    414: ("The URL is too long.", "uri_too_long"),
     431: ("The headers are too large.", "headers_too_large"),
-    500: ("Our fault; the request id names it in the log.", "internal_error"),
+    500: ("Internal error; the log has details under the request id.", "internal_error"),
 }
 
 _templates = Environment(

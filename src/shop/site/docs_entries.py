@@ -12,7 +12,7 @@ import msgspec
 from shop.jsonapi.examples import ExampleGenerator, types_of
 from shop.jsonapi.filtering import LONGEST_FIRST
 from shop.jsonapi.schema import Schema
-from shop.web.request import LINES, UPLOAD
+from shop.web.input.request import LINES, UPLOAD
 
 BASE = "@where-the-shop-is@"
 """Placeholder for the base URL, which differs per reader."""
@@ -228,13 +228,13 @@ def _parts(schema: Schema) -> Sequence[Schema]:
 
 def _who(choices: Sequence[dict[str, Sequence[str]]]) -> str:
     credentials = [
-        _WHO[name] + "".join(f" that may {scope}" for scope in scopes)
+        _WHO[name] + "".join(f" with the scope {scope}" for scope in scopes)
         for each in choices
         for name, scopes in each.items()
     ]
     if {} in choices:
-        return f"Anyone; {' or '.join(credentials)} is read when it is sent."
-    return f"Whoever has {' or '.join(credentials)}." if credentials else "Anyone."
+        return f"Anyone; {' or '.join(credentials)} is optional."
+    return f"Requires {' or '.join(credentials)}." if credentials else "Anyone."
 
 
 def _command(method: str, path: str, credential: str | None) -> str:
@@ -263,7 +263,7 @@ def _curl_body(schema: Schema, body: Any, media: str) -> Iterable[str]:
     if media not in UPLOAD:
         return [f'-H "Content-Type: {media}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
     files = {name for name, field in schema["properties"].items() if field.get("format") == "binary"}
-    return [f"-F {name}={'@picture.png' if name in files else value}" for name, value in body.items()]
+    return [f"-F {name}={'@image.png' if name in files else value}" for name, value in body.items()]
 
 
 def _fields(schema: Schema, imagination: ExampleGenerator, prefix: str = "") -> Iterable[Field]:
@@ -271,7 +271,9 @@ def _fields(schema: Schema, imagination: ExampleGenerator, prefix: str = "") -> 
         field_schema = imagination.resolve(inner)
         is_required = name in schema.get("required", ())
         yield Field(prefix + name, _kind(field_schema), is_required, field_schema.get("description", ""))
-        yield from _fields(field_schema, imagination, f"{prefix}{name}.")
+        # The fields of an object that may also be null are those of the object.
+        object_schema = imagination.resolve(next(iter(_parts(field_schema)), field_schema))
+        yield from _fields(object_schema, imagination, f"{prefix}{name}.")
 
 
 def _parameter(row: dict[str, Any], path: str) -> Field:

@@ -14,9 +14,9 @@ from shop.queries.operations.gauges import Gauges, read_gauges
 from shop.queries.setup import shop as setup
 from shop.queries.setup.shop import DatabaseState
 from shop.web.endpoint import Handler
+from shop.web.input.request import Request
 from shop.web.metrics import render_metrics
 from shop.web.reply import NO_STORE, Reply, json_reply
-from shop.web.request import Request
 
 READY_SECONDS = 1
 TEXT_SECONDS = 1
@@ -37,7 +37,7 @@ def make_readiness_handler(is_stopping: Callable[[], bool], outdated_revisions: 
     async def answer(request: Request, ctx: Context) -> Reply:
         purpose = request.query.get("for", "writes")
         if purpose not in ("reads", "writes"):
-            raise Malformed("Say for=reads or for=writes.")
+            raise Malformed("Send for=reads or for=writes.")
         if is_stopping():
             raise Unavailable()
         try:

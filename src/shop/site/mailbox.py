@@ -10,8 +10,8 @@ from shop.actions.context import Context
 from shop.actions.operations.mail_templates import render_mail
 from shop.base.errors import NotFound
 from shop.queries.operations import outbox
+from shop.web.input.request import Request
 from shop.web.reply import Reply, html_reply, json_reply
-from shop.web.request import Request
 
 MAX_MESSAGES = 50
 _templates = Environment(

@@ -6,8 +6,8 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.rules.catalog.images import MEDIA_TYPE
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 # Other keys never reach the media store.
 _KEY = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,3}\.webp)", re.ASCII)

@@ -74,16 +74,16 @@ def operation_id(route: Route) -> str:
 def _derive_id(route: Route, path: str) -> str:
     """`GET /orders`: listOrders; `PATCH /orders/{id}`: updateOrder; `PATCH /orders/{id}/approve`: approveOrder."""
     segments = path.removeprefix(_STOREFRONT).removeprefix(_PLATFORM).strip("/").split("/")
-    nouns = [segment for segment in segments if not segment.startswith("{")]
+    noun = [segment for segment in segments if not segment.startswith("{")]
     verb = _VERBS[route.method]
     is_list = isinstance(route.shows, str) and route.shows.endswith("[]")
     if route.method == "GET" and is_list:
         verb = "list"
-    elif route.method != "GET" and len(nouns) > 1 and segments[-2].startswith("{"):
-        verb, nouns = _lower(class_name(nouns[-1])), nouns[:-1]
-    *before, last = nouns
+    elif route.method != "GET" and len(noun) > 1 and segments[-2].startswith("{"):
+        verb, noun = _lower(class_name(noun[-1])), noun[:-1]
+    *before, last = noun
     about = [*map(_singular, before), last if verb == "list" else _singular(last)]
-    is_shared = path.startswith(_STOREFRONT) and nouns[0] not in _SHOPPERS
+    is_shared = path.startswith(_STOREFRONT) and noun[0] not in _SHOPPERS
     return verb + ("Storefront" if is_shared else "") + "".join(map(class_name, about))
 
 

@@ -32,8 +32,8 @@ from shop.jsonapi.schema import class_name
 from shop.site import topics
 from shop.site.operation_ids import operation_id
 from shop.web.endpoint import Handler, Route
+from shop.web.input.request import LINES, PARAMETERS, Request
 from shop.web.reply import JSON, Reply, oauth_error_code, oauth_error_reply
-from shop.web.request import LINES, PARAMETERS, Request
 from shop.web.static_content import StaticContent, static_content, static_reply
 
 
@@ -50,7 +50,7 @@ CREDENTIALS: Mapping[str, Mapping[str, Any]] = {
         "type": "apiKey",
         "in": "header",
         "name": "X-Shop-Order-Token",
-        "description": "The key to one cart: `data.attributes.token` of the cart's document.",
+        "description": "Gives access to one cart: `data.attributes.token` of the cart.",
     },
     "user_token": {
         "type": "http",
@@ -60,7 +60,7 @@ CREDENTIALS: Mapping[str, Mapping[str, Any]] = {
     "platform_token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The `access_token` of an application; its scope says whether it may write.",
+        "description": "The `access_token` of an application; its scope determines whether it can write.",
     },
     "client": {
         "type": "http",
@@ -127,7 +127,7 @@ def _names(door: ApiDefinition, doors: Sequence[ApiDefinition]) -> Mapping[str, 
 
 
 def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
-    is_oauth = route.draw_error is oauth_error_reply
+    is_oauth = route.render_error is oauth_error_reply
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
         # Any request may hit the rate limit of its source or an unavailable database.
@@ -155,14 +155,14 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
         errors=errors,
         error_body="OAuthErrorBody" if is_oauth else "ErrorBody",
         media=route.media.decode().partition(";")[0],
-        shows_lines=route.sends_lines,
+        shows_lines=route.sends_ndjson,
         flags=route.flags,
         is_paged=route.is_paged,
         sorts=route.sorts,
         filters=_filters(route),
         has_predicates=route.who.startswith("application"),
         asks={name: topics.ASKS[name] for name in (*route.asks, *_image_parameters(route, resources))},
-        is_kept=route.is_kept,
+        is_cacheable=route.is_cacheable,
         is_idempotent=_is_idempotent(route),
         may_be_empty=route.may_be_empty,
     )
@@ -204,7 +204,7 @@ def _filters(route: Route) -> Mapping[str, Any]:
 
 
 def _security(route: Route) -> _Choices:
-    if route.draw_error is oauth_error_reply:
+    if route.render_error is oauth_error_reply:
         return _CLIENT
     return _OPTIONAL_CREDENTIALS if route.who == "anyone" and route.reads_claim else _SECURITY[route.who]
 
@@ -229,7 +229,7 @@ def _misread(route: Route) -> Iterable[str]:
     yield "unknown_include"
     if route.shows.endswith("[]") and route.is_paged:
         yield from ("bad_page", "unknown_sort", "unknown_filter")
-    elif route.is_kept:
+    elif route.is_cacheable:
         # The catalog rejects unknown filters on single records too.
         yield "unknown_filter"
     if route.filters:

@@ -9,12 +9,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Context
 from shop.actions.payments.test_card import decide_confirmation, get_confirmation
+from shop.base.config.settings import is_loopback
 from shop.base.errors import Invalid
 from shop.base.money import money_text
-from shop.base.settings import is_loopback
 from shop.gateways.test_card import CONFIRM_PATH, Decision
+from shop.web.input.request import Request
 from shop.web.reply import NO_STORE, Reply, html_reply, json_reply, page_policy
-from shop.web.request import Request
 
 _DECISIONS: dict[str, Decision] = {"confirm": "confirmed", "decline": "declined"}
 _templates = Environment(

@@ -62,7 +62,7 @@ _PLATFORM_TOPICS: Mapping[str, str] = {
     "variants": "Variants: a product in one combination of option values, with its prices and stock.",
     "images": "Images of products, variants and taxons.",
     "prices": "Prices of variants by currency.",
-    "option_types": "The ways variants differ, such as size or color.",
+    "option_types": "Characteristics that distinguish variants, such as size or color.",
     "option_values": "The values of option types, such as small or red.",
     "properties": "Properties that products can have, such as material.",
     "product_properties": "The values of a product's properties.",
@@ -103,8 +103,8 @@ _PLATFORM_TOPICS: Mapping[str, str] = {
     "shipping_categories": "Groups of products that ship the same way.",
     "shipping_methods": "Ways to ship orders, with their zones and prices.",
     "payment_methods": "Ways to pay orders.",
-    "applications": "The applications that may use this API.",
-    "audit_events": "Who did what, and when.",
+    "applications": "Applications that can use this API.",
+    "audit_events": "Audit log of changes.",
 }
 PARAMETERS = {
     "id": "The record's id.",
@@ -118,12 +118,12 @@ PARAMETERS = {
     "token": "An access token or a refresh token.",
 }
 ASKS = {
-    "currency": "Currency of prices, in any case; the shop's default currency if it does not sell in this one.",
+    "currency": "Currency of prices, not case-sensitive; the default currency if the shop does not sell in it.",
     "q": "Search words, matched as prefixes in names, numbers, tags, taxons, options and descriptions; all must match.",
     "sort_by": "Sort order: default, manual, name-a-z, name-z-a, newest-first, oldest-first, "
     "price-high-to-low, price-low-to-high, best-selling.",
-    "explain": "With `prices`, `meta.prices` explains which price list applies, and why.",
-    "is_variant_included": "The id of a variant; `variant_included` says whether it is on the wishlist.",
+    "explain": "`prices` adds `meta.prices`, which explains the price list that applies.",
+    "is_variant_included": "The id of a variant; `variant_included` is true if it is on the wishlist.",
     "wished_items_ids": "Comma-separated ids of items, or a list in the body. Unknown ids are ignored.",
     "image_transformation[size]": "The size of images, such as 200x200.",
     "country_iso": "A country's code of two or three letters; defaults to the shop's country.",

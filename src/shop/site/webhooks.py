@@ -2,8 +2,8 @@
 
 from shop.actions.context import Context
 from shop.actions.payments.webhooks import handle_webhook
+from shop.web.input.request import Request
 from shop.web.reply import NO_CONTENT, Reply
-from shop.web.request import Request
 
 
 async def take(request: Request, ctx: Context) -> Reply:

@@ -1,4 +1,4 @@
 """The storefront API: /api/v2/storefront.
-Must not contain business rules, SQL or anything of another API.
+No business rules, no SQL, no imports from other APIs.
 Start with `routes.py`, the table of endpoints.
 """

@@ -1,4 +1,4 @@
-"""Response caching: public responses are cached here and by HTTP caches, personal ones by no HTTP cache."""
+"""Response caching: this process caches all responses; HTTP caches may store public responses only."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
@@ -12,8 +12,8 @@ from shop.base.errors import Unavailable
 from shop.base.response_cache import CachedResponse
 from shop.queries.catalog.prices import Pricing
 from shop.storefront.product_filters import BEST_SELLING, read_currency
+from shop.web.input.request import Request
 from shop.web.reply import JSON_API, Header, Reply
-from shop.web.request import Request
 from shop.web.static_content import is_match
 
 RenderHandler = Callable[[Request, Context], Awaitable[bytes]]
@@ -25,22 +25,22 @@ _STALE_WAIT_SECONDS = 0.5
 """Maximum wait for a database connection when a stale response is available instead."""
 
 
-def cache_response(draw: RenderHandler) -> Callable[[Request, Context], Awaitable[Reply]]:
-    """Return a handler that renders with `draw` once per catalog version.
+def cache_response(render: RenderHandler) -> Callable[[Request, Context], Awaitable[Reply]]:
+    """Return a handler that renders with `render` once per catalog version.
 
     Without a credential the response is public and revalidated by its ETag; while the database is unavailable, the
     last response is served with its `Age`. With a credential it is shared only by callers with the same price lists,
     and no HTTP cache may store it.
     """
 
-    @wraps(draw)
+    @wraps(render)
     async def answer(request: Request, ctx: Context) -> Reply:
         pricing = await resolve_pricing(ctx, read_currency(request.params, ctx.shared.shop))
         key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(pricing.list_ids)
         if request.claim.bearer is not None:
-            entry = await _load_or_render(draw, request, ctx, pricing, key)
+            entry = await _load_or_render(render, request, ctx, pricing, key)
             return Reply(200, entry.body, (_TYPE, _PRIVATE_CACHE, _VARY))
-        entry, age = await _public(draw, request, ctx, pricing, key)
+        entry, age = await _public(render, request, ctx, pricing, key)
         headers = (_PUBLIC_CACHE, _VARY, (b"etag", entry.tag), *age)
         if is_match(request.headers.get(b"if-none-match"), entry.tag):
             return Reply(304, b"", headers)
@@ -50,7 +50,7 @@ def cache_response(draw: RenderHandler) -> Callable[[Request, Context], Awaitabl
 
 
 async def _public(
-    draw: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
+    render: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
 ) -> tuple[CachedResponse, Sequence[Header]]:
     """Return an entry, with an `Age` header if it could not be revalidated."""
     is_cached = key in ctx.shared.answers
@@ -59,7 +59,7 @@ async def _public(
     try:
         if is_cached and ctx.shared.database.is_away:
             raise Unavailable()
-        return await _load_or_render(draw, request, ctx, pricing, key), ()
+        return await _load_or_render(render, request, ctx, pricing, key), ()
     except Unavailable:
         stale = ctx.shared.answers.find_stale(key, ctx.shared.settings.catalog_stale_seconds)
         if stale is None:
@@ -69,18 +69,18 @@ async def _public(
 
 
 async def _load_or_render(
-    draw: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
+    render: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
 ) -> CachedResponse:
     if request.params.get("sort_by") == BEST_SELLING:
         # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
-        bestsellers = _build_entry(None, await draw(request, ctx))
+        bestsellers = _build_entry(None, await render(request, ctx))
         ctx.shared.answers.keep(key, bestsellers)
         return bestsellers
-    # Read the version first, so that the rendered data is of this version or a newer one, never an older one.
+    # Read the version first: the rendered data is then of this version or a newer one, never an older one.
     version = await storefront.find_version(ctx, pricing)
     entry = ctx.shared.answers.find(key, version)
     if entry is None:
-        entry = _build_entry(version, await draw(request, ctx))
+        entry = _build_entry(version, await render(request, ctx))
         ctx.shared.answers.keep(key, entry)
     return entry
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.access import acts_for_owner
-from shop.actions.cart.line_items import Cart, get_pricing
+from shop.actions.cart.locked_carts import Cart, get_pricing
 from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog import storefront
 from shop.actions.checkout import views
@@ -31,8 +31,8 @@ from shop.storefront.resources.sales import (
     ShipmentRecord,
     ShippingRateRecord,
 )
+from shop.web.input.request import Request
 from shop.web.reply import Reply, document_reply
-from shop.web.request import Request
 
 Tree = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ Tree = Mapping[str, Any]
 async def cart_reply(
     cart: Cart,
     ctx: Context,
-    drawing: RenderOptions,
+    options: RenderOptions,
     extras: Extras = NO_EXTRAS,
     *,
     status: int = 200,
@@ -52,9 +52,9 @@ async def cart_reply(
     record = (
         Record(cart.order, EMPTY_RELATIONS)
         if _is_bare(cart)
-        else await _build_cart_record(cart, ctx, drawing, checkout)
+        else await _build_cart_record(cart, ctx, options, checkout)
     )
-    return document_reply(document(CART, record, drawing, extras), status)
+    return document_reply(document(CART, record, options, extras), status)
 
 
 def _is_bare(cart: Cart) -> bool:
@@ -65,7 +65,7 @@ def _is_bare(cart: Cart) -> bool:
 
 
 class RelatedRecords(msgspec.Struct, frozen=True):
-    """Records related to several orders, loaded for all of them at once and only where included."""
+    """Records related to several orders: loaded once for all orders, and only if included."""
 
     methods: Mapping[UUID, PaymentMethod] = {}
     sources: Mapping[UUID, CreditCard] = {}
@@ -80,8 +80,8 @@ class RelatedRecords(msgspec.Struct, frozen=True):
     """The user who owns all the orders, if the caller may see it."""
 
 
-async def _build_cart_record(cart: Cart, ctx: Context, drawing: RenderOptions, checkout: Checkout | None) -> Record:
-    include = drawing.query.include or {}
+async def _build_cart_record(cart: Cart, ctx: Context, options: RenderOptions, checkout: Checkout | None) -> Record:
+    include = options.query.include or {}
     parts = checkout
     if parts is None:
         parts = Checkout(cart.order, cart.lines) if cart.order.state == "cart" else await load_checkout(ctx, cart.order)
@@ -159,7 +159,7 @@ async def _credits(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID])
 
 
 async def load_stock_locations(ctx: Context) -> Mapping[UUID, Record]:
-    return {place.id: Record(place) for place in await views.list_places(ctx)}
+    return {location.id: Record(location) for location in await views.list_places(ctx)}
 
 
 async def load_shipping_methods(ctx: Context, checkouts: Sequence[Checkout]) -> Mapping[UUID, Record]:
@@ -260,7 +260,7 @@ async def explain_totals_meta(request: Request, ctx: Context, checkout: Checkout
     order = checkout.order
     steps = (order.explained or {}).get("steps")
     if steps is None:
-        steps = await views.explain(ctx, checkout)
+        steps = msgspec.to_builtins((await views.explain(ctx, checkout)).steps)
     digits = currency_digits(order.currency)
     totals = [
         {name: wire_decimal(value, digits) if name in _AMOUNTS else value for name, value in step.items()}

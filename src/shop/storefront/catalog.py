@@ -1,6 +1,6 @@
 """Catalog endpoints: products, variants and taxons."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from shop.actions.catalog import storefront
 from shop.actions.context import Context
-from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.listing import Keyset, Page
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
@@ -27,78 +26,73 @@ from shop.jsonapi.paging import (
     read_window,
     window_extras,
 )
+from shop.models.catalog.filters import CurrencyFilters, TaxonFilters, VariantFilters
 from shop.models.catalog.storefront import Facet
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
-from shop.storefront.product_filters import (
-    read_currency,
-    read_filters,
-    read_ids,
-    read_pairs,
-    read_product_query,
-    read_text,
-)
+from shop.storefront.product_filters import read_currency, read_product_query
 from shop.storefront.rendering import read_catalog_render_options
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
-from shop.web.request import MAX_PATH, Request
+from shop.web.input.inputs import read_filters
+from shop.web.input.request import Request
 
 TreePlace = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
 """Sort key of a taxon: its taxonomy and its position in that tree."""
 
 
 async def list_products(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_render_options(request, ctx, PRODUCT)
+    options = read_catalog_render_options(request, ctx, PRODUCT)
     query = read_product_query(request.params, ctx.shared.shop)
-    listing = await storefront.list_products(ctx, query, drawing.query.include or {})
+    listing = await storefront.list_products(ctx, query, options.query.include or {})
     extras = _product_pages(request, ctx, query.page, listing)
     meta = {**(extras.meta or {}), "filters": _filters(listing.facets)}
     meta |= await _explain_prices(request, ctx, listing.pricing, listing.records)
-    return list_document(PRODUCT, listing.records, drawing, Extras(meta, extras.links))
+    return list_document(PRODUCT, listing.records, options, Extras(meta, extras.links))
 
 
 def _product_pages(request: Request, ctx: Context, page: Page | Keyset, listing: storefront.ProductPage) -> Extras:
     url, count = _url(request, ctx), len(listing.records)
     if isinstance(page, Keyset):
-        after = cursor(*listing.next_place) if listing.next_place else None
+        after = cursor(*listing.next_cursor) if listing.next_cursor else None
         return keyset_extras(count, after, url, request.params)
     return page_extras(page, Total(listing.total, listing.is_estimate), count, url, request.params)
 
 
 async def show_product(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_render_options(request, ctx, PRODUCT)
-    read_filters(request.params, ("currency",))
+    options = read_catalog_render_options(request, ctx, PRODUCT)
+    read_filters(CurrencyFilters, request.params)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
-    record, pricing = await storefront.get_product(ctx, key, currency, drawing.query.include or {})
-    why = await _explain_prices(request, ctx, pricing, [record])
-    return document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS)
+    record, pricing = await storefront.get_product(ctx, key, currency, options.query.include or {})
+    price_meta = await _explain_prices(request, ctx, pricing, [record])
+    return document(PRODUCT, record, options, Extras(price_meta) if price_meta else NO_EXTRAS)
 
 
 async def list_variants(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_render_options(request, ctx, VARIANT)
+    options = read_catalog_render_options(request, ctx, VARIANT)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
-    options = dict(read_pairs("options", read_filters(request.params, ("options", "currency"))))
+    filters = read_filters(VariantFilters, request.params)
     read_sort(request.params, ())
-    records, pricing = await storefront.list_variants(ctx, key, currency, options, drawing.query.include or {})
+    records, pricing = await storefront.list_variants(ctx, key, currency, filters.options, options.query.include or {})
     window = paginate_rows(records, read_window(request.params), lambda record: record.row.id)
     extras = window_extras(window, _url(request, ctx), request.params)
     meta = {**(extras.meta or {}), **await _explain_prices(request, ctx, pricing, window.records)}
-    return list_document(VARIANT, window.records, drawing, Extras(meta, extras.links))
+    return list_document(VARIANT, window.records, options, Extras(meta, extras.links))
 
 
 async def list_taxons(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_render_options(request, ctx, TAXON)
+    options = read_catalog_render_options(request, ctx, TAXON)
     page = read_keyset(request.params, TreePlace) or read_page(request.params)
-    filters = _taxon_filters(request.params)
-    listing = await storefront.list_taxons(ctx, filters, page, drawing.query.include or {})
-    window = PageWindow(listing.records, listing.total, page, listing.next_place)
-    return list_document(TAXON, listing.records, drawing, window_extras(window, _url(request, ctx), request.params))
+    filters = read_filters(TaxonFilters, request.params)
+    listing = await storefront.list_taxons(ctx, filters, page, options.query.include or {})
+    window = PageWindow(listing.records, listing.total, page, listing.next_cursor)
+    return list_document(TAXON, listing.records, options, window_extras(window, _url(request, ctx), request.params))
 
 
 async def show_taxon(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_render_options(request, ctx, TAXON_WITH_PRODUCTS)
-    read_filters(request.params, ("currency",))
+    options = read_catalog_render_options(request, ctx, TAXON_WITH_PRODUCTS)
+    read_filters(CurrencyFilters, request.params)
     key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
-    record, _ = await storefront.get_taxon(ctx, key, currency, drawing.query.include or {})
-    return document(TAXON_WITH_PRODUCTS, record, drawing)
+    record, _ = await storefront.get_taxon(ctx, key, currency, options.query.include or {})
+    return document(TAXON_WITH_PRODUCTS, record, options)
 
 
 def _url(request: Request, ctx: Context) -> str:
@@ -108,33 +102,6 @@ def _url(request: Request, ctx: Context) -> str:
 def _key(request: Request, name: str) -> UUID | str:
     text = request.path_params[name]
     return as_uuid(text) or text
-
-
-def _taxon_filters(params: Mapping[str, Any]) -> dict[str, Any]:
-    filters = {name: value for name, value in read_filters(params, TAXON_FILTERS).items() if value not in ("", [])}
-    return {name: _TAXON_FILTERS[name](name, filters) for name in filters}
-
-
-def _part_of_name(name: str, filters: Mapping[str, Any]) -> str:
-    return read_text(name, filters[name]).lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _one_id(name: str, filters: Mapping[str, Any]) -> UUID:
-    ids = read_ids(name, filters) or ()
-    if len(ids) != 1:
-        raise Malformed(f"The filter {name!r} takes one id.", code="bad_filter")
-    return ids[0]
-
-
-_TAXON_FILTERS: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
-    "ids": read_ids,
-    "parent_id": _one_id,
-    "parent_permalink": lambda name, filters: read_text(name, filters[name], MAX_PATH),
-    "taxonomy_id": _one_id,
-    "name": _part_of_name,
-    "roots": lambda _name, _values: True,
-}
-TAXON_FILTERS = tuple(_TAXON_FILTERS)
 
 
 def _filters(facets: Sequence[Facet]) -> dict[str, Any]:
@@ -208,8 +175,8 @@ def _price_explanation(price: ResolvedPrice, pricing: Pricing) -> dict[str, Any]
 
 def _sentence(price: ResolvedPrice) -> str:
     if price.price_list_id is None:
-        return "No list of this customer has a price for it: this is the price anybody pays."
-    by = f"Of the customer's lists with a price for it, {price.price_list_name!r} has the largest priority"
+        return "None of the customer's price lists has a price for this variant; the regular price applies."
+    by = f"Of the customer's price lists with a price for it, {price.price_list_name!r} has the highest priority"
     if price.percent_off is not None:
-        return f"{by}; it takes {price.percent_off.normalize():f} percent off the price anybody pays."
-    return f"{by}; its entry counts from a quantity of {price.min_quantity}."
+        return f"{by}; it gives {price.percent_off.normalize():f} percent off the regular price."
+    return f"{by}; its entry applies from a quantity of {price.min_quantity}."

@@ -1,55 +1,43 @@
 """Coupon code and store credit endpoints."""
 
-import re
 from decimal import Decimal
-from typing import Any
 
 from shop.actions.checkout import coupons, workflow
 from shop.actions.context import Context
-from shop.base.errors import Invalid
+from shop.models.checkout.inputs import CartCouponInput, CheckoutCreditInput
 from shop.storefront.checkout import build_checkout_reply
 from shop.storefront.rendering import read_render_options
 from shop.storefront.resources.sales import CART
+from shop.web.input.inputs import read_input
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
-
-_AMOUNT = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,9})?")
 
 
 async def apply_code(request: Request, ctx: Context) -> Reply:
-    drawing = read_render_options(request, ctx, CART)
-    return await build_checkout_reply(
-        request, ctx, drawing, await coupons.apply_code(ctx, request.params.get("coupon_code"))
-    )
+    options = read_render_options(request, ctx, CART)
+    code = read_input(CartCouponInput, request.params).coupon_code
+    return await build_checkout_reply(request, ctx, options, await coupons.apply_code(ctx, code))
 
 
 async def remove_code(request: Request, ctx: Context) -> Reply:
-    drawing = read_render_options(request, ctx, CART)
+    options = read_render_options(request, ctx, CART)
     return await build_checkout_reply(
-        request, ctx, drawing, await coupons.remove_code(ctx, request.path_params["code"])
+        request, ctx, options, await coupons.remove_code(ctx, request.path_params["code"])
     )
 
 
 async def remove_codes(request: Request, ctx: Context) -> Reply:
-    drawing = read_render_options(request, ctx, CART)
-    return await build_checkout_reply(request, ctx, drawing, await coupons.remove_code(ctx, None))
+    options = read_render_options(request, ctx, CART)
+    return await build_checkout_reply(request, ctx, options, await coupons.remove_code(ctx, None))
 
 
 async def add_credit(request: Request, ctx: Context) -> Reply:
-    drawing = read_render_options(request, ctx, CART)
-    amount = _amount(request.params.get("amount"))
-    return await build_checkout_reply(request, ctx, drawing, await workflow.add_store_credit(ctx, amount))
+    options = read_render_options(request, ctx, CART)
+    amount = read_input(CheckoutCreditInput, request.params).amount
+    checkout = await workflow.add_store_credit(ctx, amount if isinstance(amount, Decimal) else None)
+    return await build_checkout_reply(request, ctx, options, checkout)
 
 
 async def remove_credit(request: Request, ctx: Context) -> Reply:
-    drawing = read_render_options(request, ctx, CART)
-    return await build_checkout_reply(request, ctx, drawing, await workflow.remove_store_credit(ctx))
-
-
-def _amount(value: Any) -> Decimal | None:
-    if value is None:
-        return None
-    text = str(value) if type(value) in {str, int, float} else ""
-    if not _AMOUNT.fullmatch(text):
-        raise Invalid({"amount": ["must be a decimal number like 19.99"]})
-    return Decimal(text)
+    options = read_render_options(request, ctx, CART)
+    return await build_checkout_reply(request, ctx, options, await workflow.remove_store_credit(ctx))

@@ -16,8 +16,8 @@ from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.resources.registry import RESOURCES
 from shop.storefront.resources.viewer import Viewer
 from shop.web.image_urls import ImageOptions, read_size
+from shop.web.input.request import Request
 from shop.web.reply import Reply, document_reply
-from shop.web.request import Request
 
 
 def read_render_options(request: Request, ctx: Context, resource: Resource, *, is_list: bool = False) -> RenderOptions:
@@ -26,27 +26,27 @@ def read_render_options(request: Request, ctx: Context, resource: Resource, *, i
     request.deprecations += deprecations(query, RESOURCES)
     currency = ctx.shared.shop.currencies[0]
     # Carts and accounts show images only where they are included.
-    look = ImageOptions() if query.include is None else _read_look(request, ctx)
-    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=look)
+    image_options = ImageOptions() if query.include is None else _read_image_options(request, ctx)
+    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=image_options)
     return RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, viewer), query)
 
 
 def read_catalog_render_options(request: Request, ctx: Context, resource: Resource) -> RenderOptions:
-    """Like `read_drawing`, for public documents; adds image and country settings."""
+    """Like `read_render_options`, for public documents; adds image and country settings."""
     query = read_document_query(request.params, resource, RESOURCES)
     request.deprecations += deprecations(query, RESOURCES)
     country = ctx.shared.shop.default_country
-    viewer = Viewer(ctx.shared.keys, default_country=country, look=_read_look(request, ctx))
+    viewer = Viewer(ctx.shared.keys, default_country=country, look=_read_image_options(request, ctx))
     return RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, viewer), query)
 
 
-def _read_look(request: Request, ctx: Context) -> ImageOptions:
+def _read_image_options(request: Request, ctx: Context) -> ImageOptions:
     return ImageOptions(request.origin(ctx.shared.settings.public_url), read_size(request.params))
 
 
-def with_session(drawing: RenderOptions, ctx: Context, session_id: UUID) -> RenderOptions:
+def with_session(options: RenderOptions, ctx: Context, session_id: UUID) -> RenderOptions:
     viewer = Viewer(ctx.shared.keys, ctx.claim, session_id)
-    return RenderOptions(drawing.resources, RenderContext(drawing.scene.locale, viewer), drawing.query)
+    return RenderOptions(options.resources, RenderContext(options.render_context.locale, viewer), options.query)
 
 
 def user_links(user: AccountUser, addresses: Sequence[PlacedAddress]) -> dict[str, Link]:
@@ -59,15 +59,15 @@ def user_links(user: AccountUser, addresses: Sequence[PlacedAddress]) -> dict[st
 
 
 def page_reply(
-    request: Request, ctx: Context, resource: Resource, drawing: RenderOptions, window: PageWindow[Record]
+    request: Request, ctx: Context, resource: Resource, options: RenderOptions, window: PageWindow[Record]
 ) -> Reply:
     """Reply with one page of a list: records, total count and page links."""
     url = request.url(ctx.shared.settings.public_url)
     extras = window_extras(window, url, request.params)
-    return document_reply(list_document(resource, window.records, drawing, extras))
+    return document_reply(list_document(resource, window.records, options, extras))
 
 
 def build_page(rows: Sequence[Any], page: Page | Keyset) -> PageWindow[Record]:
     """Cut a page from a fully loaded list; its records have no relations."""
     window = paginate_rows(rows, page)
-    return PageWindow([Record(row) for row in window.records], window.total, page, window.next_place)
+    return PageWindow([Record(row) for row in window.records], window.total, page, window.next_cursor)

@@ -9,32 +9,36 @@ from shop.actions.access.tokens import UserTokens
 from shop.actions.checkout.coupons import REFUSALS
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.jsonapi.deprecation import Deprecation
-from shop.storefront import cart, catalog, checkout, discounts, login, pages, setup
-from shop.storefront.account_routes import ROUTES as ACCOUNT_ROUTES
-from shop.storefront.caching import RenderHandler, cache_response
-from shop.storefront.catalog import TAXON_FILTERS
-from shop.storefront.inputs import (
-    CartCouponInput,
+from shop.models.access.inputs import SignIn
+from shop.models.cart.inputs import (
     CartCurrencyInput,
     CartInput,
     CartItemInput,
     CartItemsInput,
     CartQuantityInput,
+    GuestCartInput,
+)
+from shop.models.catalog.filters import TaxonFilters
+from shop.models.checkout.inputs import (
+    CartCouponInput,
+    CheckoutAdvanceInput,
     CheckoutConsent,
     CheckoutCreditInput,
     CheckoutInput,
     CheckoutPaymentInput,
-    CheckoutRequirements,
-    EmptyBody,
-    GuestCartInput,
-    LoginNotice,
+    CheckoutValidationInput,
     ShippingMethodChoice,
-    SignIn,
 )
-from shop.storefront.pages import MENU_FILTERS, PAGE_FILTERS
+from shop.models.content.filters import MenuFilters, PageFilters
+from shop.models.setup.filters import CountryFilters
+from shop.storefront import cart, catalog, checkout, discounts, pages, setup
+from shop.storefront.caching import RenderHandler, cache_response
+from shop.storefront.customers import login
+from shop.storefront.customers.account_routes import ROUTES as ACCOUNT_ROUTES
+from shop.storefront.customers.wishlist_routes import ROUTES as WISHLIST_ROUTES
+from shop.storefront.inputs import CheckoutRequirements, EmptyBody, LoginNotice
 from shop.storefront.product_filters import FILTERS
 from shop.storefront.product_filters import SORTS as SORTS_OF_PRODUCTS
-from shop.storefront.wishlist_routes import ROUTES as WISHLIST_ROUTES
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, JSON_API, EmptyObject
 
@@ -78,11 +82,11 @@ _STORES_BY_CODE = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use GET /
 _PRICE_PARAMS = ("currency", "explain")
 
 
-def _public(path: str, draw: RenderHandler, summary: str, shows: str, **options: Any) -> Route:
+def _public(path: str, render: RenderHandler, summary: str, shows: str, **options: Any) -> Route:
     """A public, cacheable GET route."""
     errors = _ONE if "{" in path else _READ
-    handler, address = cache_response(draw), f"{_BASE}/{path}"
-    return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_kept=True, **options)
+    handler, address = cache_response(render), f"{_BASE}/{path}"
+    return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_cacheable=True, **options)
 
 
 def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
@@ -132,7 +136,7 @@ ROUTES = (
         _AUTH,
         login.sign_in,
         "anyone",
-        "Sign in: request a login code, trade it for tokens, or refresh them",
+        "Sign in: request a login code, exchange it for tokens, or refresh them",
         LoginNotice | UserTokens,
         200,
         (400, 401, 413, 415, 422, 429),
@@ -160,7 +164,7 @@ ROUTES = (
         _CART,
         cart.create,
         "anyone",
-        "Create a cart, or return the caller's",
+        "Create a cart, or return the user's cart",
         "cart",
         201,
         (*_WRITE, 404),
@@ -202,7 +206,7 @@ ROUTES = (
     _paying("PATCH", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", CheckoutInput),
     _paying("PUT", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", CheckoutInput),
     _checkout("PATCH", "next", checkout.next_step, "Advance to the next checkout step", EmptyBody),
-    _checkout("PATCH", "advance", checkout.advance, "Advance the checkout as far as possible", EmptyBody),
+    _checkout("PATCH", "advance", checkout.advance, "Advance the checkout as far as possible", CheckoutAdvanceInput),
     _completing(
         _paying("PATCH", "complete", checkout.complete, "Complete the checkout: place the order", CheckoutConsent)
     ),
@@ -227,8 +231,8 @@ ROUTES = (
         "POST",
         "validate_order_for_payment",
         checkout.validate_for_payment,
-        "Validate the order for payment: remove what is not available any more",
-        EmptyBody,
+        "Validate the order for payment: remove unavailable items",
+        CheckoutValidationInput,
     ),
     _checkout_read(
         "shipping_rates", checkout.shipping_rates, "List the shipping rates of the checkout", "shipment[]", 422
@@ -237,7 +241,11 @@ ROUTES = (
         "payment_methods", checkout.payment_methods, "List the payment methods of the checkout", "payment_method[]"
     ),
     _checkout_read(
-        "requirements", checkout.requirements, "Show what the checkout still requires", CheckoutRequirements, media=JSON
+        "requirements",
+        checkout.requirements,
+        "Show the missing requirements of the checkout",
+        CheckoutRequirements,
+        media=JSON,
     ),
     Route(
         "GET",
@@ -278,19 +286,23 @@ ROUTES = (
         filters=("options",),
         asks=_PRICE_PARAMS,
     ),
-    _public("taxons", catalog.list_taxons, "List taxons (categories)", "taxon[]", filters=TAXON_FILTERS),
+    _public(
+        "taxons", catalog.list_taxons, "List taxons (categories)", "taxon[]", filters=TaxonFilters.__struct_fields__
+    ),
     _public(
         "taxons/{permalink*}", catalog.show_taxon, "Show a taxon (category)", "taxon_with_products", asks=("currency",)
     ),
-    _public("countries", setup.list_countries, "List countries", "country[]", filters=("shippable",)),
+    _public("countries", setup.list_countries, "List countries", "country[]", filters=CountryFilters.__struct_fields__),
     _public("countries/{iso}", setup.show_country, "Show a country", "country_with_states"),
     _public("store", setup.show_store, "Show the store", "store"),
     _public("stores/{code}", setup.show_store, "Show the store by its code", "store", deprecated=_STORES_BY_CODE),
-    _public("cms_pages", pages.list_pages, "List pages", "cms_page[]", filters=PAGE_FILTERS),
+    _public("cms_pages", pages.list_pages, "List pages", "cms_page[]", filters=PageFilters.__struct_fields__),
     _public("cms_pages/{slug}", pages.show_page, "Show one page", "cms_page"),
     _public("policies", pages.list_policies, "List policies", "policy[]"),
     _public("policies/{slug}", pages.show_policy, "Show one policy", "policy"),
-    _public("menus", pages.list_menus, "List menus", "menu[]", filters=MENU_FILTERS, asks=("currency",)),
+    _public(
+        "menus", pages.list_menus, "List menus", "menu[]", filters=MenuFilters.__struct_fields__, asks=("currency",)
+    ),
     _public("menus/{id}", pages.show_menu, "Show one menu", "menu", asks=("currency",)),
     *ACCOUNT_ROUTES,
     *WISHLIST_ROUTES,

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from shop.base.actor import GUEST, Claim
+from shop.base.crypto.keys import Keys
+from shop.base.crypto.order_tokens import is_current, read_order_token
+from shop.base.crypto.secrets import PLATFORM_ACCESS, USER_ACCESS, is_secret, secret_hash
 from shop.base.errors import InvalidToken, Malformed
-from shop.base.keys import Keys
-from shop.base.secrets import PLATFORM_ACCESS, USER_ACCESS, is_secret, secret_hash
-from shop.base.tokens import is_current, read_order_token
 
 _ORDER_TOKEN = b"x-shop-order-token"
 # The header name that Spree storefront clients send.
@@ -50,7 +50,7 @@ def _bearer(authorization: bytes | None, kind: str) -> bytes | None:
 
 
 def check_repeated(headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Raise if a credential or content header repeats with different values: proxies disagree on which one counts."""
+    """Raise if a credential or content header repeats with different values: proxies differ in which value they use."""
     first: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _SINGLE and first.setdefault(name, value) != value:

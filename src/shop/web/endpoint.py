@@ -8,21 +8,21 @@ from typing import Any
 
 import msgspec
 import structlog
-from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Actor, Claim
+from shop.base.config.setting_parsers import Network
 from shop.base.errors import InternalError, ShopError, TransactionConflict, Unauthenticated
-from shop.base.setting_parsers import Network
 from shop.db.pool import LIMIT_SECONDS
 from shop.jsonapi.deprecation import Deprecation
+from shop.web.asgi import Receive, Scope, Send
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.idempotency import read_idempotency_key
+from shop.web.input.request import LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.log import RequestLogEntry, log_request
 from shop.web.memory_limits import build_rate_limiter
 from shop.web.metrics import Observer, count_deprecated
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.source import is_direct, source_address
 from shop.web.streams import ClientDisconnected, stream_body
 
@@ -31,7 +31,7 @@ Handler = Callable[[Request, Context], Awaitable[Reply]]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 _ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
-# Monitoring must work during an attack too, so these paths are not rate limited.
+# These paths are not rate limited, because monitoring must work during an attack.
 _PROBE_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 CROSS_ORIGIN = ("/api/v2/storefront", "/shop_oauth/", "/spree_oauth/")
 """Path prefixes that browsers may call from the origins in SHOP_CORS_ORIGINS."""
@@ -78,7 +78,7 @@ class Route(msgspec.Struct, frozen=True):
     """`{name}` matches one segment; `{name*}`, at the end, matches the rest of the path with its slashes."""
     handler: Handler
     who: str
-    """Who may call: a key of the credential checks above."""
+    """The required credential: a key of the credential checks above."""
     summary: str
     shows: Any = None
     """The response: a wire type, followed by `[]` for a list; or a struct if it is not a JSON:API document."""
@@ -88,14 +88,14 @@ class Route(msgspec.Struct, frozen=True):
     body_limit: int = 1024 * 1024
     most_params: int = MAX_PARAMS
     reads: Sequence[str] = PARAMETERS
-    """The media types of the body. A handler of LINES (NDJSON, each line a `takes`) reads the stream itself; such a
-    request has no idempotency key, because its body is never known as a whole.
+    """The media types of the body. For LINES (NDJSON, where each line is a `takes`), the handler reads the stream. Such
+    a request has no idempotency key, because its body is never in memory as a whole.
     """
     admits: Callable[[Request, Context], Awaitable[None]] | None = None
     """Authorizes the caller before a large body is read into memory."""
     reads_claim: bool = True
-    draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
-    """Renders an error from the error, the request id and the media type."""
+    render_error: Callable[[ShopError, str, bytes], Reply] = error_reply
+    """Renders an error; takes the error, the request id and the media type."""
     takes: Any = None
     """The struct, or union of structs, that describes the body. The handler parses the body."""
     fails: tuple[type[ShopError], ...] = ()
@@ -110,12 +110,12 @@ class Route(msgspec.Struct, frozen=True):
     """The names that a list can be filtered by; or fields by name, if each supports predicates."""
     asks: tuple[str, ...] = ()
     """The names of other query parameters."""
-    is_kept: bool = False
+    is_cacheable: bool = False
     """Whether caches may store the response and revalidate it by its ETag."""
     may_be_empty: bool = False
-    """Whether it may return 204 because no record is left to show."""
-    sends_lines: bool = False
-    """Whether the response is streamed as NDJSON, each line a `shows`."""
+    """Whether the route may return 204 because there is no record to show."""
+    sends_ndjson: bool = False
+    """Whether the response is streamed as NDJSON, where each line is a `shows`."""
     flags: Mapping[str, str] = {}
     """Boolean query parameters with their descriptions."""
     deprecated: Deprecation | None = None
@@ -131,7 +131,7 @@ class EndpointContext:
         self.trusted = trusted
         self.cors_origins = frozenset(origin.encode() for origin in cors_origins)
         settings = shared.settings
-        self.crowd = build_rate_limiter(
+        self.rate_limiter = build_rate_limiter(
             settings.limit_requests_per_source, with_loopback=settings.limit_loopback == "1"
         )
         self.draining = False
@@ -140,14 +140,14 @@ class EndpointContext:
 class Endpoint:
     """A route compiled to an ASGI application."""
 
-    def __init__(self, frame: EndpointContext, route: Route) -> None:
-        self._frame = frame
+    def __init__(self, endpoint_context: EndpointContext, route: Route) -> None:
+        self._frame = endpoint_context
         self._route = route
         self._observe = Observer(route.method, route.path)
         self._deprecations = (route.deprecated,) if route.deprecated else ()
         self._check_sent = _CREDENTIAL_CHECKS[route.who] if route.reads_claim else _allow_anyone
         self._is_platform = route.who.startswith("application")
-        self._crowd = None if route.path in _PROBE_PATHS else frame.crowd
+        self._crowd = None if route.path in _PROBE_PATHS else endpoint_context.rate_limiter
         self._is_cross_origin = route.path.startswith(CROSS_ORIGIN)
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
         self._is_once = route.method in _ONCE_METHODS and route.reads_claim
@@ -199,7 +199,7 @@ class Endpoint:
         )
 
     def _error(self, error: ShopError, request_id: str) -> Reply:
-        return self._route.draw_error(error, request_id, self._route.media)
+        return self._route.render_error(error, request_id, self._route.media)
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route
@@ -244,7 +244,7 @@ class Endpoint:
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
         ]
-        # A 304 has no body: a Content-Length would be understood as the length of the full representation.
+        # A 304 has no body: clients would take a Content-Length for the length of the full representation.
         if reply.chunks is None and reply.status != 304:
             headers.append((b"content-length", b"%d" % len(reply.body)))
         if self._is_cross_origin and self._frame.cors_origins:
@@ -254,13 +254,13 @@ class Endpoint:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         is_head = request.scope["method"] == "HEAD"
         if reply.chunks is not None and not is_head:
-            return await self._pour(reply.chunks, request, send) or reply.status
+            return await self._stream(reply.chunks, request, send) or reply.status
         await send({"type": "http.response.body", "body": b"" if is_head else reply.body, "more_body": False})
         return reply.status
 
-    async def _pour(self, chunks: AsyncGenerator[bytes], request: Request, send: Send) -> int | None:
-        """Stream the body; return None on success and the status to log on failure. After a failure the final chunk is
-        not sent, which closes the connection, so that a client cannot take a partial response for a complete one.
+    async def _stream(self, chunks: AsyncGenerator[bytes], request: Request, send: Send) -> int | None:
+        """Stream the body; return None on success and the status to log on failure. After a failure, the
+        final chunk is not sent. This closes the connection, so the client knows that the response is incomplete.
         """
         try:
             await stream_body(chunks, request, send)

@@ -6,7 +6,7 @@ from uuid import UUID
 from shop.actions.context import OnceKey
 from shop.base.actor import Claim
 from shop.base.errors import Malformed
-from shop.web.request import Request
+from shop.web.input.request import Request
 
 MAX_LENGTH = 255
 
@@ -20,7 +20,7 @@ def read_idempotency_key(request: Request, method: str, route: str) -> OnceKey |
     claim = request.claim
     if claim.cart_id is None and claim.bearer is None and not _is_random_uuid(key):
         # Without a credential only the key distinguishes callers, and a repeated key returns the first caller's cart.
-        # Other UUID versions derive from a clock and a host, or from a name, and can be guessed.
+        # Other UUID versions are derived from a clock and a host, or from a name, and can be guessed.
         raise Malformed("Without a credential the Idempotency-Key must be a UUID of version 4 or 7.")
     fingerprint_parts = (
         method.encode(),

@@ -52,14 +52,14 @@ def styles(image: Image) -> list[ImageStyle]:
     ]
 
 
-def original_url(image: Image, look: ImageOptions) -> str:
-    return look.origin + _path(image, styles_of(image.width, image.height)[-1])
+def original_url(image: Image, options: ImageOptions) -> str:
+    return options.origin + _path(image, styles_of(image.width, image.height)[-1])
 
 
-def transformed_url(image: Image, look: ImageOptions) -> str | None:
-    if look.size is None:
+def transformed_url(image: Image, options: ImageOptions) -> str | None:
+    if options.size is None:
         return None
-    return _path(image, find_covering_style(styles_of(image.width, image.height), *look.size))
+    return _path(image, find_covering_style(styles_of(image.width, image.height), *options.size))
 
 
 def _path(image: Image, style: Style) -> str:

@@ -49,9 +49,7 @@ class _Line(msgspec.Struct):
 
 
 class _LossyStream:
-    """A stream that drops what cannot be written: a full disk or a closed pipe costs log lines, not a request or the
-    process.
-    """
+    """A stream that drops lines it cannot write: a full disk or a closed pipe must not fail a request."""
 
     def __init__(self, stream: IO[Any]) -> None:
         self._stream = stream
@@ -79,8 +77,8 @@ def log_request(entry: RequestLogEntry) -> None:
 
 
 def flush_log() -> None:
-    """Write all pending request lines at once: each write would release the interpreter to another thread, and
-    encoding lines together halves their cost. Called a few times a second, at shutdown, and before any other log line.
+    """Write all pending request lines at once. Single writes would each release the interpreter to another thread, and
+    encoding lines together halves the cost. Called a few times a second, at shutdown, and before any other log line.
     """
     if _Log.pending:
         lines = b"\n".join([*(_Log.encode(_line(entry)) for entry in _Log.pending), b""])

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from time import monotonic
 
 from shop.base.client_networks import networks_of
+from shop.base.config.setting_parsers import Limits
+from shop.base.config.settings import is_loopback
 from shop.base.errors import RateLimitError
-from shop.base.setting_parsers import Limits
-from shop.base.settings import is_loopback
 
 MAX_SOURCES = 8192
 
@@ -66,5 +66,5 @@ class InMemoryRateLimiter:
 
 
 def build_rate_limiter(limits: Limits, *, with_loopback: bool) -> InMemoryRateLimiter | None:
-    """Return the rate limiter, or None if no limit is configured, which saves the check per request."""
+    """Return the rate limiter, or None if no limit is configured, so that requests skip the check."""
     return InMemoryRateLimiter(limits, with_loopback=with_loopback) if limits else None

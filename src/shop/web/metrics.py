@@ -116,8 +116,8 @@ def _snapshot(file: Path) -> Snapshot:
 
 
 def _requests(sums: Iterable[Series]) -> Metric:
-    meaning = "Time from a request's head to its answer's last byte."
-    family = HistogramMetricFamily("shop_request_seconds", meaning, labels=_LABELS)
+    help_text = "Time from the head of a request to the last byte of its response."
+    family = HistogramMetricFamily("shop_request_seconds", help_text, labels=_LABELS)
     for series in sums:
         running, buckets = 0, []
         for upper_bound, count in zip((*map(str, BUCKETS), "+Inf"), series.counts, strict=True):
@@ -131,8 +131,8 @@ def _deprecations(snapshots: Iterable[Snapshot]) -> Metric:
     sums: Counter[tuple[str, ...]] = Counter()
     for *labels, count in chain.from_iterable(snapshot.deprecated for snapshot in snapshots):
         sums[tuple(map(str, labels))] += int(count)
-    meaning = "Calls of what is deprecated, by who called."
-    family = CounterMetricFamily("shop_deprecated_requests", meaning, labels=("method", "route", "caller"))
+    help_text = "Requests that use deprecated features, by caller."
+    family = CounterMetricFamily("shop_deprecated_requests", help_text, labels=("method", "route", "caller"))
     for key, calls in sums.items():
         family.add_metric(key, calls)
     return family
@@ -140,13 +140,13 @@ def _deprecations(snapshots: Iterable[Snapshot]) -> Metric:
 
 def _database_metrics(gauges: Gauges | None) -> list[Metric]:
     up = _gauge(
-        "shop_database_up", "Whether the database answered this scrape or one a few seconds before.", gauges is not None
+        "shop_database_up",
+        "Whether the database responded to this scrape or to one a few seconds earlier.",
+        gauges is not None,
     )
     if gauges is None:
         return [up]
-    mails = GaugeMetricFamily(
-        "shop_outbox_mails", "Mails that are to be sent: now, or at a later time.", labels=["state"]
-    )
+    mails = GaugeMetricFamily("shop_outbox_mails", "E-mails to send, due now or postponed.", labels=["state"])
     mails.add_metric(["due"], gauges.mails_due)
     mails.add_metric(["postponed"], gauges.mails_postponed)
     sign_ins = GaugeMetricFamily(
@@ -155,14 +155,14 @@ def _database_metrics(gauges: Gauges | None) -> list[Metric]:
     sign_ins.add_metric(["customer"], gauges.failed_customers)
     sign_ins.add_metric(["operator"], gauges.failed_operators)
     backlog = GaugeMetricFamily(
-        "shop_housekeeping_backlog_rows", "Expired rows that the last housekeeping run left.", labels=["kind"]
+        "shop_housekeeping_backlog_rows", "Expired rows that remain after the last housekeeping run.", labels=["kind"]
     )
     for kind in PURGES:
         backlog.add_metric([kind], (gauges.backlog or {}).get(kind, 0))
     return [
         up,
         mails,
-        _gauge("shop_outbox_oldest_due_seconds", "Age of the oldest mail that is due.", gauges.oldest_due_mail),
+        _gauge("shop_outbox_oldest_due_seconds", "Age of the oldest e-mail that is due.", gauges.oldest_due_mail),
         _gauge("shop_unsettled_payments", "Payments whose outcome is not known yet.", gauges.payments_unsettled),
         _gauge(
             "shop_unsettled_payments_oldest_seconds",
@@ -173,14 +173,14 @@ def _database_metrics(gauges: Gauges | None) -> list[Metric]:
         backlog,
         _gauge(
             "shop_housekeeping_last_run_timestamp_seconds",
-            "When housekeeping last ended, in Unix time; 0 before the first run.",
+            "Unix time at which housekeeping last finished; 0 before the first run.",
             gauges.cleaned_at or 0,
         ),
     ]
 
 
-def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, meaning, value=value)
+def _gauge(name: str, help_text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help_text, value=value)
 
 
 class _Families:

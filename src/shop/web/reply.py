@@ -58,11 +58,11 @@ class Reply(msgspec.Struct, frozen=True):
     """The Content-Security-Policy; each page sets its own."""
     security: Sequence[Header] = SECURITY_HEADERS
     chunks: AsyncGenerator[bytes] | None = None
-    """A streamed body, in place of `body`."""
+    """A streamed body, used instead of `body`."""
 
 
 class EmptyObject(msgspec.Struct, frozen=True):
-    """An empty object: it is done, and there is nothing to say about it."""
+    """An empty object: the request succeeded and returns no data."""
 
 
 NO_CONTENT = Reply(204, headers=(NO_STORE,))

@@ -1,21 +1,21 @@
-"""Routes a path to its endpoint; the cost is one lookup or one step per segment, whatever the number of routes."""
+"""Routes a path to its endpoint, with one lookup or one step per segment, regardless of the number of routes."""
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context
 from shop.base.errors import InvalidMethod, NotFound
+from shop.web.asgi import Receive, Scope, Send
 from shop.web.endpoint import Endpoint, EndpointContext, Route, media_for
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 Methods = dict[str, Endpoint]
 
 _PAGES = "/admin"
-# By path prefix: the pseudo-route that determines the media type and CORS headers of a 404 or 405.
+# By path prefix: the placeholder route that determines the media type and CORS headers of a 404 or 405.
 _FALLBACK_PATHS = {
     "storefront": "/api/v2/storefront-",
     "api": "/api/-",
@@ -51,22 +51,22 @@ class Node:
 class Router:
     """The ASGI application that serves all routes."""
 
-    def __init__(self, frame: EndpointContext, routes: Iterable[Route]) -> None:
+    def __init__(self, endpoint_context: EndpointContext, routes: Iterable[Route]) -> None:
         routes = tuple(routes)
-        self._frame = frame
+        self._frame = endpoint_context
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
         for route in routes:
             methods = self._methods_of(route.path)
             if route.method in methods:
-                raise ValueError(f"{route.method} {route.path} is there twice")
-            methods[route.method] = Endpoint(frame, route)
+                raise ValueError(f"{route.method} {route.path} is declared twice")
+            methods[route.method] = Endpoint(endpoint_context, route)
         self._fallbacks = {
             (kind, name): Endpoint(
-                frame, Route("-", place, handler, "anyone", "", media=media_for(place), reads_claim=False)
+                endpoint_context, Route("-", prefix, handler, "anyone", "", media=media_for(prefix), reads_claim=False)
             )
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
-            for name, place in _FALLBACK_PATHS.items()
+            for name, prefix in _FALLBACK_PATHS.items()
         }
         self._add_page_fallbacks(routes)
 
@@ -78,7 +78,7 @@ class Router:
         return endpoint(scope, receive, send, params)
 
     def _resolve(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
-        # As in OpenAPI, a literal path takes precedence over patterns that match it, whatever the method.
+        # As in OpenAPI, a literal path takes precedence over patterns that match it, for every method.
         params = _NO_PARAMS
         if not methods:
             methods, params = self._match(scope["path"])
@@ -98,10 +98,10 @@ class Router:
             kind, params = "method", {"allowed": ",".join(methods)}
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
-        place = next(name for name, prefix in _FALLBACK_PATHS.items() if path.startswith(prefix.rstrip("-")))
+        fallback_name = next(name for name, prefix in _FALLBACK_PATHS.items() if path.startswith(prefix.rstrip("-")))
         if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
-            place = "pages"
-        return self._fallbacks[kind, place], params
+            fallback_name = "pages"
+        return self._fallbacks[kind, fallback_name], params
 
     def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
         """Add fallbacks that return HTML pages under the dashboard path, without CORS."""
@@ -140,7 +140,7 @@ def _next(node: Node, segment: str, path: str) -> Node:
     kind, name = ("rest", segment[1:-2]) if segment.endswith("*}") else ("parameter", segment[1:-1])
     following: Node = getattr(node, kind) or Node(name)
     if following.name != name:
-        raise ValueError(f"{path}: the same place is called {following.name} elsewhere")
+        raise ValueError(f"{path}: this segment is named {following.name} in another route")
     setattr(node, kind, following)
     return following
 

@@ -4,10 +4,9 @@ import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 
-from starlette.types import Scope
-
-from shop.base.setting_parsers import Network
-from shop.base.settings import is_loopback
+from shop.base.config.setting_parsers import Network
+from shop.base.config.settings import is_loopback
+from shop.web.asgi import Scope
 
 _HOST_NAME = re.compile(rb"(?:\[([^\]]*)\]|([^:]*))(?::[0-9]*)?", re.ASCII)
 _FORWARDING_HEADERS = frozenset({b"forwarded", b"via", b"x-real-ip"})

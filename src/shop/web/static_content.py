@@ -6,8 +6,8 @@ from hashlib import blake2b
 
 import msgspec
 
+from shop.web.input.request import Request
 from shop.web.reply import API_POLICY, Reply
-from shop.web.request import Request
 
 # Browsers store the content and revalidate it each time, so a new version is visible immediately.
 _HEADERS = ((b"cache-control", b"no-cache"), (b"vary", b"Accept-Encoding"))

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from starlette.types import Send
-
-from shop.web.request import Request
+from shop.web.asgi import Send
+from shop.web.input.request import Request
 
 SEND_SECONDS = 30
 

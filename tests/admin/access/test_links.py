@@ -1,35 +1,35 @@
-"""Links to choose a password: the first operator's, an invitation, a new password. Each works once."""
+"""Links to choose a password, for the first operator, an invitation or a reset; each works once."""
 
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
-from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
 from tests.admin.dashboard import (
     SAME_ORIGIN,
-    Desk,
+    Dashboard,
     events,
-    new_desk,
+    new_dashboard,
     new_link,
     new_operator,
     secret_of,
     sign_in,
-    waiting,
+    wait_for_locks,
 )
 from tests.service import Service
 
-NEW = "a quite different password"
+NEW_PASSWORD = "a quite different password"
 
 
-async def use(http: httpx.AsyncClient, link: str, password: str = NEW, **fields: str) -> httpx.Response:
+async def use_link(http: httpx2.AsyncClient, link: str, password: str = NEW_PASSWORD, **fields: str) -> httpx2.Response:
     data = {"password": password, "again": password, **fields}
     return await http.post(link, data=data, headers=SAME_ORIGIN)
 
 
-async def test_looking_at_a_link_uses_nothing_up(http: httpx.AsyncClient, db: Any) -> None:
+async def test_looking_at_a_link_uses_nothing_up(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
@@ -37,53 +37,53 @@ async def test_looking_at_a_link_uses_nothing_up(http: httpx.AsyncClient, db: An
 
     assert (first.status_code, second.status_code) == (200, 200)
     assert email in first.text
-    assert (await use(http, link)).status_code == 303
+    assert (await use_link(http, link)).status_code == 303
 
 
 @pytest.mark.security("D-01")
-async def test_a_link_works_once_and_then_says_what_to_do(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_link_works_once_and_then_says_what_to_do(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
-    first = await use(http, link)
-    again, page = await use(http, link, "and yet another password"), await http.get(link)
+    first = await use_link(http, link)
+    again, page = await use_link(http, link, "and yet another password"), await http.get(link)
 
     assert (first.status_code, first.headers["location"]) == (303, "/admin")
-    assert await Desk(http, operator_id, email, secret_of(first)).is_signed_in()
+    assert await Dashboard(http, operator_id, email, secret_of(first)).is_signed_in()
     assert (again.status_code, page.status_code) == (410, 410)
     assert "shop admin create" in page.text
-    assert (await sign_in(http, email, NEW)).status_code == 303
+    assert (await sign_in(http, email, NEW_PASSWORD)).status_code == 303
     assert await events(db, actor=operator_id) == [("link_used", "done"), ("sign_in", "done"), ("sign_in", "done")]
 
 
-async def test_of_four_who_use_a_link_at_once_one_succeeds(http: httpx.AsyncClient, db: Any) -> None:
+async def test_of_four_who_use_a_link_at_once_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
-    answers = await asyncio.gather(*(use(http, link, f"the password of number {number}") for number in range(4)))
+    answers = await asyncio.gather(*(use_link(http, link, f"the password of number {number}") for number in range(4)))
 
     assert sorted(answer.status_code for answer in answers) == [303, 410, 410, 410]
 
 
 @pytest.mark.security("D-01")
-@pytest.mark.parametrize("trouble", ["expired", "operator disabled", "unknown", "malformed"])
-async def test_a_link_that_has_had_its_time_is_gone(http: httpx.AsyncClient, db: Any, trouble: str) -> None:
+@pytest.mark.parametrize("defect", ["expired", "operator disabled", "unknown", "malformed"])
+async def test_a_link_that_has_had_its_time_is_gone(http: httpx2.AsyncClient, db: Any, defect: str) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
-    if trouble == "expired":
+    if defect == "expired":
         await db.execute("update operator_links set expires_at = now() where operator_id = $1", operator_id)
-    if trouble == "operator disabled":
+    if defect == "operator disabled":
         await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
-    link = {"unknown": f"/admin/join/{new_secret(OPERATOR_LINK)}", "malformed": "/admin/join/x"}.get(trouble, link)
+    link = {"unknown": f"/admin/join/{new_secret(OPERATOR_LINK)}", "malformed": "/admin/join/x"}.get(defect, link)
 
-    page, response = await http.get(link), await use(http, link)
+    page, response = await http.get(link), await use_link(http, link)
 
     assert (page.status_code, response.status_code) == (410, 410)
     assert await db.fetchval("select password_hash from operators where id = $1", operator_id) is None
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({"password": "fourteen chars", "again": "fourteen chars"}, "must have at least 15 characters"),
         ({"password": "x" * 1025, "again": "x" * 1025}, "must have at most 1024 characters"),
@@ -92,7 +92,7 @@ async def test_a_link_that_has_had_its_time_is_gone(http: httpx.AsyncClient, db:
     ],
 )
 async def test_a_password_that_will_not_do_uses_nothing_up(
-    http: httpx.AsyncClient, db: Any, fields: dict[str, str], says: str
+    http: httpx2.AsyncClient, db: Any, fields: dict[str, str], message: str
 ) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
@@ -100,96 +100,108 @@ async def test_a_password_that_will_not_do_uses_nothing_up(
     answer = await http.post(link, data=fields, headers=SAME_ORIGIN)
 
     assert answer.status_code == 422
-    assert says in answer.text
+    assert message in answer.text
     assert fields["password"] not in answer.text
     assert (await http.get(link)).status_code == 200
 
 
-async def test_a_password_must_not_contain_the_address(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_password_must_not_contain_the_address(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
 
-    answer = await use(http, await new_link(db, operator_id), f"My{email.upper()}!")
+    answer = await use_link(http, await new_link(db, operator_id), f"My{email.upper()}!")
 
     assert answer.status_code == 422
     assert "your e-mail address" in answer.text
 
 
-async def test_a_new_password_ends_every_session_and_every_other_link(desk: Desk, db: Any) -> None:
-    link, other = await new_link(db, desk.id), await new_link(db, desk.id)
+async def test_a_new_password_ends_every_session_and_every_other_link(dashboard: Dashboard, db: Any) -> None:
+    link, other = await new_link(db, dashboard.id), await new_link(db, dashboard.id)
 
-    answer = await use(desk.http, link)
+    answer = await use_link(dashboard.http, link)
 
     assert answer.status_code == 303
-    assert not await desk.is_signed_in()
-    assert (await desk.http.get(other)).status_code == 410
+    assert not await dashboard.is_signed_in()
+    assert (await dashboard.http.get(other)).status_code == 410
 
 
-async def test_a_link_does_not_stand_in_for_the_authenticator(http: httpx.AsyncClient, db: Any) -> None:
-    desk = await new_desk(http, db, totp=True)
+async def test_a_link_does_not_stand_in_for_the_authenticator(http: httpx2.AsyncClient, db: Any) -> None:
+    dashboard = await new_dashboard(http, db, totp=True)
 
-    answer = await use(http, await new_link(db, desk.id))
+    answer = await use_link(http, await new_link(db, dashboard.id))
 
     assert answer.headers["location"] == "/admin/sign-in"
     assert "set-cookie" not in answer.headers
 
 
-async def test_the_first_operator_says_who_they_are(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_the_first_operator_says_who_they_are(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     link = await new_link(empty_db, None)
 
-    page = await empty.get(link)
-    answer = await use(empty, link, email="First@Operators.Example")
+    page = await empty_client.get(link)
+    answer = await use_link(empty_client, link, email="First@Operators.Example")
 
-    assert "Become the first operator" in page.text
+    assert "Create the first operator" in page.text
     assert answer.status_code == 303
     row = await empty_db.fetchrow("select * from operators")
     assert (row["email"], row["email_key"]) == ("First@operators.example", "first@operators.example")
-    assert await Desk(empty, row["id"], row["email"], secret_of(answer)).is_signed_in()
+    assert await Dashboard(empty_client, row["id"], row["email"], secret_of(answer)).is_signed_in()
 
 
-async def test_a_first_operator_without_an_address_uses_nothing_up(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_a_first_operator_without_an_address_uses_nothing_up(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     link = await new_link(empty_db, None)
 
-    answer = await use(empty, link, email="nonsense")
+    answer = await use_link(empty_client, link, email="nonsense")
 
     assert answer.status_code == 422
     assert "Give an e-mail address" in answer.text
-    assert (await empty.get(link)).status_code == 200
+    assert (await empty_client.get(link)).status_code == 200
 
 
 @pytest.mark.security("D-01")
-async def test_the_first_operators_link_is_refused_once_there_is_one(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_the_first_operators_link_is_refused_once_there_is_one(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     link = await new_link(empty_db, None)
     await new_operator(empty_db, password_hash=None)
 
-    page, response = await empty.get(link), await use(empty, link, email="second@operators.example")
+    page, response = await empty_client.get(link), await use_link(empty_client, link, email="second@operators.example")
 
     assert (page.status_code, response.status_code) == (410, 410)
     assert await empty_db.fetchval("select count(*) from operators") == 1
 
 
-async def test_of_two_first_operators_at_once_one_comes_in(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_of_two_first_operators_at_once_one_comes_in(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     links = [await new_link(empty_db, None) for _ in range(2)]
 
     async with empty_db.transaction():
-        # Nobody can be added while this is held: both would find nobody, and then both would be added.
+        # The lock makes both requests find no operator before either of them adds one.
         await empty_db.execute("lock table operators in share mode")
-        two = [asyncio.create_task(use(empty, link, email=f"{link[-9:]}@operators.example")) for link in links]
-        await waiting(empty_db, 2)
+        tasks = [
+            asyncio.create_task(use_link(empty_client, link, email=f"{link[-9:]}@operators.example")) for link in links
+        ]
+        await wait_for_locks(empty_db, 2)
 
-    assert sorted([(await one).status_code for one in two]) == [303, 410]
+    assert sorted([(await task).status_code for task in tasks]) == [303, 410]
     assert await empty_db.fetchval("select count(*) from operators") == 1
 
 
 @pytest.mark.security("D-01")
-async def test_no_route_makes_an_operator_without_a_link(empty: httpx.AsyncClient, empty_db: Any) -> None:
-    fields = {"email": "someone@operators.example", "password": NEW, "again": NEW, "name": "x", "ticket": "x"}
+async def test_no_route_makes_an_operator_without_a_link(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+    fields = {
+        "email": "someone@operators.example",
+        "password": NEW_PASSWORD,
+        "again": NEW_PASSWORD,
+        "name": "x",
+        "ticket": "x",
+    }
 
     for route in admin_routes(has_mailbox=True):
         path = route.path.replace("{token}", new_secret(OPERATOR_LINK)).replace("{", "").replace("}", "")
         if route.method == "GET":
-            answer = await empty.get(path, params=fields)
+            answer = await empty_client.get(path, params=fields)
         else:
-            answer = await empty.post(path, data=fields, headers=SAME_ORIGIN)
+            answer = await empty_client.post(path, data=fields, headers=SAME_ORIGIN)
         assert answer.status_code < 500, route.path
         assert "set-cookie" not in answer.headers
 
@@ -197,27 +209,27 @@ async def test_no_route_makes_an_operator_without_a_link(empty: httpx.AsyncClien
     assert await empty_db.fetchval("select count(*) from operator_links") == 0
 
 
-async def test_an_invitation_is_a_link_that_is_shown_once(desk: Desk, db: Any) -> None:
-    email = f"{desk.id}@invited.example"
+async def test_an_invitation_is_a_link_that_is_shown_once(dashboard: Dashboard, db: Any) -> None:
+    email = f"{dashboard.id}@invited.example"
 
-    answer = await desk.post("/admin/settings/operators/new", email=email)
+    answer = await dashboard.post("/admin/settings/operators/new", email=email)
     link = answer.text.partition('data-secret aria-labelledby="label-link">')[2].partition("<")[0]
 
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
     row = await db.fetchrow("select * from operator_links order by created_at desc limit 1")
     assert row["hash"] == secret_hash(link.rpartition("/")[2])
-    assert link.rpartition("/")[2] not in (await desk.get("/admin/settings/operators")).text
-    assert "invited" in (await desk.get("/admin/settings/operators")).text
-    path = link.partition(str(desk.http.base_url).rstrip("/"))[2]
-    assert (await use(desk.http, path)).status_code == 303
-    assert (await desk.post("/admin/settings/operators/new", email=email)).status_code == 422
+    assert link.rpartition("/")[2] not in (await dashboard.get("/admin/settings/operators")).text
+    assert "invited" in (await dashboard.get("/admin/settings/operators")).text
+    path = link.partition(str(dashboard.http.base_url).rstrip("/"))[2]
+    assert (await use_link(dashboard.http, path)).status_code == 303
+    assert (await dashboard.post("/admin/settings/operators/new", email=email)).status_code == 422
 
 
-async def test_a_newer_invitation_ends_the_one_before(desk: Desk, db: Any) -> None:
-    email = f"{desk.id}@invited.example"
+async def test_a_newer_invitation_ends_the_one_before(dashboard: Dashboard, db: Any) -> None:
+    email = f"{dashboard.id}@invited.example"
     for _ in range(2):
-        await desk.post("/admin/settings/operators/new", email=email)
+        await dashboard.post("/admin/settings/operators/new", email=email)
 
     row = await db.fetchrow(
         """select count(*) as all, count(*) filter (where used_at is null) as live from operator_links
@@ -228,11 +240,11 @@ async def test_a_newer_invitation_ends_the_one_before(desk: Desk, db: Any) -> No
 
 
 @pytest.mark.security("A-01")
-async def test_a_link_is_logged_as_a_template(http: httpx.AsyncClient, db: Any, service: Service) -> None:
+async def test_a_link_is_logged_as_a_template(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
-    answers = [await http.get(link), await use(http, link), await use(http, link)]
+    answers = [await http.get(link), await use_link(http, link), await use_link(http, link)]
 
     lines = [service.request_line(answer.headers["x-request-id"]) for answer in answers]
     assert {line["route"] for line in lines} == {"/admin/join/{token}"}

@@ -5,32 +5,32 @@ import json
 import re
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from argon2 import PasswordHasher
 
-from shop.base.passwords import hash_password
-from shop.base.secrets import secret_hash
+from shop.actions.access.passwords import hash_password
+from shop.base.crypto.secrets import secret_hash
 from tests.admin.dashboard import (
     COOKIE,
     PASSWORD,
     PASSWORD_HASH,
     SAME_ORIGIN,
-    Desk,
-    age,
+    Dashboard,
+    backdate_session,
     events,
-    new_desk,
+    new_dashboard,
     new_operator,
     secret_of,
     sign_in,
-    waiting,
+    wait_for_locks,
 )
 from tests.sampling import first
 from tests.service import Service
 
 
-async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await sign_in(http, email.upper())
@@ -43,7 +43,7 @@ async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http
 
 
 @pytest.mark.security("D-03")
-async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     first, second = await sign_in(http, email), await sign_in(http, email)
@@ -59,24 +59,24 @@ async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.Asyn
 
 
 @pytest.mark.security("D-03")
-async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
-    stranger = await new_desk(http, db)
+    other = await new_dashboard(http, db)
 
-    answer = await sign_in(http, email, **stranger.cookie)
+    answer = await sign_in(http, email, **other.cookie)
 
-    assert secret_of(answer) != stranger.secret
-    assert stranger.email in (await stranger.get("/admin/account")).text
+    assert secret_of(answer) != other.secret
+    assert other.email in (await other.get("/admin/account")).text
 
 
-@pytest.mark.parametrize("who", ["known", "unknown", "invited", "disabled", "no address"])
-async def test_every_refusal_is_the_same_answer(http: httpx.AsyncClient, db: Any, who: str) -> None:
-    operator_id, email = await new_operator(db, password_hash=None if who == "invited" else PASSWORD_HASH)
-    if who == "disabled":
+@pytest.mark.parametrize("account", ["known", "unknown", "invited", "disabled", "no address"])
+async def test_every_refusal_is_the_same_answer(http: httpx2.AsyncClient, db: Any, account: str) -> None:
+    operator_id, email = await new_operator(db, password_hash=None if account == "invited" else PASSWORD_HASH)
+    if account == "disabled":
         await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
-    typed_email = {"unknown": f"x{email}", "no address": "nonsense"}.get(who, email)
+    typed_email = {"unknown": f"x{email}", "no address": "nonsense"}.get(account, email)
 
-    answer = await sign_in(http, typed_email, PASSWORD if who == "disabled" else "wrong password, sorry")
+    answer = await sign_in(http, typed_email, PASSWORD if account == "disabled" else "wrong password, sorry")
 
     assert answer.status_code == 401
     assert "Wrong e-mail or password." in answer.text
@@ -88,7 +88,7 @@ async def test_every_refusal_is_the_same_answer(http: httpx.AsyncClient, db: Any
     assert plain == re.sub(r'nonce="[^"]+"', "", response.text).replace(email, "")
 
 
-async def test_a_refusal_is_audited_without_the_address(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_refusal_is_audited_without_the_address(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await sign_in(http, email, "wrong password, sorry")
@@ -102,27 +102,27 @@ async def test_a_refusal_is_audited_without_the_address(http: httpx.AsyncClient,
 
 @pytest.mark.torture
 async def test_an_unknown_operator_takes_as_long_as_a_known_one(
-    http: httpx.AsyncClient, db: Any, service: Service
+    http: httpx2.AsyncClient, db: Any, service: Service
 ) -> None:
-    """By the work of the worker, since whatever else the machine does takes time too."""
+    """Compares the CPU time of the worker: other processes of the machine do not affect it."""
     (worker,) = map(psutil.Process, service.worker_pids())
-    usual = hash_password(PASSWORD)
+    password_hash = hash_password(PASSWORD)
     durations: dict[bool, float] = {}
 
     for is_known in (True, False):
         before = worker.cpu_times().user
         for _ in range(8):
-            _, email = await new_operator(db, password_hash=usual)
+            _, email = await new_operator(db, password_hash=password_hash)
             await sign_in(http, email if is_known else f"x{email}", "wrong password, sorry")
         durations[is_known] = worker.cpu_times().user - before
 
-    # A hash takes tens of milliseconds; without it there would be hardly any work.
+    # A hash takes tens of milliseconds; all other work of a sign-in takes far less.
     assert 0.7 < durations[True] / durations[False] < 1.4, durations
 
 
-async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx.AsyncClient, db: Any) -> None:
-    weak = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1).hash(PASSWORD)
-    operator_id, email = await new_operator(db, password_hash=weak)
+async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx2.AsyncClient, db: Any) -> None:
+    old_hash = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1).hash(PASSWORD)
+    operator_id, email = await new_operator(db, password_hash=old_hash)
 
     assert (await sign_in(http, email)).status_code == 303
 
@@ -133,7 +133,7 @@ async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx.AsyncCli
     assert (await sign_in(http, email)).status_code == 303
 
 
-async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
 
     assert (await sign_in(http, email, "x" * 1_000_000)).status_code == 413
@@ -142,22 +142,22 @@ async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx.As
 
 @pytest.mark.parametrize("change", ["password_hash = 'another'", "disabled_at = now()"])
 async def test_whoever_is_shut_out_while_the_password_is_looked_at_does_not_come_in(
-    http: httpx.AsyncClient, db: Any, change: str
+    http: httpx2.AsyncClient, db: Any, change: str
 ) -> None:
     operator_id, email = await new_operator(db)
 
     async with db.transaction():
         await db.execute(f"update operators set {change} where id = $1", operator_id)
-        # The key too, as a change of it would: whoever refers to this operator waits.
+        # `for update` also blocks inserts that reference the operator, such as the new session.
         await db.execute("select from operators where id = $1 for update", operator_id)
-        entering = asyncio.create_task(sign_in(http, email))
-        await waiting(db, 1)
+        task = asyncio.create_task(sign_in(http, email))
+        await wait_for_locks(db, 1)
 
-    assert (await entering).status_code == 401
+    assert (await task).status_code == 401
     assert await db.fetchval("select count(*) from operator_sessions where operator_id = $1", operator_id) == 0
 
 
-async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx.AsyncClient, db: Any) -> None:
+async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
     page = await http.get("/admin/orders?state=open")
     assert page.status_code == 401
@@ -170,32 +170,34 @@ async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx.
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "next_path",
     first(4, ["https://evil.example", "//evil.example", "/admin/../mailbox", "/admin/\r\nset-cookie: a=b",
               "/admin//evil.example", "/\\evil.example", "/administrator", "/mailbox", "javascript:alert(1)",
               "/admin@evil.example", ""]),
 )  # fmt: skip
-async def test_a_sign_in_leads_nowhere_but_into_the_dashboard(http: httpx.AsyncClient, db: Any, wanted: str) -> None:
+async def test_a_sign_in_leads_nowhere_but_into_the_dashboard(
+    http: httpx2.AsyncClient, db: Any, next_path: str
+) -> None:
     _, email = await new_operator(db)
 
-    fields = {"email": email, "password": PASSWORD, "next": wanted}
+    fields = {"email": email, "password": PASSWORD, "next": next_path}
     answer = await http.post("/admin/sign-in", data=fields, headers=SAME_ORIGIN)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/admin")
 
 
-async def test_signing_out_ends_the_session_and_takes_the_cookie(desk: Desk, db: Any) -> None:
-    answer = await desk.post("/admin/sign-out")
+async def test_signing_out_ends_the_session_and_takes_the_cookie(dashboard: Dashboard, db: Any) -> None:
+    answer = await dashboard.post("/admin/sign-out")
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/admin/sign-in")
     assert f"{COOKIE}=; Max-Age=0" in answer.headers["set-cookie"]
-    assert not await desk.is_signed_in()
-    assert await events(db, actor=desk.id) == [("sign_out", "done")]
+    assert not await dashboard.is_signed_in()
+    assert await events(db, actor=dashboard.id) == [("sign_out", "done")]
 
 
 @pytest.mark.security("D-03")
 @pytest.mark.parametrize(
-    ("column", "interval", "lives"),
+    ("column", "interval", "is_valid"),
     [
         ("seen_at", "29 minutes", True),
         ("seen_at", "31 minutes", False),
@@ -204,45 +206,45 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie(desk: Desk, db:
     ],
 )
 async def test_a_session_ends_after_half_an_idle_hour_and_after_half_a_day(
-    desk: Desk, db: Any, column: str, interval: str, lives: bool
+    dashboard: Dashboard, db: Any, column: str, interval: str, is_valid: bool
 ) -> None:
-    await age(db, desk, column, interval)
+    await backdate_session(db, dashboard, column, interval)
 
-    assert await desk.is_signed_in() is lives
-
-
-async def test_being_here_keeps_a_session_alive(desk: Desk, db: Any) -> None:
-    await age(db, desk, "seen_at", "29 minutes")
-    await desk.get("/admin/account")
-
-    await age(db, desk, "seen_at", "29 minutes")
-
-    assert await desk.is_signed_in()
+    assert await dashboard.is_signed_in() is is_valid
 
 
-async def test_that_someone_was_here_is_noted_once_a_minute(desk: Desk, db: Any) -> None:
-    look = "select seen_at from operator_sessions where hash = $1"
-    await desk.get("/admin/account")
-    before = await db.fetchval(look, secret_hash(desk.secret))
-    await desk.get("/admin/account")
+async def test_being_here_keeps_a_session_alive(dashboard: Dashboard, db: Any) -> None:
+    await backdate_session(db, dashboard, "seen_at", "29 minutes")
+    await dashboard.get("/admin/account")
 
-    assert await db.fetchval(look, secret_hash(desk.secret)) == before
+    await backdate_session(db, dashboard, "seen_at", "29 minutes")
 
-
-async def test_a_session_is_worth_nothing_while_its_operator_is_shut_out(desk: Desk, db: Any) -> None:
-    await db.execute("update operators set disabled_at = now() where id = $1", desk.id)
-
-    assert not await desk.is_signed_in()
+    assert await dashboard.is_signed_in()
 
 
-async def test_two_cookies_of_the_name_are_none(desk: Desk, another_desk: Desk) -> None:
-    both = {"Cookie": f"{COOKIE}={desk.secret}; {COOKIE}={another_desk.secret}"}
+async def test_that_someone_was_here_is_noted_once_a_minute(dashboard: Dashboard, db: Any) -> None:
+    query = "select seen_at from operator_sessions where hash = $1"
+    await dashboard.get("/admin/account")
+    before = await db.fetchval(query, secret_hash(dashboard.secret))
+    await dashboard.get("/admin/account")
 
-    assert (await desk.http.get("/admin/account", headers=both)).status_code == 401
+    assert await db.fetchval(query, secret_hash(dashboard.secret)) == before
+
+
+async def test_a_session_is_worth_nothing_while_its_operator_is_shut_out(dashboard: Dashboard, db: Any) -> None:
+    await db.execute("update operators set disabled_at = now() where id = $1", dashboard.id)
+
+    assert not await dashboard.is_signed_in()
+
+
+async def test_two_cookies_of_the_name_are_none(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
+    headers = {"Cookie": f"{COOKIE}={dashboard.secret}; {COOKIE}={other_dashboard.secret}"}
+
+    assert (await dashboard.http.get("/admin/account", headers=headers)).status_code == 401
 
 
 @pytest.mark.security("A-01")
-async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
+async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
     _, email = await new_operator(db)
     answer = await sign_in(http, email)
     await http.get("/admin", headers={"Cookie": f"{COOKIE}={secret_of(answer)}"})

@@ -1,7 +1,7 @@
-"""What operators do, from the first link to a revoked application, in a real browser.
+"""Operators in a real browser, from the first link to a revoked application.
 
-What a browser adds to the tests of the same over HTTP is in the journeys that every run makes; the others are for
-`make torture`.
+The HTTP tests cover most of these steps too, so only the journey that needs a browser runs by default; `make torture`
+runs all of them.
 """
 
 import asyncio
@@ -10,51 +10,51 @@ import subprocess
 import time
 from typing import Any
 
-import httpx
+import httpx2
 import pyotp
 import pytest
 from playwright.async_api import Error, Page, expect
 
 from shop.actions.access.operators import make_first_link
-from shop.base.secrets import secret_hash
-from shop.base.settings import read_settings
+from shop.base.config.settings import read_settings
+from shop.base.crypto.secrets import secret_hash
 from shop.cli.database_session import run_action_on
-from tests.admin.browser_session import API, CLIPBOARD, make_application, shown, sign_in, window
-from tests.admin.dashboard import PASSWORD, Desk, age, new_operator
+from tests.admin.browser_session import API, CLIPBOARD, create_application, open_page, read_credentials, sign_in
+from tests.admin.dashboard import PASSWORD, Dashboard, backdate_session, new_operator
 from tests.browser import Browser, visit
 from tests.service import KEYS, Service
 
 ORDERS = "/api/v2/platform/orders"
 
 
-async def heading(page: Page, text: str) -> None:
+async def expect_heading(page: Page, text: str) -> None:
     await expect(page.get_by_role("heading", level=1)).to_have_text(text)
 
 
-async def token_status(http: httpx.AsyncClient, client_id: str, secret: str) -> int:
+async def token_status(http: httpx2.AsyncClient, client_id: str, secret: str) -> int:
     form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
     return (await http.post("/shop_oauth/token", json=form)).status_code
 
 
-async def copied(page: Page, label: str) -> str:
+async def copy_text(page: Page, label: str) -> str:
     button = page.get_by_role("button", name=label)
     await button.click()
     await expect(button).to_have_text("Copied")
     return str(await page.evaluate("navigator.clipboard.readText()"))
 
 
-async def paste(script: str) -> str:
-    """What a shell answers."""
+async def run_script(script: str) -> str:
+    """Runs the script in a shell and returns its output."""
     process = await asyncio.create_subprocess_exec("bash", "-euo", "pipefail", "-c", script, stdout=subprocess.PIPE)
     return (await process.communicate())[0].decode()
 
 
-async def leave(page: Page, way: str) -> None:
-    """Back or forward. A page that a form made cannot be had again; the browser says so in a page of its own."""
+async def go_back_or_forward(page: Page, direction: str) -> None:
+    """Goes through the history. For the response to a form the browser shows an error page instead."""
     try:
-        await (page.go_back() if way == "back" else page.go_forward())
-    except Error as refused:
-        if "ERR_CACHE_MISS" not in str(refused):
+        await (page.go_back() if direction == "back" else page.go_forward())
+    except Error as error:
+        if "ERR_CACHE_MISS" not in str(error):
             raise
         await page.wait_for_url("chrome-error://**")
 
@@ -67,69 +67,69 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
     link, email = f"{empty_service.url}/admin/join/{token}", "ada@operators.example"
 
     async with visit(browser, link) as page:
-        await heading(page, "Become the first operator")
+        await expect_heading(page, "Create the first operator")
         await page.get_by_label("E-mail address").fill(email)
         await page.get_by_label("Password", exact=True).fill(PASSWORD)
-        await page.get_by_label("Password, again").fill(PASSWORD)
-        await page.get_by_role("button", name="Choose this password").click()
-        await heading(page, "Overview")
+        await page.get_by_label("Confirm password").fill(PASSWORD)
+        await page.get_by_role("button", name="Set password").click()
+        await expect_heading(page, "Overview")
 
         await page.get_by_role("link", name="Your account").click()
         await page.get_by_role("link", name="Set up an authenticator").click()
         secret = (await page.locator("#totp-secret").inner_text()).replace(" ", "")
         authenticator = pyotp.TOTP(secret)
         await page.get_by_label("Code", exact=True).fill(authenticator.now())
-        await page.get_by_role("button", name="Turn it on").click()
-        await heading(page, "Your recovery codes")
+        await page.get_by_role("button", name="Turn on authenticator").click()
+        await expect_heading(page, "Your recovery codes")
         recovery_code = (await page.locator("#codes").inner_text()).split()[3]
         assert secret not in (await page.content()).replace(" ", "")
 
         await page.get_by_role("button", name="Sign out").click()
-        await heading(page, "Sign in")
+        await expect_heading(page, "Sign in")
         await sign_in(page, email)
-        await heading(page, "Authenticator code")
-        # Each code counts once, and the one of now was used above.
+        await expect_heading(page, "Authenticator code")
+        # A code works once, and the current one was used above.
         code = authenticator.at(int(time.time()) + 30)
         await page.get_by_label("Authenticator code").fill(f"{(int(code) + 1) % 10**6:06}")
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("alert")).to_be_focused()
-        await heading(page, "Authenticator code")
+        await expect_heading(page, "Authenticator code")
         await page.get_by_label("Authenticator code").fill(code)
         await page.get_by_role("button", name="Sign in").click()
-        await heading(page, "Overview")
+        await expect_heading(page, "Overview")
 
         await page.get_by_role("button", name="Sign out").click()
         await sign_in(page, email)
         await page.get_by_text("Use a recovery code instead").click()
         await page.get_by_label("Recovery code").fill(recovery_code)
         await page.get_by_role("button", name="Sign in").click()
-        await heading(page, "Overview")
+        await expect_heading(page, "Overview")
 
         await page.goto(link)
-        await heading(page, "This link is no longer valid")
+        await expect_heading(page, "This link is no longer valid")
 
 
 @pytest.mark.security("P-06")
 @pytest.mark.torture
 async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is_revoked(
-    browser: Browser, desk: Desk
+    browser: Browser, dashboard: Dashboard
 ) -> None:
-    async with window(browser, desk, permissions=CLIPBOARD) as page:
-        client_id, secret = await make_application(page)
-        assert await copied(page, "Copy Client ID") == client_id
-        assert await copied(page, "Copy Client Secret") == secret
-        asking = await copied(page, "Copy: Get a token")
-        listing = await copied(page, "Copy: List orders")
-        token, _, answer = (await paste(f"{asking}\necho $TOKEN\n{listing}")).partition("\n")
-        assert isinstance(json.loads(answer)["data"], list)
+    async with open_page(browser, dashboard, permissions=CLIPBOARD) as page:
+        client_id, secret = await create_application(page)
+        assert await copy_text(page, "Copy Client ID") == client_id
+        assert await copy_text(page, "Copy Client Secret") == secret
+        token_command = await copy_text(page, "Copy: Get a token")
+        orders_command = await copy_text(page, "Copy: List orders")
+        token, _, orders_json = (await run_script(f"{token_command}\necho $TOKEN\n{orders_command}")).partition("\n")
+        assert isinstance(json.loads(orders_json)["data"], list)
 
         await page.get_by_role("link", name="I have saved it").click()
-        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
-        for way in ("back", "forward", "back", "forward"):
-            await leave(page, way)
+        await expect(page.get_by_role("heading", name="Rotate secret")).to_be_visible()
+        for direction in ("back", "forward", "back", "forward"):
+            await go_back_or_forward(page, direction)
             assert secret not in await page.content()
         await page.goto(API)
-        row = page.get_by_role("row").filter(has_text="Warehouse").filter(has_text=desk.email)
+        row = page.get_by_role("row").filter(has_text="Warehouse").filter(has_text=dashboard.email)
         assert secret not in await page.content()
         await expect(row).to_contain_text("write")
         await row.get_by_role("link").click()
@@ -137,100 +137,108 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
         assert secret not in await page.content()
 
         bearer = {"Authorization": f"Bearer {token}"}
-        before = await desk.http.get(ORDERS, headers=bearer)
+        before = await dashboard.http.get(ORDERS, headers=bearer)
         await page.get_by_role("link", name="Revoke").click()
-        await page.get_by_role("button", name="Revoke it").click()
+        await page.get_by_role("button", name="Revoke application").click()
         await expect(page.get_by_role("status")).to_contain_text("revoked")
-        after = await desk.http.get(ORDERS, headers=bearer)
+        after = await dashboard.http.get(ORDERS, headers=bearer)
 
     assert (before.status_code, after.status_code) == (200, 401)
-    assert await token_status(desk.http, client_id, secret) == 401
+    assert await token_status(dashboard.http, client_id, secret) == 401
 
 
 @pytest.mark.security("P-06")
 @pytest.mark.torture
-async def test_a_reload_makes_no_second_application_and_shows_no_secret(browser: Browser, desk: Desk, db: Any) -> None:
-    async with window(browser, desk) as page:
-        _, secret = await make_application(page, "Reloaded", "Read")
+async def test_a_reload_makes_no_second_application_and_shows_no_secret(
+    browser: Browser, dashboard: Dashboard, db: Any
+) -> None:
+    async with open_page(browser, dashboard) as page:
+        _, secret = await create_application(page, "Reloaded", "Read")
 
         await page.reload()
 
         await expect(page.get_by_role("status")).to_contain_text("cannot be shown again")
         assert secret not in await page.content()
-    assert await db.fetchval("select count(*) from applications where created_by_id = $1", desk.id) == 1
+    assert await db.fetchval("select count(*) from applications where created_by_id = $1", dashboard.id) == 1
 
 
 @pytest.mark.torture
 async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_chosen(
-    browser: Browser, desk: Desk, db: Any
+    browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
     async def rotate(overlap: str) -> str:
         await page.get_by_label("The old secret stays valid for").select_option(label=overlap)
-        await page.get_by_role("button", name="Rotate the secret").click()
-        await expect(page.locator("main")).to_contain_text("The secret is rotated.")
-        secret = (await shown(page))[1]
+        await page.get_by_role("button", name="Rotate secret").click()
+        await expect(page.locator("main")).to_contain_text("Secret rotated.")
+        secret = (await read_credentials(page))[1]
         await page.get_by_role("link", name="I have saved it").click()
-        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Rotate secret")).to_be_visible()
         assert secret not in await page.content()
         return secret
 
-    async with window(browser, desk) as page:
-        client_id, first = await make_application(page)
+    async with open_page(browser, dashboard) as page:
+        client_id, first = await create_application(page)
         await page.get_by_role("link", name="I have saved it").click()
 
         second = await rotate("1 hour")
-        beside = [await token_status(desk.http, client_id, secret) for secret in (first, second)]
+        statuses_during_overlap = [await token_status(dashboard.http, client_id, secret) for secret in (first, second)]
         statement = "update application_secrets set expires_at = now() where hash = $1"
         await db.execute(statement, secret_hash(first))
-        later = [await token_status(desk.http, client_id, secret) for secret in (first, second)]
-        third = await rotate("None: the old secret ends now")
-        at_once = [await token_status(desk.http, client_id, secret) for secret in (first, second, third)]
+        statuses_after_overlap = [await token_status(dashboard.http, client_id, secret) for secret in (first, second)]
+        third = await rotate("None: the old secret stops working now")
+        statuses_without_overlap = [
+            await token_status(dashboard.http, client_id, secret) for secret in (first, second, third)
+        ]
 
-    assert (beside, later, at_once) == ([200, 200], [401, 200], [401, 401, 200])
+    assert (statuses_during_overlap, statuses_after_overlap, statuses_without_overlap) == (
+        [200, 200],
+        [401, 200],
+        [401, 401, 200],
+    )
 
 
 @pytest.mark.torture
 async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
-    browser: Browser, desk: Desk, db: Any
+    browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
-    await age(db, desk, "authenticated_at", "11 minutes")
+    await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
-    async with window(browser, desk, API) as page:
+    async with open_page(browser, dashboard, API) as page:
         await page.get_by_role("link", name="New API application").click()
-        await heading(page, "Confirm your password to continue")
+        await expect_heading(page, "Confirm your password to continue")
         await page.get_by_label("Password").fill("not the password at all")
         await page.get_by_role("button", name="Confirm").click()
         await expect(page.get_by_role("alert")).to_be_focused()
         await page.get_by_label("Password").fill(PASSWORD)
         await page.get_by_role("button", name="Confirm").click()
 
-        await heading(page, "New API application")
-        await make_application(page)
+        await expect_heading(page, "New API application")
+        await create_application(page)
 
 
 @pytest.mark.torture
 async def test_an_ended_session_asks_to_sign_in_and_then_shows_the_page_that_was_wanted(
-    browser: Browser, desk: Desk, db: Any
+    browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
-    async with window(browser, desk, "/admin/orders") as page:
-        await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
+    async with open_page(browser, dashboard, "/admin/orders") as page:
+        await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", dashboard.id)
 
         await page.get_by_label("State").select_option(label="Open carts")
         await page.get_by_role("button", name="Find").click()
-        await heading(page, "Sign in")
-        await sign_in(page, desk.email)
+        await expect_heading(page, "Sign in")
+        await sign_in(page, dashboard.email)
 
-        await heading(page, "Orders")
+        await expect_heading(page, "Orders")
         await expect(page.get_by_label("State")).to_have_value("open")
 
 
 async def tab_to(page: Page, name: str) -> None:
-    """Where a reader of the screen says this."""
+    """Presses Tab until the element with this label or text has the focus."""
     for _ in range(40):
         await page.keyboard.press("Tab")
         if name in await page.evaluate("(document.activeElement.labels?.[0] ?? document.activeElement).textContent"):
             return
-    raise AssertionError(f"nobody gets to {name!r} with the keyboard")
+    raise AssertionError(f"{name!r} cannot be reached with the keyboard")
 
 
 @pytest.mark.torture
@@ -245,15 +253,15 @@ async def test_the_keyboard_alone_signs_in_and_makes_an_application(
         await tab_to(page, "Password")
         await page.keyboard.type(PASSWORD)
         await page.keyboard.press("Enter")
-        await heading(page, "Overview")
+        await expect_heading(page, "Overview")
         await tab_to(page, "API")
         await page.keyboard.press("Enter")
-        await heading(page, "API applications")
-        await tab_to(page, "Skip to the content")
+        await expect_heading(page, "API applications")
+        await tab_to(page, "Skip to content")
         await page.keyboard.press("Enter")
         await tab_to(page, "New API application")
         await page.keyboard.press("Enter")
-        await heading(page, "New API application")
+        await expect_heading(page, "New API application")
         await tab_to(page, "Name")
         await page.keyboard.type("By hand")
         await tab_to(page, "Read")
@@ -261,12 +269,12 @@ async def test_the_keyboard_alone_signs_in_and_makes_an_application(
         await page.keyboard.press("ArrowDown")
         await tab_to(page, "Continue")
         await page.keyboard.press("Enter")
-        await heading(page, "Create this application?")
+        await expect_heading(page, "Create this application?")
         await expect(page.locator(".facts")).to_contain_text("Write")
-        await tab_to(page, "Confirm and create")
+        await tab_to(page, "Create application")
         await page.keyboard.press("Space")
 
-        await heading(page, "By hand")
+        await expect_heading(page, "By hand")
         await expect(page.locator("#client-secret")).to_contain_text("shpcs_")
 
 
@@ -279,13 +287,13 @@ async def test_without_scripts_one_signs_in_makes_an_application_and_sees_its_se
     start = f"{service.url}/admin/sign-in"
     async with visit(browser, start, base_url=service.url, java_script_enabled=False) as page:
         await sign_in(page, email)
-        await heading(page, "Overview")
-        _, secret = await make_application(page, "Plain", "Read")
+        await expect_heading(page, "Overview")
+        _, secret = await create_application(page, "Plain", "Read")
         assert secret.startswith("shpcs_")
         await expect(page.get_by_role("button", name="Copy")).to_have_count(0)
 
         await page.get_by_role("link", name="I have saved it").click()
-        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
-        for way in ("back", "forward"):
-            await leave(page, way)
+        await expect(page.get_by_role("heading", name="Rotate secret")).to_be_visible()
+        for direction in ("back", "forward"):
+            await go_back_or_forward(page, direction)
             assert secret not in await page.content()

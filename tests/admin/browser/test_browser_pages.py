@@ -1,4 +1,4 @@
-"""Every page of the dashboard in a browser: for everybody, on a laptop and on a phone, in light and in dark."""
+"""Every page of the dashboard in a browser: accessible on a laptop and on a phone, in light and in dark."""
 
 import asyncio
 import json
@@ -6,27 +6,35 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pyotp
 import pytest
 from playwright.async_api import Page, expect
 
 from shop.base.ids import new_id
 from tests.accounts import sign_in as sign_in_shopper
-from tests.admin.browser_session import API, ask_for_application, sign_in, window
-from tests.admin.catalog_forms import done, new_list, new_location, new_variants, picture, place, upload
-from tests.admin.dashboard import NOBODY, Desk, age, new_desk, new_link, new_operator
-from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.admin.browser_session import API, fill_application_form, open_page, sign_in
+from tests.admin.catalog_forms import (
+    new_list,
+    new_location,
+    new_variants,
+    picture,
+    redirect_path,
+    saved_message,
+    upload,
+)
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, backdate_session, new_dashboard, new_link, new_operator
+from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, accessibility_violations, scrolls_sideways, visit
 from tests.service import Service
 
-# What carries the focus and does not show it; the first Tab tells the browser that a keyboard is used.
-UNSEEN = """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")]
+# The elements that show no outline when they have the focus. Browsers draw it once a key such as Tab was pressed.
+WITHOUT_VISIBLE_FOCUS = """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")]
     .filter(element => element.checkVisibility() && element.type !== "hidden")
     .filter(element => {
         element.focus();
         const style = getComputedStyle(element);
-        const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-        return document.activeElement !== element || !isSeen;
+        const isVisible = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+        return document.activeElement !== element || !isVisible;
     }).map(element => element.outerHTML)"""
 FACTS = """() => ({
     lang: document.documentElement.lang,
@@ -44,14 +52,14 @@ DEAD_MAIL = """insert into outbox_mails
 SIZES = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
 
 
-async def fill(desk: Desk, db: Any) -> dict[str, str]:
-    """Something of everything to look at: where the one order, customer and application are."""
-    member = await sign_in_shopper(desk.http, first_name="Ada", last_name="Lovelace")
+async def fill_shop(dashboard: Dashboard, db: Any) -> dict[str, str]:
+    """Creates a record of each kind; returns the order number, the ids and the e-mail address."""
+    member = await sign_in_shopper(dashboard.http, first_name="Ada", last_name="Lovelace")
     user_id = await member.id()
     number = (await member.post("/cart"))["number"]
-    place = {"firstname": "Ada", "lastname": "Lovelace", "address1": "12 St James's Square", "city": "London"}
+    name_and_street = {"firstname": "Ada", "lastname": "Lovelace", "address1": "12 St James's Square", "city": "London"}
     country = {"zipcode": "SW1Y 4JH", "country_iso": "GB", "phone": "+44 20 7946 0000"}
-    address = await member.post("/account/addresses", address={**place, **country})
+    address = await member.post("/account/addresses", address={**name_and_street, **country})
     await db.execute(
         """update orders set state = 'complete', completed_at = now(), item_total = 420000, total = 424900,
         ship_total = 4900, email = $2, ship_address_id = $3, bill_address_id = $3, item_count = 3,
@@ -61,33 +69,35 @@ async def fill(desk: Desk, db: Any) -> dict[str, str]:
         address.id,
     )
     await member.post("/cart")
-    await db.execute(EVENT, desk.id, number, json.dumps({"note": "looked at"}))
+    await db.execute(EVENT, dashboard.id, number, json.dumps({"note": "looked at"}))
     await db.execute(DEAD_MAIL, uuid4())
     application_id = new_id()
     path = f"{API}/new"
-    await desk.post(path, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
+    await dashboard.post(path, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
     await new_operator(db, password_hash=None)
     return {"order": number, "customer": str(user_id), "application": str(application_id), "email": member.email}
 
 
-async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
-    """A product with variants, pictures, taxons and stock, and a price list for the customer: where they are."""
-    product, (sku, _) = await new_variants(desk, db)
-    assert (await upload(desk, f"{product}/images", picture(), picture("#27395c"))).status_code == 303
-    done(await desk.post(f"{product}/properties", new_name="Material", new_value="Stoneware"))
-    done(await desk.post("/admin/taxons", tree_name="Categories"))
+async def fill_catalogue(dashboard: Dashboard, db: Any, email: str) -> dict[str, str]:
+    """Creates a product with variants, pictures, taxons and stock, and a price list; returns their paths."""
+    product, (sku, _) = await new_variants(dashboard, db)
+    assert (await upload(dashboard, f"{product}/images", picture(), picture("#27395c"))).status_code == 303
+    saved_message(await dashboard.post(f"{product}/properties", new_name="Material", new_value="Stoneware"))
+    saved_message(await dashboard.post("/admin/taxons", tree_name="Categories"))
     root = str(await db.fetchval("select id from taxons where name = 'Categories'"))
-    done(await desk.post("/admin/taxons/add", taxon_name="Kitchen", parent_id=root))
-    assert (await upload(desk, f"/admin/taxons/{root}/image", picture(), new_alt="A kitchen")).status_code == 303
-    location = await new_location(desk, db)
+    saved_message(await dashboard.post("/admin/taxons/add", taxon_name="Kitchen", parent_id=root))
+    assert (await upload(dashboard, f"/admin/taxons/{root}/image", picture(), new_alt="A kitchen")).status_code == 303
+    location = await new_location(dashboard, db)
     fields = {"sku": sku, "location": location, "reason": "received", "quantity": "3", "note": "First delivery"}
-    item = place(await desk.post("/admin/stock/new", **fields))
-    group = place(await desk.post("/admin/customer-groups", name="Wholesale", description="Caf\u00e9s and restaurants"))
-    done(await desk.post(f"{group}/members", emails=email))
-    price_list = await new_list(desk, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
-    done(await desk.post(f"{price_list}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
-    done(await desk.post(f"{price_list}/customers", emails=email))
-    done(await desk.post(f"{price_list}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))
+    item = redirect_path(await dashboard.post("/admin/stock/new", **fields))
+    group = redirect_path(
+        await dashboard.post("/admin/customer-groups", name="Wholesale", description="Caf\u00e9s and restaurants")
+    )
+    saved_message(await dashboard.post(f"{group}/members", emails=email))
+    price_list = await new_list(dashboard, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
+    saved_message(await dashboard.post(f"{price_list}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
+    saved_message(await dashboard.post(f"{price_list}/customers", emails=email))
+    saved_message(await dashboard.post(f"{price_list}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))
     variant = await db.fetchval("select id from variants where sku = $1", sku)
     return {
         "products": "/admin/products",
@@ -118,40 +128,40 @@ async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
     }
 
 
-async def by_address(page: Page, addresses: dict[str, str]) -> AsyncIterator[str]:
-    for name, path in addresses.items():
+async def visit_paths(page: Page, paths_by_name: dict[str, str]) -> AsyncIterator[str]:
+    for name, path in paths_by_name.items():
         await page.goto(path)
         yield name
 
 
-async def pages_of_the_catalogue(page: Page, desk: Desk, db: Any, email: str) -> AsyncIterator[str]:
-    """What an operator sees of it: before there is anything, by address, and by forms that are refused."""
-    paths = ("products", "stock", "price-lists", "promotions", "customer-groups", "taxons")
-    async for name in by_address(page, {f"{path}, empty": f"/admin/{path}" for path in paths}):
+async def catalogue_pages(page: Page, dashboard: Dashboard, db: Any, email: str) -> AsyncIterator[str]:
+    """Visits the catalogue pages: empty, with records, and after refused forms."""
+    sections = ("products", "stock", "price-lists", "promotions", "customer-groups", "taxons")
+    async for name in visit_paths(page, {f"{section}, empty": f"/admin/{section}" for section in sections}):
         yield name
-    at = await fill_catalogue(desk, db, email)
-    async for name in by_address(page, at):
+    paths = await fill_catalogue(dashboard, db, email)
+    async for name in visit_paths(page, paths):
         yield name
-    await page.goto(at["prices"])
+    await page.goto(paths["prices"])
     await page.get_by_label("Price of").first.fill("1.999")
-    await page.get_by_role("button", name="Save all prices").click()
+    await page.get_by_role("button", name="Save prices").click()
     yield "prices, refused"
-    await page.goto(at["product"])
-    await db.execute("update products set name = 'Meanwhile' where id::text = $1", at["product"].rpartition("/")[2])
+    await page.goto(paths["product"])
+    await db.execute("update products set name = 'Meanwhile' where id::text = $1", paths["product"].rpartition("/")[2])
     await page.get_by_role("button", name="Save").click()
     yield "product, conflict"
-    await page.goto(at["entries"])
+    await page.goto(paths["entries"])
     await page.get_by_label("Lines").fill("nonsense")
-    await page.get_by_role("button", name="Save the lines").click()
+    await page.get_by_role("button", name="Save lines").click()
     yield "entries, refused"
-    await page.goto(f"{at['product']}/variants")
+    await page.goto(f"{paths['product']}/variants")
     await page.get_by_role("button", name="Create variants").click()
     yield "variants, refused"
 
 
-async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]:
-    """What those see who are not signed in: an operator with an authenticator, and who has a link."""
-    async for name in by_address(page, {"sign in": "/admin/sign-in"}):
+async def signed_out_pages(page: Page, email: str, link: str) -> AsyncIterator[str]:
+    """Visits the pages without a session: sign-in with an authenticator, and the link to choose a password."""
+    async for name in visit_paths(page, {"sign in": "/admin/sign-in"}):
         yield name
     await sign_in(page, "nobody@operators.example")
     yield "sign in, refused"
@@ -164,8 +174,8 @@ async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]
     await page.goto(link)
     yield "join"
     await page.get_by_label("Password", exact=True).fill("too short")
-    await page.get_by_label("Password, again").fill("not the same")
-    await page.get_by_role("button", name="Choose this password").click()
+    await page.get_by_label("Confirm password").fill("not the same")
+    await page.get_by_role("button", name="Set password").click()
     yield "join, refused"
     await page.goto("/admin/join/x")
     yield "link used"
@@ -173,22 +183,22 @@ async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]
     yield "not found"
 
 
-async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
-    """What an operator sees, by address and by form."""
-    at = await fill(desk, db)
-    async for name in pages_of_the_catalogue(page, desk, db, at["email"]):
+async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIterator[str]:
+    """Visits the pages of a signed-in operator, by path and by form."""
+    ids = await fill_shop(dashboard, db)
+    async for name in catalogue_pages(page, dashboard, db, ids["email"]):
         yield name
-    addresses = {
+    paths_by_name = {
         "overview": "/admin",
         "orders": "/admin/orders",
         "orders, none": "/admin/orders?q=R0000",
-        "order": f"/admin/orders/{at['order']}",
+        "order": f"/admin/orders/{ids['order']}",
         "customers": "/admin/customers",
         "customers, none": "/admin/customers?q=zzzz",
-        "customer": f"/admin/customers/{at['customer']}",
+        "customer": f"/admin/customers/{ids['customer']}",
         "applications": API,
-        "application": f"{API}/{at['application']}",
-        "revoke": f"{API}/{at['application']}/revoke",
+        "application": f"{API}/{ids['application']}",
+        "revoke": f"{API}/{ids['application']}/revoke",
         "new application": f"{API}/new",
         "shop": "/admin/settings/shop?done=saved",
         "operators": "/admin/settings/operators",
@@ -196,13 +206,13 @@ async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
         "account": "/admin/account",
         "password": "/admin/account/password",
         "authenticator": "/admin/account/authenticator",
-        "customer, not found": f"/admin/customers/{NOBODY}",
+        "customer, not found": f"/admin/customers/{UNKNOWN_ID}",
     }
-    async for name in by_address(page, addresses):
+    async for name in visit_paths(page, paths_by_name):
         yield name
-    await ask_for_application(page, "Accounting", "Read")
+    await fill_application_form(page, "Accounting", "Read")
     yield "review"
-    await page.get_by_role("button", name="Confirm and create").click()
+    await page.get_by_role("button", name="Create application").click()
     yield "secret"
     await page.goto("/admin/settings/operators/new")
     await page.get_by_label("E-mail address").fill("grace@operators.example")
@@ -212,18 +222,18 @@ async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
     await page.get_by_label("Currencies").fill("doubloons")
     await page.get_by_role("button", name="Save").click()
     yield "shop, refused"
-    async for name in pages_of_the_second_factor(page):
+    async for name in second_factor_pages(page):
         yield name
-    await age(db, desk, "authenticated_at", "11 minutes")
+    await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
     await page.goto(f"{API}/new")
     yield "confirm"
 
 
-async def pages_of_the_second_factor(page: Page) -> AsyncIterator[str]:
+async def second_factor_pages(page: Page) -> AsyncIterator[str]:
     await page.goto("/admin/account/authenticator")
     secret = (await page.locator("#totp-secret").inner_text()).replace(" ", "")
     await page.get_by_label("Code", exact=True).fill(pyotp.TOTP(secret).now())
-    await page.get_by_role("button", name="Turn it on").click()
+    await page.get_by_role("button", name="Turn on authenticator").click()
     yield "recovery codes"
     pages = {
         "account with an authenticator": "/admin/account",
@@ -231,20 +241,20 @@ async def pages_of_the_second_factor(page: Page) -> AsyncIterator[str]:
         "new recovery codes": "/admin/account/recovery-codes",
         "remove the authenticator": "/admin/account/authenticator/remove",
     }
-    async for name in by_address(page, pages):
+    async for name in visit_paths(page, pages):
         yield name
-    await page.get_by_role("button", name="Remove it").click()
+    await page.get_by_role("button", name="Remove authenticator").click()
     yield "remove the authenticator, refused"
 
 
-async def faults(page: Page) -> list[str]:
-    """What is wrong with the page that is open, at every width and in every scheme."""
+async def find_problems(page: Page) -> list[str]:
+    """Lists the problems of the open page, at every width and in both colour schemes."""
     problems: list[str] = []
     for size, scheme in SIZES:
         await page.set_viewport_size({"width": size[0], "height": size[1]})
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        # Another scheme changes colours alone.
-        problems += await barriers(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
+        # The other colour scheme changes nothing but colours.
+        problems += await accessibility_violations(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
     await page.set_viewport_size({"width": SMALL_PHONE[0], "height": SMALL_PHONE[1]})
     problems += ["It scrolls sideways."] if await scrolls_sideways(page) else []
     await page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
@@ -252,41 +262,44 @@ async def faults(page: Page) -> list[str]:
     facts = await page.evaluate(FACTS)
     if facts != {"lang": "en", "headings": 1, "mains": 1, "ids": []} or " · " not in await page.title():
         problems.append(f"{facts}, {await page.title()!r}")
-    return problems + await faults_of_the_focus(page)
+    return problems + await find_focus_problems(page)
 
 
-async def faults_of_the_focus(page: Page) -> list[str]:
+async def find_focus_problems(page: Page) -> list[str]:
     is_at_start = await page.evaluate("document.activeElement === document.body")
     await page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     if is_at_start and await skip.count():
         await expect(skip).to_be_focused()
         await expect(skip).to_be_in_viewport()
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_be_focused()
         await page.keyboard.press("Tab")
-    return [f"The focus is not seen: {element}" for element in await page.evaluate(UNSEEN)]
+    return [f"The focus is not seen: {element}" for element in await page.evaluate(WITHOUT_VISIBLE_FOCUS)]
 
 
 @pytest.mark.torture
 async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
-    browser: Browser, empty_service: Service, empty: httpx.AsyncClient, empty_db: Any
+    browser: Browser, empty_service: Service, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
-    desk = await new_desk(empty, empty_db)
+    dashboard = await new_dashboard(empty_client, empty_db)
     operator_id, email = await new_operator(empty_db, totp=True)
     link = await new_link(empty_db, operator_id)
     problems: dict[str, list[str]] = {}
 
-    async def look(pages: AsyncIterator[str], page: Page) -> None:
+    async def check_pages(pages: AsyncIterator[str], page: Page) -> None:
         async for name in pages:
-            problems[name] = await faults(page)
+            problems[name] = await find_problems(page)
 
     start = f"{empty_service.url}/admin/sign-in"
-    async with visit(browser, start, base_url=empty_service.url) as outside, window(browser, desk) as inside:
+    async with (
+        visit(browser, start, base_url=empty_service.url) as signed_out_page,
+        open_page(browser, dashboard) as signed_in_page,
+    ):
         await asyncio.gather(
-            look(pages_outside(outside, email, link), outside),
-            look(pages_inside(inside, desk, empty_db), inside),
+            check_pages(signed_out_pages(signed_out_page, email, link), signed_out_page),
+            check_pages(signed_in_pages(signed_in_page, dashboard, empty_db), signed_in_page),
         )
 
-    assert {name: wrong for name, wrong in problems.items() if wrong} == {}
+    assert {name: messages for name, messages in problems.items() if messages} == {}
     assert len(problems) == 72

@@ -1,22 +1,22 @@
-"""What strangers may name themselves is shown as text on every page that shows it, and never does anything."""
+"""User input is shown as text on every page and never runs as markup or script."""
 
 import asyncio
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 from playwright.async_api import Page, expect
 
 from shop.admin.operations.overview import MOST_MAILS
 from shop.base.ids import new_id
-from tests.admin.browser_session import API, ask_for_application, window
-from tests.admin.catalog_forms import done, new_product, picture, upload
-from tests.admin.dashboard import Desk, new_desk
-from tests.admin.promotion_forms import a_tenth
+from tests.admin.browser_session import API, fill_application_form, open_page
+from tests.admin.catalog_forms import new_product, picture, saved_message, upload
+from tests.admin.dashboard import Dashboard, new_dashboard
+from tests.admin.promotion_forms import new_discount
 from tests.browser import Browser, scrolls_sideways
-from tests.platform.bulk import bring, counts
+from tests.platform.bulk import counts, import_lines
 from tests.platform.client import new_machine
 
 PAYLOADS = (
@@ -55,78 +55,79 @@ FOREIGN = """() => [...document.querySelectorAll("script, style, link, iframe, b
     .map(element => element.outerHTML)"""
 
 
-# An id and a text each; and to whom belongs what one page shows all of.
-GIVEN = """with given as (
-    select $1::uuid as key, $2::text as said, $3::uuid as operator_id, $4::uuid as customer_id, $5::uuid as order_id)
+# The id and payload of a row, and the operator, customer and order whose pages list all payloads.
+PARAMETERS = """with params as (
+    select $1::uuid as key, $2::text as payload, $3::uuid as operator_id, $4::uuid as customer_id, $5::uuid as order_id)
 """
-KEPT = (
+INSERTS = (
     """insert into users (id, email, email_key, first_name, last_name, created_at, updated_at)
-    select key, said, key::text, said, said, now(), now() from given""",
+    select key, payload, key::text, payload, payload, now(), now() from params""",
     """insert into sessions
     (id, user_id, source, user_agent, created_at, refreshed_at, idle_expires_at, absolute_expires_at)
-    select key, customer_id, '192.0.2.1', said, now(), now(), now() + interval '1 day', now() + interval '1 day'
-    from given""",
+    select key, customer_id, '192.0.2.1', payload, now(), now(), now() + interval '1 day', now() + interval '1 day'
+    from params""",
     """insert into addresses
     (id, user_id, firstname, lastname, company, address1, address2, city, zipcode, state_name, country_id,
     created_at, updated_at)
-    select key, customer_id, said, said, said, said, said, said, said, said, id, now(), now()
-    from given, countries where iso = 'GB'""",
+    select key, customer_id, payload, payload, payload, payload, payload, payload, payload, payload, id, now(), now()
+    from params, countries where iso = 'GB'""",
     """insert into orders (id, number, currency, email, state, special_instructions, internal_note, ship_address_id,
     created_at, updated_at)
-    select key, 'R' || key, 'USD', said, 'cart', said, said,
-    (select id from addresses where user_id = customer_id and firstname = said), now(), now() from given""",
+    select key, 'R' || key, 'USD', payload, 'cart', payload, payload,
+    (select id from addresses where user_id = customer_id and firstname = payload), now(), now() from params""",
     """insert into audit_events (id, at, actor_kind, action, outcome, subject_id, detail)
     select key, now(), 'system', 'order_approved', 'done', order_id,
-    json_build_object(said, array[said], 'note', said) from given""",
+    json_build_object(payload, array[payload], 'note', payload) from params""",
     """insert into operators (id, email, email_key, created_at, updated_at)
-    select key, said, key::text, now(), now() from given""",
+    select key, payload, key::text, now(), now() from params""",
     """insert into operator_sessions (id, hash, operator_id, source, user_agent, created_at, seen_at, authenticated_at)
-    select key, uuid_send(key) || uuid_send(key), operator_id, '192.0.2.1', said, now(), now(), now() from given""",
+    select key, uuid_send(key) || uuid_send(key), operator_id, '192.0.2.1', payload, now(), now(), now() from params""",
     """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
-    select key, 'login_code', said, key, now(), now(), now(), now(), said from given""",
+    select key, 'login_code', payload, key, now(), now(), now(), now(), payload from params""",
     """insert into customer_groups (id, name, description, created_at, updated_at)
-    select key, said, said, now(), now() from given""",
+    select key, payload, payload, now(), now() from params""",
     """insert into customer_group_members (id, customer_group_id, user_id, created_at, updated_at)
-    select key, g.id, customer_id, now(), now() from given join customer_groups g on g.name = said""",
+    select key, g.id, customer_id, now(), now() from params join customer_groups g on g.name = payload""",
     """insert into price_lists (id, name, currency, percent_off, created_at, updated_at)
-    select key, said, 'USD', 5, now(), now() from given""",
+    select key, payload, 'USD', 5, now(), now() from params""",
     """insert into price_list_users (id, price_list_id, user_id, created_at, updated_at)
-    select key, l.id, customer_id, now(), now() from given join price_lists l on l.name = said""",
-    """insert into stock_locations (id, name, created_at, updated_at) select key, said, now(), now() from given""",
+    select key, l.id, customer_id, now(), now() from params join price_lists l on l.name = payload""",
+    """insert into stock_locations (id, name, created_at, updated_at) select key, payload, now(), now() from params""",
     """insert into option_types (id, name, presentation, created_at, updated_at)
-    select key, key::text, said, now(), now() from given""",
+    select key, key::text, payload, now(), now() from params""",
     """, tree as (insert into taxonomies (id, name, created_at, updated_at)
-        select key, said, now(), now() from given returning id, name)
+        select key, payload, now(), now() from params returning id, name)
     insert into taxons (id, taxonomy_id, name, slug, created_at, updated_at)
     select gen_random_uuid(), id, name, id::text, now(), now() from tree""",
     """insert into promotions (id, name, description, code, created_at, updated_at)
-    select key, said, said, said, now(), now() from given""",
+    select key, payload, payload, payload, now(), now() from params""",
     """insert into promotion_actions (id, promotion_id, type, created_at, updated_at)
-    select key, p.id, said, now(), now() from given, (select min(id::text)::uuid as id from promotions) p""",
+    select key, p.id, payload, now(), now() from params, (select min(id::text)::uuid as id from promotions) p""",
     """insert into coupon_batches (id, promotion_id, name, prefix, codes_count, created_at, updated_at)
-    select key, p.id, said, said, 1, now(), now() from given, (select min(id::text)::uuid as id from promotions) p""",
-    """, granted as (insert into store_credits
+    select key, p.id, payload, payload, 1, now(), now()
+    from params, (select min(id::text)::uuid as id from promotions) p""",
+    """, credit as (insert into store_credits
         (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at)
-        select key, customer_id, 'USD', 100, said, 'operator', now(), now() from given returning id, user_id, memo)
+        select key, customer_id, 'USD', 100, payload, 'operator', now(), now() from params returning id, user_id, memo)
     insert into store_credit_events
     (id, store_credit_id, user_id, currency, action, amount, user_total_amount, reason, actor_kind, created_at)
-    select gen_random_uuid(), id, user_id, 'USD', 'granted', 100, 100, memo, 'operator', now() from granted""",
+    select gen_random_uuid(), id, user_id, 'USD', 'granted', 100, 100, memo, 'operator', now() from credit""",
 )
 
 
-async def fill(desk: Desk, db: Any) -> tuple[list[Any], list[Any]]:
-    """Every payload wherever someone else's words are kept: the ids of customers, the first with all, and of orders."""
+async def insert_payloads(dashboard: Dashboard, db: Any) -> tuple[list[Any], list[Any]]:
+    """Stores every payload in every column of user input; the first customer and the first order have all of them."""
     users, orders = [uuid4() for _ in PAYLOADS], [uuid4() for _ in PAYLOADS]
-    for statement in KEPT:
-        ids = users if statement is KEPT[0] else orders if statement is KEPT[3] else [uuid4() for _ in PAYLOADS]
-        rows = [(key, text, desk.id, users[0], orders[0]) for key, text in zip(ids, PAYLOADS, strict=True)]
-        await db.executemany(GIVEN + statement, rows)
+    for statement in INSERTS:
+        ids = users if statement is INSERTS[0] else orders if statement is INSERTS[3] else [uuid4() for _ in PAYLOADS]
+        rows = [(key, text, dashboard.id, users[0], orders[0]) for key, text in zip(ids, PAYLOADS, strict=True)]
+        await db.executemany(PARAMETERS + statement, rows)
     return users, orders
 
 
-async def see(page: Page, path: str, *texts: str) -> str:
-    """The page says these, as they are, and holds nothing that it was not made of."""
+async def assert_shows(page: Page, path: str, *texts: str) -> str:
+    """Checks that the page shows the texts literally and has no element that they could have added."""
     await page.goto(path)
     page_text = await page.evaluate("document.title + document.body.textContent")
     assert [text for text in texts if text not in page_text] == [], path
@@ -137,19 +138,19 @@ async def see(page: Page, path: str, *texts: str) -> str:
 
 @pytest.mark.security("D-05")
 @pytest.mark.torture
-@pytest.mark.parametrize("every", [1], ids=["many"])
+@pytest.mark.parametrize("step", [1], ids=["many"])
 async def test_names_of_strangers_are_text_on_every_page(
-    browser: Browser, empty: httpx.AsyncClient, empty_db: Any, every: int
+    browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any, step: int
 ) -> None:
-    desk = await new_desk(empty, empty_db)
-    users, orders = await fill(desk, empty_db)
+    dashboard = await new_dashboard(empty_client, empty_db)
+    users, orders = await insert_payloads(dashboard, empty_db)
     applications = {name: new_id() for name in NAMES}
     for name, key in applications.items():
-        response = await desk.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
+        response = await dashboard.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
         assert response.status_code == 200, name
-    product = await new_product(desk)
+    product = await new_product(dashboard)
     promotion = f"/admin/promotions/{await empty_db.fetchval('select min(id::text) from promotions')}"
-    all_of_them = {
+    texts_by_path = {
         "/admin/promotions": PAYLOADS,
         f"{promotion}/parts": PAYLOADS,
         f"{promotion}/batches": PAYLOADS,
@@ -170,68 +171,68 @@ async def test_names_of_strangers_are_text_on_every_page(
         "/admin/account": PAYLOADS,
     }
 
-    async with window(browser, desk) as page:
+    async with open_page(browser, dashboard) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-        for path, texts in all_of_them.items():
-            await see(page, path, *texts)
-        overview = await see(page, "/admin")
+        for path, texts in texts_by_path.items():
+            await assert_shows(page, path, *texts)
+        overview = await assert_shows(page, "/admin")
         assert len([text for text in PAYLOADS if text in overview]) >= MOST_MAILS
-        for name in NAMES[:: 2 * every]:
-            await see(page, f"{API}/{applications[name]}", name)
-        for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1 :: 3 * every]:
-            await see(page, f"/admin/customers/{key}", text)
-            await see(page, f"/admin/orders/R{order}", text)
-            await see(page, f"/admin/customers?q={quote(text)}")
+        for name in NAMES[:: 2 * step]:
+            await assert_shows(page, f"{API}/{applications[name]}", name)
+        for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1 :: 3 * step]:
+            await assert_shows(page, f"/admin/customers/{key}", text)
+            await assert_shows(page, f"/admin/orders/R{order}", text)
+            await assert_shows(page, f"/admin/customers?q={quote(text)}")
             await expect(page.get_by_label("E-mail address or name")).to_have_value(text.strip())
-        for name in NAMES[:: 4 * every]:
-            await see(page, f"{API}/{applications[name]}/revoke", name)
-        await ask_for_application(page, NAMES[5], "Read")
+        for name in NAMES[:: 4 * step]:
+            await assert_shows(page, f"{API}/{applications[name]}/revoke", name)
+        await fill_application_form(page, NAMES[5], "Read")
         await expect(page.locator(".facts")).to_contain_text(NAMES[5])
         assert await page.evaluate(FOREIGN) == []
 
     assert dialogs == []
 
 
-async def stock_up(desk: Desk, db: Any, order_id: Any) -> tuple[str, dict[str, str]]:
-    """Every payload wherever the catalogue keeps words: the address of one product that has all of them, in an order
-    too, and those of others by their names.
+async def create_catalogue(dashboard: Dashboard, db: Any, order_id: Any) -> tuple[str, dict[str, str]]:
+    """Stores every payload in the catalogue; returns the path of one product that has all of them, which is in the
+    order too, and the paths of one product per payload.
     """
-    machine, mark = await new_machine(desk.http, db), uuid4().hex
-    every = [{"sku": text, "barcode": text, "options": {f"Kind {mark}": text}, "stock": {mark: 1}} for text in NAMES]
-    whole = {
-        "slug": mark,
+    machine, word = await new_machine(dashboard.http, db), uuid4().hex
+    variants = [{"sku": text, "barcode": text, "options": {f"Kind {word}": text}, "stock": {word: 1}} for text in NAMES]
+    product = {
+        "slug": word,
         "name": NAMES[0],
-        "properties": {f"Fact {number} {mark}": text for number, text in enumerate(NAMES)},
-        "variants": [{**variant, "prices": {"USD": "5"}} for variant in every],
+        "properties": {f"Fact {number} {word}": text for number, text in enumerate(NAMES)},
+        "variants": [{**variant, "prices": {"USD": "5"}} for variant in variants],
     }
     field_names = ("name", "description", "meta_title", "meta_description", "meta_keywords")
-    others = [
-        {"slug": f"{mark}-{number}", "tags": [text], **dict.fromkeys(field_names, text)}
+    other_products = [
+        {"slug": f"{word}-{number}", "tags": [text], **dict.fromkeys(field_names, text)}
         for number, text in enumerate(NAMES)
     ]
-    assert (await machine.post("/stock_locations", {"stock_location": {"name": mark}})).status == 201
-    report = await bring(machine, "products", whole, *others)
+    assert (await machine.post("/stock_locations", {"stock_location": {"name": word}})).status == 201
+    report = await import_lines(machine, "products", product, *other_products)
     assert counts(report) == {"lines": len(NAMES) + 1, "created": len(NAMES) + 1}, report
-    paths = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", mark))
+    paths = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", word))
     for text in NAMES:
-        done(await upload(desk, f"{paths[mark]}/images", picture(size=(8, 8)), new_alt=text))
+        saved_message(await upload(dashboard, f"{paths[word]}/images", picture(size=(8, 8)), new_alt=text))
     await db.execute(
         "insert into line_items (id, order_id, variant_id, quantity, price, quoted_at, name, sku, slug, options_text,"
         " created_at, updated_at) select gen_random_uuid(), $1, v.id, 1, 500, now(), sku, sku, slug, sku, now(), now()"
         " from variants v join products p on p.id = product_id where slug = $2 and not is_master",
         order_id,
-        mark,
+        word,
     )
-    return paths[mark], {text: paths[f"{mark}-{number}"] for number, text in enumerate(NAMES)}
+    return paths[word], {text: paths[f"{word}-{number}"] for number, text in enumerate(NAMES)}
 
 
 @pytest.mark.security("D-05")
 @pytest.mark.torture
 async def test_words_of_the_catalogue_are_text_on_every_page(
-    browser: Browser, empty: httpx.AsyncClient, empty_db: Any
+    browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
-    desk, order_id = await new_desk(empty, empty_db), uuid4()
+    dashboard, order_id = await new_dashboard(empty_client, empty_db), uuid4()
     await empty_db.execute(
         "insert into orders (id, number, currency, item_count, created_at, updated_at)"
         " values ($1, $2, 'USD', $3, now(), now())",
@@ -239,55 +240,57 @@ async def test_words_of_the_catalogue_are_text_on_every_page(
         f"R{order_id}",
         len(NAMES),
     )
-    whole, others = await stock_up(desk, empty_db, order_id)
-    promotion = await a_tenth(desk)
+    product, other_products = await create_catalogue(dashboard, empty_db, order_id)
+    promotion = await new_discount(dashboard)
     items = "select id from stock_items where variant_id = (select id from variants where sku = $1)"
 
-    async with window(browser, desk) as page:
+    async with open_page(browser, dashboard) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-        number, pages = f"R{order_id}".upper(), ("/admin/products", f"{whole}/variants", f"{whole}/prices")
+        number, pages = f"R{order_id}".upper(), ("/admin/products", f"{product}/variants", f"{product}/prices")
         await empty_db.execute("update orders set number = $2 where id = $1", order_id, number)
         for path in (*pages, f"/admin/orders/{number}", f"{promotion}/try?order={number}"):
-            await see(page, path, *NAMES)
-        await see(page, f"{whole}/places")
+            await assert_shows(page, path, *NAMES)
+        await assert_shows(page, f"{product}/places")
         assert set(NAMES) <= set(await page.eval_on_selector_all("input", "all => all.map(one => one.value)"))
-        await see(page, f"{whole}/images")
+        await assert_shows(page, f"{product}/images")
         assert await page.eval_on_selector_all(".pictures img", "all => all.map(one => one.alt)") == list(NAMES)
         for text in NAMES[::3]:
             for part in ("", "/variants", "/images", "/places", "/delete"):
-                await see(page, others[text] + part, text)
-            await see(page, f"/admin/products?q={quote(text)}")
-            await see(page, f"/admin/stock?q={quote(text)}")
-            await see(page, f"/admin/stock/{await empty_db.fetchval(items, text)}", text)
+                await assert_shows(page, other_products[text] + part, text)
+            await assert_shows(page, f"/admin/products?q={quote(text)}")
+            await assert_shows(page, f"/admin/stock?q={quote(text)}")
+            await assert_shows(page, f"/admin/stock/{await empty_db.fetchval(items, text)}", text)
 
     assert dialogs == []
 
 
 @pytest.mark.torture
-async def test_the_shops_own_name_is_text_too(browser: Browser, empty: httpx.AsyncClient, empty_db: Any) -> None:
-    desk = await new_desk(empty, empty_db)
+async def test_the_shops_own_name_is_text_too(
+    browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
     name = await empty_db.fetchval("select name from shops")
-    async with window(browser, desk, "/admin/settings/shop") as page:
+    async with open_page(browser, dashboard, "/admin/settings/shop") as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         try:
             await page.get_by_label("Name").fill(SHOP_NAME)
             await page.get_by_role("button", name="Save").click()
             await expect(page.get_by_label("Name")).to_have_value(SHOP_NAME)
-            await seen_by_every_process(empty, True)
+            await wait_for_shop_name(empty_client, True)
 
             for path in ("/admin", "/admin/account/authenticator", "/admin/sign-in", "/admin/join/x"):
-                await see(page, path, *([] if "join" in path else [SHOP_NAME]))
+                await assert_shows(page, path, *([] if "join" in path else [SHOP_NAME]))
         finally:
             await empty_db.execute("update shops set name = $1, version = version + 1", name)
-            await seen_by_every_process(empty, False)
+            await wait_for_shop_name(empty_client, False)
 
     assert dialogs == []
 
 
-async def seen_by_every_process(http: httpx.AsyncClient, is_new: bool) -> None:
-    """Until either process shows the name, or no longer; each call is a connection of its own, which any may take."""
+async def wait_for_shop_name(http: httpx2.AsyncClient, is_new: bool) -> None:
+    """Waits until both processes show the name, or no longer do; each new connection may reach either of them."""
     async with asyncio.timeout(10):
         in_a_row = 0
         while in_a_row < 12:

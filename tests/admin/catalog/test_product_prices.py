@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.admin.catalog_forms import done, field, id_of, new_product, new_variants, said
-from tests.admin.dashboard import Desk, events
+from tests.admin.catalog_forms import error_messages, field, id_of, new_product, new_variants, saved_message
+from tests.admin.dashboard import Dashboard, events
 
 
 async def variants_of(db: Any, product: str) -> list[str]:
@@ -24,28 +24,28 @@ async def prices_of(db: Any, product: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
-async def test_prices_are_set_changed_and_taken_away_in_one_go(desk: Desk, db: Any) -> None:
-    product, _ = await new_variants(desk, db)
+async def test_prices_are_set_changed_and_taken_away_in_one_go(dashboard: Dashboard, db: Any) -> None:
+    product, _ = await new_variants(dashboard, db)
     red, blue = await variants_of(db, product)
-    here = f"{product}/prices"
-    page = (await desk.get(here)).text
+    path = f"{product}/prices"
+    page = (await dashboard.get(path)).text
     assert field(page, f"price[{red}][USD]") == "20.00"
 
     cells = {f"price[{red}][USD]": "18.5", f"compare[{red}][USD]": "20", f"price[{blue}][USD]": ""}
-    assert done(await desk.post(here, seen=field(page, "seen"), **cells)) == "saved"
+    assert saved_message(await dashboard.post(path, seen=field(page, "seen"), **cells)) == "saved"
 
     assert await prices_of(db, product) == [("USD", 1850, 2000)]
-    actions = [action for action, _ in await events(db, actor=desk.id)]
+    actions = [action for action, _ in await events(db, actor=dashboard.id)]
     assert actions[-2:] == ["price_updated", "price_deleted"]
-    page = (await desk.get(here)).text
+    page = (await dashboard.get(path)).text
     same = {name: field(page, name) for name in (f"price[{red}][USD]", f"compare[{red}][USD]")}
-    assert done(await desk.post(here, seen=field(page, "seen"), **same)) == "same"
+    assert saved_message(await dashboard.post(path, seen=field(page, "seen"), **same)) == "same"
 
 
-async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: Desk, db: Any) -> None:
-    product, _ = await new_variants(desk, db)
+async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(dashboard: Dashboard, db: Any) -> None:
+    product, _ = await new_variants(dashboard, db)
     red, blue = await variants_of(db, product)
-    page = (await desk.get(f"{product}/prices")).text
+    page = (await dashboard.get(f"{product}/prices")).text
     before = await prices_of(db, product)
 
     cells = {
@@ -54,13 +54,13 @@ async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: D
         f"price[{blue}][USD]": "",
         f"compare[{blue}][USD]": "5",
     }
-    answer = await desk.post(f"{product}/prices", seen=field(page, "seen"), **cells)
+    answer = await dashboard.post(f"{product}/prices", seen=field(page, "seen"), **cells)
 
     assert answer.status_code == 422
-    messages = said(answer)
+    messages = error_messages(answer)
     assert [text.partition(": ")[2] for text in messages] == [
-        "Red, USD has more digits than USD has (2).",
-        "Red, USD before must be a number like 19.99.",
+        "Red, USD has more decimals than USD allows (2).",
+        "Red, USD, previous price must be a number like 19.99.",
         "Blue, USD is required with a previous price.",
     ]
     for name, text in cells.items():
@@ -69,44 +69,47 @@ async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: D
 
 
 async def test_of_two_who_change_prices_the_later_one_is_told_and_keeps_the_table(
-    desk: Desk, another_desk: Desk, db: Any
+    dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
-    product, _ = await new_variants(desk, db)
+    product, _ = await new_variants(dashboard, db)
     red, blue = await variants_of(db, product)
-    here = f"{product}/prices"
-    snapshot = field((await desk.get(here)).text, "seen")
+    path = f"{product}/prices"
+    snapshot = field((await dashboard.get(path)).text, "seen")
     first_prices = {f"price[{red}][USD]": "21.00", f"price[{blue}][USD]": "20.00"}
     second_prices = {f"price[{red}][USD]": "19.00", f"price[{blue}][USD]": "20.00"}
-    assert done(await another_desk.post(here, seen=snapshot, **first_prices)) == "saved"
+    assert saved_message(await other_dashboard.post(path, seen=snapshot, **first_prices)) == "saved"
 
-    late = await desk.post(here, seen=snapshot, **second_prices)
+    response = await dashboard.post(path, seen=snapshot, **second_prices)
 
-    assert late.status_code == 409
-    assert "<dd>21.00</dd>" in late.text
-    assert field(late.text, f"price[{red}][USD]") == "19.00"
+    assert response.status_code == 409
+    assert "<dd>21.00</dd>" in response.text
+    assert field(response.text, f"price[{red}][USD]") == "19.00"
     assert (await prices_of(db, product))[0][1] == 2100
-    assert done(await desk.post(here, seen=field(late.text, "seen"), **second_prices)) == "saved"
+    assert saved_message(await dashboard.post(path, seen=field(response.text, "seen"), **second_prices)) == "saved"
     assert (await prices_of(db, product))[0][1] == 1900
 
 
-async def test_a_product_without_variants_has_its_own_price(desk: Desk, db: Any) -> None:
-    product = await new_product(desk, price="")
+async def test_a_product_without_variants_has_its_own_price(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard, price="")
     master = str(await db.fetchval("select id from variants where product_id = $1", id_of(product)))
-    snapshot = field((await desk.get(f"{product}/prices")).text, "seen")
+    snapshot = field((await dashboard.get(f"{product}/prices")).text, "seen")
 
-    assert done(await desk.post(f"{product}/prices", seen=snapshot, **{f"price[{master}][USD]": "7"})) == "saved"
+    assert (
+        saved_message(await dashboard.post(f"{product}/prices", seen=snapshot, **{f"price[{master}][USD]": "7"}))
+        == "saved"
+    )
 
     assert await db.fetchval("select amount from prices where variant_id::text = $1", master) == 700
 
 
 @pytest.mark.parametrize("name", ["price", "price[]", "price[x]", "price[x][USD]", "price[{red}]", "price[{red}][XXX]"])
-async def test_fields_that_are_none_of_the_table_break_nothing(desk: Desk, db: Any, name: str) -> None:
-    product, _ = await new_variants(desk, db)
+async def test_fields_that_are_none_of_the_table_break_nothing(dashboard: Dashboard, db: Any, name: str) -> None:
+    product, _ = await new_variants(dashboard, db)
     red, _ = await variants_of(db, product)
-    snapshot = field((await desk.get(f"{product}/prices")).text, "seen")
+    snapshot = field((await dashboard.get(f"{product}/prices")).text, "seen")
 
-    answer = await desk.post(f"{product}/prices", seen=snapshot, **{name.format(red=red): "1"})
+    answer = await dashboard.post(f"{product}/prices", seen=snapshot, **{name.format(red=red): "1"})
 
-    # Nothing is in the table's own fields, so no variant has a price afterwards.
-    assert done(answer) == "saved"
+    # The form has no valid price field, so no variant has a price afterwards.
+    assert saved_message(answer) == "saved"
     assert await prices_of(db, product) == []

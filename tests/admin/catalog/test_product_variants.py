@@ -9,18 +9,18 @@ import pytest
 from shop.rules.catalog.images import LARGEST_FILE
 from tests.admin.catalog_forms import (
     TAXONS,
-    done,
+    error_messages,
     field,
     id_of,
-    mark,
     new_options,
     new_product,
     new_variants,
     picture,
-    said,
+    saved_message,
+    unique_word,
     upload,
 )
-from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 
 SKUS = "select sku from variants where product_id = $1 and not is_master and deleted_at is null order by position"
 
@@ -29,42 +29,42 @@ async def skus_of(db: Any, product: str) -> list[str]:
     return [row["sku"] for row in await db.fetch(SKUS, id_of(product))]
 
 
-async def test_options_and_values_are_made_on_the_way_and_once(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    (kind, values), *_ = (await new_options(desk, product, db, Colour="Red, dark  Green,, red")).values()
+async def test_options_and_values_are_made_on_the_way_and_once(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, dark  Green,, red")).values()
 
     again = {"option_type_ids[]": [kind], f"values[{kind}]": "RED, Blue"}
-    assert done(await desk.post(f"{product}/options", **again)) == "options"
+    assert saved_message(await dashboard.post(f"{product}/options", **again)) == "options"
 
     rows = await db.fetch(
         "select name, presentation from option_values where option_type_id = $1 order by position", UUID(kind)
     )
     assert [tuple(row) for row in rows] == [("red", "Red"), ("dark-green", "dark Green"), ("blue", "Blue")]
     assert len(values) == 2
-    assert ("option_type_created", "done") in await events(db, actor=desk.id, subject=UUID(kind))
+    assert ("option_type_created", "done") in await events(db, actor=dashboard.id, subject=UUID(kind))
 
 
-async def test_an_option_that_variants_differ_by_stays(desk: Desk, db: Any) -> None:
-    product, _ = await new_variants(desk, db)
+async def test_an_option_that_variants_differ_by_stays(dashboard: Dashboard, db: Any) -> None:
+    product, _ = await new_variants(dashboard, db)
 
-    answer = await desk.post(f"{product}/options")
+    answer = await dashboard.post(f"{product}/options")
 
     assert answer.status_code == 422
-    assert re.fullmatch(r"Options must keep Colour \w+: variants differ by it\.", said(answer)[0])
+    assert re.fullmatch(r"Options must include Colour \w+, which existing variants use\.", error_messages(answer)[0])
 
 
-async def test_an_option_nobody_uses_is_taken_off(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    await new_options(desk, product, db, Colour="Red")
+async def test_an_option_nobody_uses_is_taken_off(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    await new_options(dashboard, product, db, Colour="Red")
 
-    assert done(await desk.post(f"{product}/options")) == "options"
+    assert saved_message(await dashboard.post(f"{product}/options")) == "options"
 
     assert await db.fetchval("select count(*) from product_option_types where product_id = $1", id_of(product)) == 0
 
 
-async def test_all_combinations_are_made_and_those_that_are_there_are_left(desk: Desk, db: Any) -> None:
-    product, prefix = await new_product(desk), mark()
-    options = await new_options(desk, product, db, Colour="Red, Blue", Size="S, L")
+async def test_all_combinations_are_made_and_those_that_are_there_are_left(dashboard: Dashboard, db: Any) -> None:
+    product, prefix = await new_product(dashboard), unique_word()
+    options = await new_options(dashboard, product, db, Colour="Red, Blue", Size="S, L")
     (colour, colours), (size, sizes) = options.values()
     fields = {
         f"values[{colour}][]": colours[:1],
@@ -73,10 +73,10 @@ async def test_all_combinations_are_made_and_those_that_are_there_are_left(desk:
         "each_price": "9.50",
     }
 
-    assert done(await desk.post(f"{product}/variants/generate", **fields)) == "generated"
-    assert done(await desk.post(f"{product}/variants/generate", **fields)) == "none"
+    assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
+    assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "none"
     more = {**fields, f"values[{colour}][]": colours}
-    assert done(await desk.post(f"{product}/variants/generate", **more)) == "generated"
+    assert saved_message(await dashboard.post(f"{product}/variants/generate", **more)) == "generated"
 
     assert await skus_of(db, product) == [f"{prefix}-{end}" for end in ("RED-S", "RED-L", "BLUE-S", "BLUE-L")]
     prices = await db.fetch(
@@ -87,61 +87,61 @@ async def test_all_combinations_are_made_and_those_that_are_there_are_left(desk:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("fields", "message"),
     [
         ({"values": False}, "Values must have at least one of each option."),
-        ({"each_price": "0.001"}, "Price of each has more digits than USD has (2)."),
+        ({"each_price": "0.001"}, "Price of each has more decimals than USD allows (2)."),
         ({"sku_prefix": "p" * 51}, "SKU begins with must be one line of at most 50 characters."),
     ],
 )
 async def test_combinations_that_will_not_do_are_told_and_what_was_ticked_stays(
-    desk: Desk, db: Any, changed: dict[str, Any], told: str
+    dashboard: Dashboard, db: Any, fields: dict[str, Any], message: str
 ) -> None:
-    product = await new_product(desk)
-    (kind, values), *_ = (await new_options(desk, product, db, Colour="Red, Blue")).values()
-    ticked_values = values if changed.pop("values", True) else []
+    product = await new_product(dashboard)
+    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
+    ticked_values = values if fields.pop("values", True) else []
 
-    answer = await desk.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked_values, **changed})
+    answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked_values, **fields})
 
-    assert (answer.status_code, said(answer)) == (422, [told])
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
     assert re.findall(r'name="values[^>]* value="([^"]+)" checked', answer.text) == ticked_values
     assert await skus_of(db, product) == []
 
 
-async def test_no_hundred_and_one_variants_are_made_at_once(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
+async def test_no_hundred_and_one_variants_are_made_at_once(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
     many = ", ".join(str(number) for number in range(11))
-    options = await new_options(desk, product, db, One=many, Two=many)
+    options = await new_options(dashboard, product, db, One=many, Two=many)
     fields = {f"values[{kind}][]": values for kind, values in options.values()}
 
-    answer = await desk.post(f"{product}/variants/generate", **fields)
+    answer = await dashboard.post(f"{product}/variants/generate", **fields)
 
-    assert said(answer) == ["Values would create 121 variants; create at most 100 at once."]
+    assert error_messages(answer) == ["Values would create 121 variants; create at most 100 at once."]
 
 
-async def test_a_made_sku_that_somebody_has_is_told(desk: Desk, db: Any) -> None:
-    product, prefix = await new_product(desk), mark()
-    await new_product(desk, sku=f"{prefix}-RED")
-    (kind, values), *_ = (await new_options(desk, product, db, Colour="Red, Blue")).values()
+async def test_a_made_sku_that_somebody_has_is_told(dashboard: Dashboard, db: Any) -> None:
+    product, prefix = await new_product(dashboard), unique_word()
+    await new_product(dashboard, sku=f"{prefix}-RED")
+    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
 
-    answer = await desk.post(f"{product}/variants/generate", **{f"values[{kind}][]": values, "sku_prefix": prefix})
+    answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{kind}][]": values, "sku_prefix": prefix})
 
-    assert said(answer) == [f"SKU begins with makes {prefix}-RED, which is another variant's."]
+    assert error_messages(answer) == [f"SKU begins with creates {prefix}-RED, the SKU of another variant."]
     assert await skus_of(db, product) == []
 
 
-async def test_one_variant_is_added_changed_and_removed(desk: Desk, db: Any) -> None:
-    product, sku = await new_product(desk), mark()
-    (kind, (red, blue)), *_ = (await new_options(desk, product, db, Colour="Red, Blue")).values()
+async def test_one_variant_is_added_changed_and_removed(dashboard: Dashboard, db: Any) -> None:
+    product, sku = await new_product(dashboard), unique_word()
+    (kind, (red, blue)), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
 
-    response = await desk.post(f"{product}/variants", **{f"option[{kind}]": red, "sku": sku, "price": "12.00"})
-    assert done(response) == "added"
+    response = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": red, "sku": sku, "price": "12.00"})
+    assert saved_message(response) == "added"
     variant = await db.fetchval("select id from variants where sku = $1", sku)
-    here = f"{product}/variants/{variant}"
-    page = (await desk.get(here)).text
+    path = f"{product}/variants/{variant}"
+    page = (await dashboard.get(path)).text
     assert field(page, "sku") == sku
     changes = {f"option[{kind}]": blue, "sku": f"{sku}-2", "barcode": "4006381333931", "weight": "0.75"}
-    assert done(await desk.post(here, **changes)) == "saved"
+    assert saved_message(await dashboard.post(path, **changes)) == "saved"
 
     row = await db.fetchrow("select sku, barcode, weight, track_inventory from variants where id = $1", variant)
     assert (row["sku"], row["barcode"], str(row["weight"]), row["track_inventory"]) == (
@@ -154,167 +154,171 @@ async def test_one_variant_is_added_changed_and_removed(desk: Desk, db: Any) -> 
         str(await db.fetchval("select option_value_id from variant_option_values where variant_id = $1", variant))
         == blue
     )
-    assert "can no longer be bought" in (await desk.get(f"{here}/remove")).text
-    assert done(await desk.post(f"{here}/remove")) == "removed"
+    assert "Customers can no longer buy the variant" in (await dashboard.get(f"{path}/remove")).text
+    assert saved_message(await dashboard.post(f"{path}/remove")) == "removed"
     assert await skus_of(db, product) == []
-    actions = [action for action, _ in await events(db, actor=desk.id, subject=variant)]
+    actions = [action for action, _ in await events(db, actor=dashboard.id, subject=variant)]
     assert actions == ["variant_created", "variant_updated", "variant_deleted"]
 
 
-async def test_a_variant_needs_each_option_and_none_is_there_twice(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    (kind, (red, *_)), *_ = (await new_options(desk, product, db, Colour="Red")).values()
+async def test_a_variant_needs_each_option_and_none_is_there_twice(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    (kind, (red, *_)), *_ = (await new_options(dashboard, product, db, Colour="Red")).values()
 
-    missing = await desk.post(f"{product}/variants", **{f"option[{kind}]": "", "sku": "kept", "price": "x"})
-    foreign = await desk.post(f"{product}/variants", **{f"option[{kind}]": NOBODY})
-    done(await desk.post(f"{product}/variants", **{f"option[{kind}]": red}))
-    twice = await desk.post(f"{product}/variants", **{f"option[{kind}]": red})
+    missing = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": "", "sku": "kept", "price": "x"})
+    foreign = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": UNKNOWN_ID})
+    saved_message(await dashboard.post(f"{product}/variants", **{f"option[{kind}]": red}))
+    twice = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": red})
 
-    assert said(missing) == ["Price must be a number like 19.99."]
+    assert error_messages(missing) == ["Price must be a number like 19.99."]
     assert field(missing.text, "sku") == "kept"
-    assert re.fullmatch(r"Colour \w+ must be chosen\.", said(foreign)[0])
-    assert said(twice) == ["Options are those of another variant of this product."]
+    assert re.fullmatch(r"Colour \w+ must be chosen\.", error_messages(foreign)[0])
+    assert error_messages(twice) == ["Options are those of another variant of this product."]
 
 
-async def test_the_master_is_not_removed(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
+async def test_the_master_is_not_removed(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
     master = await db.fetchval("select id from variants where product_id = $1", id_of(product))
 
-    answer = await desk.post(f"{product}/variants/{master}/remove")
+    answer = await dashboard.post(f"{product}/variants/{master}/remove")
 
     assert answer.status_code == 422
     assert await db.fetchval("select deleted_at from variants where id = $1", master) is None
 
 
-async def test_pictures_are_added_described_ordered_and_removed(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    here = f"{product}/images"
+async def test_pictures_are_added_described_ordered_and_removed(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    path = f"{product}/images"
 
-    assert done(await upload(desk, here, picture("#f00"), picture("#0f0"), new_alt="A mug")) == "added"
+    assert saved_message(await upload(dashboard, path, picture("#f00"), picture("#0f0"), new_alt="A mug")) == "added"
     first, second = [
         row["id"]
         for row in await db.fetch("select id from images where product_id = $1 order by position", id_of(product))
     ]
-    assert done(await desk.post(f"{here}/{second}", alt="From the side", variant_id="")) == "saved"
-    assert done(await desk.post(f"{here}/{second}/up")) == "moved"
-    assert done(await desk.post(f"{here}/{second}/up")) == "moved"
+    assert saved_message(await dashboard.post(f"{path}/{second}", alt="From the side", variant_id="")) == "saved"
+    assert saved_message(await dashboard.post(f"{path}/{second}/up")) == "moved"
+    assert saved_message(await dashboard.post(f"{path}/{second}/up")) == "moved"
 
-    page = (await desk.get(here)).text
+    page = (await dashboard.get(path)).text
     assert re.findall(r'<li class="card" id="image-([^"]+)"', page) == [str(second), str(first)]
     assert 'alt="From the side"' in page
     match = re.search(r'src="(/media/[^"]+)"', page)
     assert match
-    assert (await desk.http.get(match[1])).headers["content-type"] == "image/webp"
+    assert (await dashboard.http.get(match[1])).headers["content-type"] == "image/webp"
     assert (
         f"/media/{second}/"
         in (
-            await desk.http.get(
-                "/admin/products", params={"q": field((await desk.get(product)).text, "name")}, headers=desk.cookie
+            await dashboard.http.get(
+                "/admin/products",
+                params={"q": field((await dashboard.get(product)).text, "name")},
+                headers=dashboard.cookie,
             )
         ).text
     )
-    assert done(await desk.post(f"{here}/{second}/down")) == "moved"
-    assert done(await desk.post(f"{here}/{second}/remove")) == "removed"
+    assert saved_message(await dashboard.post(f"{path}/{second}/down")) == "moved"
+    assert saved_message(await dashboard.post(f"{path}/{second}/remove")) == "removed"
     assert await db.fetchval("select array_agg(id) from images where product_id = $1", id_of(product)) == [first]
-    assert ("image_deleted", "done") in await events(db, actor=desk.id, subject=second)
+    assert ("image_deleted", "done") in await events(db, actor=dashboard.id, subject=second)
 
 
-async def test_what_is_no_picture_is_told_and_the_others_are_kept(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    here = f"{product}/images"
+async def test_what_is_no_picture_is_told_and_the_others_are_kept(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    path = f"{product}/images"
 
-    response = await upload(desk, here, picture(), b"<svg onload=alert(1)>", new_alt="kept")
-    nothing = await upload(desk, here, b"")
+    response = await upload(dashboard, path, picture(), b"<svg onload=alert(1)>", new_alt="kept")
+    nothing = await upload(dashboard, path, b"")
 
     assert response.status_code == 422
-    assert said(response)[0].startswith("File 2 ")
+    assert error_messages(response)[0].startswith("File 2 ")
     assert field(response.text, "new_alt") == "kept"
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 1
-    assert said(nothing) == ["Pictures must be chosen."]
+    assert error_messages(nothing) == ["Images must be chosen."]
 
 
-async def test_a_picture_of_another_product_is_not_touched(desk: Desk, db: Any) -> None:
-    product, other = await new_product(desk), await new_product(desk)
-    await upload(desk, f"{product}/images", picture())
+async def test_a_picture_of_another_product_is_not_touched(dashboard: Dashboard, db: Any) -> None:
+    product, other = await new_product(dashboard), await new_product(dashboard)
+    await upload(dashboard, f"{product}/images", picture())
     image = await db.fetchval("select id from images where product_id = $1", id_of(product))
 
     for verb in ("", "/up", "/down", "/remove"):
-        assert (await desk.post(f"{other}/images/{image}{verb}")).status_code == 404
-    stranger = {
+        assert (await dashboard.post(f"{other}/images/{image}{verb}")).status_code == 404
+    fields_of_other = {
         "alt": "",
         "variant_id": str(await db.fetchval("select id from variants where product_id = $1", id_of(other))),
     }
-    assert (await desk.post(f"{product}/images/{image}", **stranger)).status_code == 422
+    assert (await dashboard.post(f"{product}/images/{image}", **fields_of_other)).status_code == 422
 
 
-async def test_no_upload_is_read_of_who_is_not_signed_in(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    token = await desk.csrf()
+async def test_no_upload_is_read_of_who_is_not_signed_in(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    token = await dashboard.csrf()
     files = [("files", ("a.png", picture(), "image/png"))]
-    own = {"Sec-Fetch-Site": "same-origin"}
+    same_origin = {"Sec-Fetch-Site": "same-origin"}
 
     async def upload_status(headers: dict[str, str], csrf: str = token) -> int:
-        answer = await desk.http.post(f"{product}/images", data={"csrf": csrf}, files=files, headers=headers)
+        answer = await dashboard.http.post(f"{product}/images", data={"csrf": csrf}, files=files, headers=headers)
         return answer.status_code
 
-    assert await upload_status(desk.cookie) == 403
-    assert await upload_status(own) == 403
-    assert await upload_status({**own, **desk.cookie}, "x") == 403
+    assert await upload_status(dashboard.cookie) == 403
+    assert await upload_status(same_origin) == 403
+    assert await upload_status({**same_origin, **dashboard.cookie}, "x") == 403
 
-    async def too_much() -> int:
+    async def oversized_upload_status() -> int:
         media = {"Content-Type": "multipart/form-data; boundary=x"}
-        answer = await desk.http.post(
-            f"{product}/images", content=b"x" * (LARGEST_FILE + 2**20), headers={**own, **desk.cookie, **media}
+        answer = await dashboard.http.post(
+            f"{product}/images",
+            content=b"x" * (LARGEST_FILE + 2**20),
+            headers={**same_origin, **dashboard.cookie, **media},
         )
         return answer.status_code
 
-    assert await too_much() == 413
-    await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
-    assert await upload_status({**own, **desk.cookie}) == 401
-    # Turned away before its size is known.
-    assert await too_much() == 401
+    assert await oversized_upload_status() == 413
+    await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", dashboard.id)
+    assert await upload_status({**same_origin, **dashboard.cookie}) == 401
+    # The session is checked before the size of the body.
+    assert await oversized_upload_status() == 401
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 0
 
 
-async def test_taxons_are_ticked_and_unticked(desk: Desk, db: Any) -> None:
-    product, name = await new_product(desk), mark()
-    done(await desk.post(TAXONS, tree_name=name))
+async def test_taxons_are_ticked_and_unticked(dashboard: Dashboard, db: Any) -> None:
+    product, name = await new_product(dashboard), unique_word()
+    saved_message(await dashboard.post(TAXONS, tree_name=name))
     root = await db.fetchval("select id from taxons where name = $1", name)
-    for below in ("Cups", "Pans"):
-        done(await desk.post(f"{TAXONS}/add", taxon_name=below, parent_id=str(root)))
+    for child in ("Cups", "Pans"):
+        saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name=child, parent_id=str(root)))
     cups, pans = [
         str(row["id"]) for row in await db.fetch("select id from taxons where parent_id = $1 order by lft", root)
     ]
-    here = f"{product}/taxons"
+    path = f"{product}/taxons"
 
-    assert done(await desk.post(here, **{"taxon_ids[]": [cups, NOBODY, "x"]})) == "taxons"
-    assert f'value="{cups}" checked' in (await desk.get(f"{product}/places")).text
-    assert done(await desk.post(here, **{"taxon_ids[]": [pans]})) == "taxons"
+    assert saved_message(await dashboard.post(path, **{"taxon_ids[]": [cups, UNKNOWN_ID, "x"]})) == "taxons"
+    assert f'value="{cups}" checked' in (await dashboard.get(f"{product}/places")).text
+    assert saved_message(await dashboard.post(path, **{"taxon_ids[]": [pans]})) == "taxons"
 
     rows = await db.fetch("select taxon_id from classifications where product_id = $1", id_of(product))
     assert [str(row["taxon_id"]) for row in rows] == [pans]
     count = len(await events(db, subject=id_of(product)))
-    done(await desk.post(here, **{"taxon_ids[]": [pans]}))
+    saved_message(await dashboard.post(path, **{"taxon_ids[]": [pans]}))
     assert len(await events(db, subject=id_of(product))) == count
 
 
-async def test_properties_are_added_changed_and_emptied_away(desk: Desk, db: Any) -> None:
-    product, name = await new_product(desk), f"Material {mark()}"
-    here = f"{product}/properties"
+async def test_properties_are_added_changed_and_emptied_away(dashboard: Dashboard, db: Any) -> None:
+    product, name = await new_product(dashboard), f"Material {unique_word()}"
+    path = f"{product}/properties"
 
-    assert done(await desk.post(here, new_name=name, new_value="Wool")) == "properties"
+    assert saved_message(await dashboard.post(path, new_name=name, new_value="Wool")) == "properties"
     row = await db.fetchrow("select * from product_properties where product_id = $1", id_of(product))
-    done(await desk.post(here, **{f"value[{row['id']}]": "Cotton"}))
+    saved_message(await dashboard.post(path, **{f"value[{row['id']}]": "Cotton"}))
     assert await db.fetchval("select value from product_properties where id = $1", row["id"]) == "Cotton"
-    twice = await desk.post(here, **{f"value[{row['id']}]": "Silk", "new_name": name.upper(), "new_value": "x"})
-    half = await desk.post(here, new_name="Only a name")
-    long = await desk.post(here, **{f"value[{row['id']}]": "v" * 251})
+    twice = await dashboard.post(path, **{f"value[{row['id']}]": "Silk", "new_name": name.upper(), "new_value": "x"})
+    half = await dashboard.post(path, new_name="Only a name")
+    long = await dashboard.post(path, **{f"value[{row['id']}]": "v" * 251})
 
-    assert said(twice) == ["New property already exists; change its value above."]
+    assert error_messages(twice) == ["New property already exists; change its value above."]
     assert await db.fetchval("select value from product_properties where id = $1", row["id"]) == "Cotton"
-    assert said(half) == ["Its value must be given too."]
-    assert said(long) == [f"{name} must be one line of at most 250 characters."]
-    done(await desk.post(here, **{f"value[{row['id']}]": " "}))
+    assert error_messages(half) == ["Value is required too."]
+    assert error_messages(long) == [f"{name} must be one line of at most 250 characters."]
+    saved_message(await dashboard.post(path, **{f"value[{row['id']}]": " "}))
     assert await db.fetchval("select count(*) from product_properties where product_id = $1", id_of(product)) == 0
-    actions = [action for action, _ in await events(db, actor=desk.id, subject=row["id"])]
+    actions = [action for action, _ in await events(db, actor=dashboard.id, subject=row["id"])]
     assert actions == ["product_property_created", "product_property_updated", "product_property_deleted"]

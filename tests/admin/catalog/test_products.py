@@ -1,4 +1,4 @@
-"""Products: found, made, changed by one operator at a time, archived, deleted."""
+"""Products: find, create, change by one operator at a time, archive and delete."""
 
 import re
 from typing import Any
@@ -6,28 +6,38 @@ from uuid import uuid4
 
 import pytest
 
-from tests.admin.catalog_forms import PRODUCTS, done, field, id_of, mark, new_product, new_variants, place, said
-from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.catalog_forms import (
+    PRODUCTS,
+    error_messages,
+    field,
+    id_of,
+    new_product,
+    new_variants,
+    redirect_path,
+    saved_message,
+    unique_word,
+)
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 
 
-async def found(desk: Desk, **params: str) -> list[str]:
-    page = await desk.http.get(PRODUCTS, params=params, headers=desk.cookie)
+async def find_products(dashboard: Dashboard, **params: str) -> list[str]:
+    page = await dashboard.http.get(PRODUCTS, params=params, headers=dashboard.cookie)
     assert page.status_code == 200
     return re.findall(r'class="through" href="([^"]+)"', page.text)
 
 
-def details(page: str, **changes: str) -> dict[str, str]:
-    """The details' form as it was shown, with some fields typed over."""
+def details_form(page: str, **changes: str) -> dict[str, str]:
+    """The fields of the details form on this page, with some changes."""
     names = ("name", "slug", "description", "tags", "meta_title", "meta_description", "meta_keywords", "available_on",
              "discontinue_on", "make_active_at", "seen")  # fmt: skip
     return {name: field(page, name) for name in names} | {"status": "active"} | changes
 
 
-async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) -> None:
-    sku = mark()
-    answer = await desk.post(f"{PRODUCTS}/new", name="  Blue mug ", price="19.90", sku=sku, status="draft")
+async def test_a_product_is_made_with_name_price_and_sku(dashboard: Dashboard, db: Any) -> None:
+    sku = unique_word()
+    answer = await dashboard.post(f"{PRODUCTS}/new", name="  Blue mug ", price="19.90", sku=sku, status="draft")
 
-    product = place(answer)
+    product = redirect_path(answer)
     row = await db.fetchrow(
         """select p.name, p.status, v.sku, r.amount, r.currency from products p
         join variants v on v.product_id = p.id and v.is_master join prices r on r.variant_id = v.id
@@ -35,17 +45,17 @@ async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) ->
         id_of(product),
     )
     assert tuple(row) == ("Blue mug", "draft", sku, 1990, "USD")
-    assert ("product_created", "done") in await events(db, actor=desk.id, subject=id_of(product))
-    assert "Blue mug" in (await desk.get(product)).text
+    assert ("product_created", "done") in await events(db, actor=dashboard.id, subject=id_of(product))
+    assert "Blue mug" in (await dashboard.get(product)).text
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
-        ({"name": " "}, "Name must be given."),
+        ({"name": " "}, "Name is required."),
         ({"name": "a\nb"}, "Name must be one line of at most 250 characters."),
         ({"name": "n" * 251}, "Name must be one line of at most 250 characters."),
-        ({"price": "1.999"}, "Price has more digits than USD has (2)."),
+        ({"price": "1.999"}, "Price has more decimals than USD allows (2)."),
         ({"price": "-1"}, "Price must be a number like 19.99."),
         ({"price": "1e3"}, "Price must be a number like 19.99."),
         ({"price": "٣"}, "Price must be a number like 19.99."),
@@ -55,66 +65,68 @@ async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) ->
     ],
 )
 async def test_what_cannot_be_a_product_is_told_beside_the_field_and_kept(
-    desk: Desk, fields: dict[str, str], told: str
+    dashboard: Dashboard, fields: dict[str, str], message: str
 ) -> None:
     form = {"name": "Mug", "price": "", "sku": "", "status": "draft", **fields}
 
-    answer = await desk.post(f"{PRODUCTS}/new", **form)
+    answer = await dashboard.post(f"{PRODUCTS}/new", **form)
 
-    assert (answer.status_code, said(answer)) == (422, [told])
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
     (name,) = fields
     if name != "status":
         assert field(answer.text, name) == fields[name]
         assert f'id="error-{name}"' in answer.text
 
 
-async def test_a_sku_that_another_variant_has_is_taken(desk: Desk) -> None:
-    sku = mark()
-    await new_product(desk, sku=sku)
+async def test_a_sku_that_another_variant_has_is_taken(dashboard: Dashboard) -> None:
+    sku = unique_word()
+    await new_product(dashboard, sku=sku)
 
-    answer = await desk.post(f"{PRODUCTS}/new", name="Other", price="", sku=sku, status="draft")
+    answer = await dashboard.post(f"{PRODUCTS}/new", name="Other", price="", sku=sku, status="draft")
 
-    assert said(answer) == ["SKU is taken."]
+    assert error_messages(answer) == ["SKU is taken."]
 
 
-async def test_products_are_found_by_beginnings_of_name_and_sku_by_status_and_by_stock(desk: Desk, db: Any) -> None:
-    word = mark()
-    mug = await new_product(desk, name=f"Blue {word}mug", sku=f"{word.upper()}-M-1")
-    pan = await new_product(desk, name=f"Iron {word}pan", status="draft")
+async def test_products_are_found_by_beginnings_of_name_and_sku_by_status_and_by_stock(
+    dashboard: Dashboard, db: Any
+) -> None:
+    word = unique_word()
+    mug = await new_product(dashboard, name=f"Blue {word}mug", sku=f"{word.upper()}-M-1")
+    pan = await new_product(dashboard, name=f"Iron {word}pan", status="draft")
     await db.execute("update variants set track_inventory = false where product_id = $1 and is_master", id_of(mug))
-    await desk.post(mug, **details((await desk.get(mug)).text, tags="x"))
+    await dashboard.post(mug, **details_form((await dashboard.get(mug)).text, tags="x"))
 
-    assert await found(desk, q=word) == [pan, mug]
-    assert await found(desk, q=f"blue {word}m") == [mug]
-    assert await found(desk, q=f"{word}-m") == [mug]
-    assert await found(desk, q=f"{word}", status="draft") == [pan]
-    assert await found(desk, q=word, stock="out") == [pan]
-    assert await found(desk, q=word, stock="in") == [mug]
+    assert await find_products(dashboard, q=word) == [pan, mug]
+    assert await find_products(dashboard, q=f"blue {word}m") == [mug]
+    assert await find_products(dashboard, q=f"{word}-m") == [mug]
+    assert await find_products(dashboard, q=f"{word}", status="draft") == [pan]
+    assert await find_products(dashboard, q=word, stock="out") == [pan]
+    assert await find_products(dashboard, q=word, stock="in") == [mug]
     for text in (f"{word}zzz", f"z{word}", "'", "\\", ":*", "& |", "!", "<->", "%"):
-        assert mug not in await found(desk, q=text)
+        assert mug not in await find_products(dashboard, q=text)
 
 
-async def test_products_are_paged_by_place(desk: Desk) -> None:
-    word = mark()
-    products = [await new_product(desk, name=f"{word} {number}") for number in range(27)]
+async def test_products_are_paged_by_place(dashboard: Dashboard) -> None:
+    word = unique_word()
+    products = [await new_product(dashboard, name=f"{word} {number}") for number in range(27)]
 
-    page = await desk.http.get(PRODUCTS, params={"q": word}, headers=desk.cookie)
-    following = re.search(r'href="([^"]+)" rel="next"', page.text)
-    assert following
-    second = (await desk.get(following[1].replace("&amp;", "&"))).text
+    page = await dashboard.http.get(PRODUCTS, params={"q": word}, headers=dashboard.cookie)
+    next_link = re.search(r'href="([^"]+)" rel="next"', page.text)
+    assert next_link
+    second = (await dashboard.get(next_link[1].replace("&amp;", "&"))).text
 
     first_page = re.findall(r'class="through" href="([^"]+)"', page.text)
     assert first_page == products[:1:-1]
     assert re.findall(r'class="through" href="([^"]+)"', second) == products[1::-1]
 
 
-async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(desk: Desk, db: Any) -> None:
-    product, skus = await new_variants(desk, db)
+async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(dashboard: Dashboard, db: Any) -> None:
+    product, skus = await new_variants(dashboard, db)
     await db.execute(
         "update prices set amount = 3000 where variant_id = (select id from variants where sku = $1)", skus[1]
     )
 
-    page = (await desk.http.get(PRODUCTS, params={"q": skus[0]}, headers=desk.cookie)).text
+    page = (await dashboard.http.get(PRODUCTS, params={"q": skus[0]}, headers=dashboard.cookie)).text
 
     assert product in page
     assert "$20.00 to $30.00" in page
@@ -122,36 +134,36 @@ async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(desk: 
     assert "sold out" in page
 
 
-async def test_details_are_changed_and_the_old_slug_leads_here_still(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    page = (await desk.get(product)).text
-    before = field(page, "slug")
-    slug = mark()
+async def test_details_are_changed_and_the_old_slug_leads_here_still(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    page = (await dashboard.get(product)).text
+    old_slug = field(page, "slug")
+    slug = unique_word()
 
-    fields = details(
+    fields = details_form(
         page, name="New name", slug=slug, description="One.\r\n\r\nTwo.", tags="gift,  Gift, dark  blue",
         status="draft", available_on="2026-01-02T03:04", discontinue_on="2027-01-02T03:04", meta_title="T",
     )  # fmt: skip
-    assert done(await desk.post(product, **fields)) == "saved"
+    assert saved_message(await dashboard.post(product, **fields)) == "saved"
 
     row = await db.fetchrow("select * from products where id = $1", id_of(product))
     assert (row["name"], row["slug"], row["status"], row["meta_title"]) == ("New name", slug, "draft", "T")
     assert row["description"] == "One.\n\nTwo."
     assert row["tags"] == ["gift", "dark blue"]
     assert row["available_on"].isoformat() == "2026-01-02T03:04:00+00:00"
-    assert await db.fetchval("select product_id from product_slugs where slug = $1", before) == id_of(product)
-    assert ("product_updated", "done") in await events(db, actor=desk.id, subject=id_of(product))
-    details_page = (await desk.get(product)).text
+    assert await db.fetchval("select product_id from product_slugs where slug = $1", old_slug) == id_of(product)
+    assert ("product_updated", "done") in await events(db, actor=dashboard.id, subject=id_of(product))
+    details_page = (await dashboard.get(product)).text
     assert field(details_page, "available_on") == "2026-01-02T03:04"
     assert "New name" in details_page
 
 
-async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
+async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
     await db.execute("update products set available_on = '2026-01-02 03:04:05+00' where id = $1", id_of(product))
     count = len(await events(db, subject=id_of(product)))
 
-    assert done(await desk.post(product, **details((await desk.get(product)).text))) == "saved"
+    assert saved_message(await dashboard.post(product, **details_form((await dashboard.get(product)).text))) == "saved"
 
     available_on = await db.fetchval("select available_on from products where id = $1", id_of(product))
     assert available_on.second == 5
@@ -159,9 +171,9 @@ async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: De
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
-        ({"name": ""}, "Name must be given."),
+        ({"name": ""}, "Name is required."),
         ({"slug": "Not A Slug"}, "Slug may contain only lowercase letters, digits and single hyphens."),
         ({"status": "?"}, "Status is not a valid choice."),
         ({"available_on": "tomorrow"}, "Available from must be a date and time, like 2026-11-15T09:30."),
@@ -174,95 +186,104 @@ async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: De
     ],
 )
 async def test_details_that_will_not_do_are_told_and_kept(
-    desk: Desk, db: Any, fields: dict[str, str], told: str
+    dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
-    product = await new_product(desk)
-    page = (await desk.get(product)).text
+    product = await new_product(dashboard)
+    page = (await dashboard.get(product)).text
 
-    answer = await desk.post(product, **details(page, **fields))
+    answer = await dashboard.post(product, **details_form(page, **fields))
 
-    assert (answer.status_code, said(answer)) == (422, [told])
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
     for name, text in fields.items():
         if name != "status":
             assert field(answer.text, name) == text
     assert field(answer.text, "seen") == field(page, "seen")
 
 
-async def test_a_slug_that_another_product_has_is_taken(desk: Desk) -> None:
-    other, product = await new_product(desk), await new_product(desk)
-    slug = field((await desk.get(other)).text, "slug")
+async def test_a_slug_that_another_product_has_is_taken(dashboard: Dashboard) -> None:
+    other, product = await new_product(dashboard), await new_product(dashboard)
+    slug = field((await dashboard.get(other)).text, "slug")
 
-    answer = await desk.post(product, **details((await desk.get(product)).text, slug=slug))
+    answer = await dashboard.post(product, **details_form((await dashboard.get(product)).text, slug=slug))
 
-    assert said(answer) == ["Slug is taken."]
+    assert error_messages(answer) == ["Slug is taken."]
 
 
 async def test_of_two_operators_the_later_one_is_told_and_keeps_what_was_typed(
-    desk: Desk, another_desk: Desk, db: Any
+    dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
-    product = await new_product(desk)
-    page = (await desk.get(product)).text
-    assert done(await another_desk.post(product, **details(page, name="Theirs"))) == "saved"
+    product = await new_product(dashboard)
+    page = (await dashboard.get(product)).text
+    assert saved_message(await other_dashboard.post(product, **details_form(page, name="Theirs"))) == "saved"
 
-    late = await desk.post(product, **details(page, name="Ours"))
+    response = await dashboard.post(product, **details_form(page, name="Ours"))
 
-    assert late.status_code == 409
-    assert "Someone else changed this product" in late.text
-    assert "<dt>Name</dt><dd>Theirs</dd>" in late.text
-    assert field(late.text, "name") == "Ours"
+    assert response.status_code == 409
+    assert "Someone else changed this product" in response.text
+    assert "<dt>Name</dt><dd>Theirs</dd>" in response.text
+    assert field(response.text, "name") == "Ours"
     assert await db.fetchval("select name from products where id = $1", id_of(product)) == "Theirs"
-    assert done(await desk.post(product, **details(late.text))) == "saved"
+    assert saved_message(await dashboard.post(product, **details_form(response.text))) == "saved"
     assert await db.fetchval("select name from products where id = $1", id_of(product)) == "Ours"
 
 
-async def test_a_sale_or_another_tab_meanwhile_is_no_conflict(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
-    page = (await desk.get(product)).text
-    done(await desk.post(f"{product}/properties", new_name=mark(), new_value="Wool"))
+async def test_a_sale_or_another_tab_meanwhile_is_no_conflict(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    page = (await dashboard.get(product)).text
+    saved_message(await dashboard.post(f"{product}/properties", new_name=unique_word(), new_value="Wool"))
 
-    assert done(await desk.post(product, **details(page, name="Still ours"))) == "saved"
+    assert saved_message(await dashboard.post(product, **details_form(page, name="Still ours"))) == "saved"
 
 
-async def test_a_product_is_archived_and_deleted_after_a_question(desk: Desk, db: Any) -> None:
-    product = await new_product(desk)
+async def test_a_product_is_archived_and_deleted_after_a_question(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
 
-    assert done(await desk.post(f"{product}/archive")) == "archived"
+    assert saved_message(await dashboard.post(f"{product}/archive")) == "archived"
     assert await db.fetchval("select status from products where id = $1", id_of(product)) == "archived"
-    question = await desk.get(f"{product}/delete")
+    question = await dashboard.get(f"{product}/delete")
     assert "cannot be brought back" in question.text
-    assert done(await desk.post(f"{product}/delete")) == "deleted"
+    assert saved_message(await dashboard.post(f"{product}/delete")) == "deleted"
 
-    assert (await desk.get(product)).status_code == 404
-    assert (await desk.post(f"{product}/delete")).status_code == 404
-    assert ("product_deleted", "done") in await events(db, actor=desk.id, subject=id_of(product))
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["", "/delete", "/variants", f"/variants/{NOBODY}", f"/variants/{NOBODY}/remove", "/prices", "/images", "/places"],
-)
-async def test_of_a_product_that_is_not_there_nothing_is_shown(desk: Desk, path: str) -> None:
-    for product in (NOBODY, str(uuid4()), "new-mug", "0"):
-        assert (await desk.get(f"{PRODUCTS}/{product}{path}")).status_code == 404
+    assert (await dashboard.get(product)).status_code == 404
+    assert (await dashboard.post(f"{product}/delete")).status_code == 404
+    assert ("product_deleted", "done") in await events(db, actor=dashboard.id, subject=id_of(product))
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/archive", "/delete", "/options", "/variants", "/variants/generate", f"/variants/{NOBODY}",
-        f"/variants/{NOBODY}/remove", "/prices", "/images", f"/images/{NOBODY}", f"/images/{NOBODY}/up",
-        f"/images/{NOBODY}/remove", "/taxons", "/properties",
+        "",
+        "/delete",
+        "/variants",
+        f"/variants/{UNKNOWN_ID}",
+        f"/variants/{UNKNOWN_ID}/remove",
+        "/prices",
+        "/images",
+        "/places",
+    ],
+)
+async def test_of_a_product_that_is_not_there_nothing_is_shown(dashboard: Dashboard, path: str) -> None:
+    for product in (UNKNOWN_ID, str(uuid4()), "new-mug", "0"):
+        assert (await dashboard.get(f"{PRODUCTS}/{product}{path}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", "/archive", "/delete", "/options", "/variants", "/variants/generate", f"/variants/{UNKNOWN_ID}",
+        f"/variants/{UNKNOWN_ID}/remove", "/prices", "/images", f"/images/{UNKNOWN_ID}", f"/images/{UNKNOWN_ID}/up",
+        f"/images/{UNKNOWN_ID}/remove", "/taxons", "/properties",
     ],
 )  # fmt: skip
-async def test_of_a_product_that_is_not_there_nothing_is_changed(desk: Desk, path: str) -> None:
-    assert (await desk.post(f"{PRODUCTS}/{NOBODY}{path}")).status_code == 404
+async def test_of_a_product_that_is_not_there_nothing_is_changed(dashboard: Dashboard, path: str) -> None:
+    assert (await dashboard.post(f"{PRODUCTS}/{UNKNOWN_ID}{path}")).status_code == 404
 
 
-async def test_what_hangs_on_another_product_is_not_reached_through_this_one(desk: Desk, db: Any) -> None:
-    product, (sku, _) = await new_variants(desk, db)
-    other = await new_product(desk)
+async def test_what_hangs_on_another_product_is_not_reached_through_this_one(dashboard: Dashboard, db: Any) -> None:
+    product, (sku, _) = await new_variants(dashboard, db)
+    other = await new_product(dashboard)
     variant = await db.fetchval("select id from variants where sku = $1", sku)
 
-    assert (await desk.get(f"{other}/variants/{variant}")).status_code == 404
-    assert (await desk.post(f"{other}/variants/{variant}/remove")).status_code == 404
-    assert (await desk.get(f"{product}/variants/{variant}")).status_code == 200
+    assert (await dashboard.get(f"{other}/variants/{variant}")).status_code == 404
+    assert (await dashboard.post(f"{other}/variants/{variant}/remove")).status_code == 404
+    assert (await dashboard.get(f"{product}/variants/{variant}")).status_code == 200

@@ -1,131 +1,131 @@
-"""Taxons: trees grown, ordered, moved and cut."""
+"""Taxons: create trees, and order, move and remove their taxons."""
 
 import re
 from typing import Any
 from uuid import UUID
 
-from tests.admin.catalog_forms import TAXONS, done, field, id_of, mark, new_product, said
-from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.catalog_forms import TAXONS, error_messages, field, id_of, new_product, saved_message, unique_word
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 
 
-async def new_tree(desk: Desk, db: Any, *names: str) -> tuple[str, str, list[str]]:
-    """Its name, its root, and the taxons right under that."""
-    name = f"Tree {mark()}"
-    assert done(await desk.post(TAXONS, tree_name=name)) == "tree"
+async def new_tree(dashboard: Dashboard, db: Any, *names: str) -> tuple[str, str, list[str]]:
+    """Creates a tree; returns its name, the id of its root and the ids of the root's children."""
+    name = f"Tree {unique_word()}"
+    assert saved_message(await dashboard.post(TAXONS, tree_name=name)) == "tree"
     root = str(await db.fetchval("select id from taxons where name = $1", name))
-    for below in names:
-        assert done(await desk.post(f"{TAXONS}/add", taxon_name=below, parent_id=root)) == "added"
-    return name, root, await below_of(db, root)
+    for child in names:
+        assert saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name=child, parent_id=root)) == "added"
+    return name, root, await children_of(db, root)
 
 
-async def below_of(db: Any, parent: str) -> list[str]:
+async def children_of(db: Any, parent: str) -> list[str]:
     rows = await db.fetch("select id from taxons where parent_id = $1 order by lft", UUID(parent))
     return [str(row["id"]) for row in rows]
 
 
-async def test_a_tree_is_grown_and_shown(desk: Desk, db: Any) -> None:
-    name, _, (kitchen, table) = await new_tree(desk, db, "Kitchen", "Table")
-    done(await desk.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
-    (mugs,) = await below_of(db, kitchen)
+async def test_a_tree_is_grown_and_shown(dashboard: Dashboard, db: Any) -> None:
+    name, _, (kitchen, table) = await new_tree(dashboard, db, "Kitchen", "Table")
+    saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
+    (mugs,) = await children_of(db, kitchen)
 
-    page = (await desk.get(TAXONS)).text
+    page = (await dashboard.get(TAXONS)).text
 
-    part = page.partition(f">{name}</h2>")[2].partition("</section>")[0]
-    assert re.findall(r'id="taxon-([^"]+)" class="(depth-\d)"', part) == [
+    tree_html = page.partition(f">{name}</h2>")[2].partition("</section>")[0]
+    assert re.findall(r'id="taxon-([^"]+)" class="(depth-\d)"', tree_html) == [
         (kitchen, "depth-0"), (mugs, "depth-1"), (table, "depth-0"),
     ]  # fmt: skip
     row = await db.fetchrow("select permalink, pretty_name from taxons where id = $1", UUID(mugs))
     assert row["permalink"].endswith("/kitchen/mugs")
     assert row["pretty_name"] == f"{name} -> Kitchen -> Mugs"
-    assert ("taxon_created", "done") in await events(db, actor=desk.id, subject=UUID(mugs))
+    assert ("taxon_created", "done") in await events(db, actor=dashboard.id, subject=UUID(mugs))
 
 
-async def test_names_that_will_not_do_are_told(desk: Desk, db: Any) -> None:
-    name, root, _ = await new_tree(desk, db, "Kitchen")
+async def test_names_that_will_not_do_are_told(dashboard: Dashboard, db: Any) -> None:
+    name, root, _ = await new_tree(dashboard, db, "Kitchen")
 
     answers = [
-        await desk.post(TAXONS, tree_name=" "),
-        await desk.post(TAXONS, tree_name=name),
-        await desk.post(TAXONS, tree_name="n" * 101),
-        await desk.post(f"{TAXONS}/add", taxon_name="", parent_id=root),
-        await desk.post(f"{TAXONS}/add", taxon_name="Kitchen", parent_id=root),
-        await desk.post(f"{TAXONS}/add", taxon_name="Kept", parent_id=""),
+        await dashboard.post(TAXONS, tree_name=" "),
+        await dashboard.post(TAXONS, tree_name=name),
+        await dashboard.post(TAXONS, tree_name="n" * 101),
+        await dashboard.post(f"{TAXONS}/add", taxon_name="", parent_id=root),
+        await dashboard.post(f"{TAXONS}/add", taxon_name="Kitchen", parent_id=root),
+        await dashboard.post(f"{TAXONS}/add", taxon_name="Kept", parent_id=""),
     ]
 
     assert [answer.status_code for answer in answers] == [422] * 6
-    assert [text for answer in answers for text in said(answer)] == [
-        "Tree name must be given.",
+    assert [text for answer in answers for text in error_messages(answer)] == [
+        "Tree name is required.",
         "Tree name is taken.",
         "Tree name must be one line of at most 100 characters.",
-        "Category name must be given.",
+        "Category name is required.",
         "Category name is taken.",
         "Category name needs a tree.",
     ]
     assert field(answers[1].text, "tree_name") == name
     assert field(answers[5].text, "taxon_name") == "Kept"
-    assert (await desk.post(f"{TAXONS}/add", taxon_name="x", parent_id=NOBODY)).status_code == 404
+    assert (await dashboard.post(f"{TAXONS}/add", taxon_name="x", parent_id=UNKNOWN_ID)).status_code == 404
 
 
-async def test_a_taxon_goes_up_and_down_and_no_further_than_the_ends(desk: Desk, db: Any) -> None:
-    _, root, (a, b, c) = await new_tree(desk, db, "A", "B", "C")
+async def test_a_taxon_goes_up_and_down_and_no_further_than_the_ends(dashboard: Dashboard, db: Any) -> None:
+    _, root, (a, b, c) = await new_tree(dashboard, db, "A", "B", "C")
 
     for verb, taxon, order in (
         ("down", a, [b, a, c]), ("up", c, [b, c, a]), ("up", b, [b, c, a]), ("down", a, [b, c, a]),
         ("up", a, [b, a, c]),
     ):  # fmt: skip
-        assert done(await desk.post(f"{TAXONS}/{taxon}/{verb}")) == "moved"
-        assert await below_of(db, root) == order
-    assert ("taxon_repositioned", "done") in await events(db, actor=desk.id, subject=UUID(a))
+        assert saved_message(await dashboard.post(f"{TAXONS}/{taxon}/{verb}")) == "moved"
+        assert await children_of(db, root) == order
+    assert ("taxon_repositioned", "done") in await events(db, actor=dashboard.id, subject=UUID(a))
 
 
-async def test_a_taxon_is_renamed_and_hung_under_another(desk: Desk, db: Any) -> None:
-    _, root, (kitchen, mugs) = await new_tree(desk, db, "Kitchen", "Mugs")
-    page = (await desk.get(f"{TAXONS}/{mugs}")).text
+async def test_a_taxon_is_renamed_and_hung_under_another(dashboard: Dashboard, db: Any) -> None:
+    _, root, (kitchen, mugs) = await new_tree(dashboard, db, "Kitchen", "Mugs")
+    page = (await dashboard.get(f"{TAXONS}/{mugs}")).text
     assert field(page, "name") == "Mugs"
 
     fields = {"name": "Cups", "slug": "cups", "description": "To drink from.", "parent_id": kitchen}
-    assert done(await desk.post(f"{TAXONS}/{mugs}", **fields)) == "saved"
+    assert saved_message(await dashboard.post(f"{TAXONS}/{mugs}", **fields)) == "saved"
 
     row = await db.fetchrow("select * from taxons where id = $1", UUID(mugs))
     assert (row["name"], str(row["parent_id"]), row["description"]) == ("Cups", kitchen, "To drink from.")
     assert row["permalink"].endswith("/kitchen/cups")
-    loop = await desk.post(f"{TAXONS}/{kitchen}", name="Kitchen", slug="kitchen", parent_id=mugs)
-    assert said(loop) == ["Parent is a descendant of this taxon."]
-    assert await below_of(db, root) == [kitchen]
-    assert mugs not in re.findall(r'<option value="([^"]+)"', (await desk.get(f"{TAXONS}/{kitchen}")).text)
+    loop = await dashboard.post(f"{TAXONS}/{kitchen}", name="Kitchen", slug="kitchen", parent_id=mugs)
+    assert error_messages(loop) == ["Parent is a descendant of this taxon."]
+    assert await children_of(db, root) == [kitchen]
+    assert mugs not in re.findall(r'<option value="([^"]+)"', (await dashboard.get(f"{TAXONS}/{kitchen}")).text)
 
 
-async def test_a_tree_is_renamed_with_its_root_and_removed_with_all_in_it(desk: Desk, db: Any) -> None:
-    _, root, (kitchen,) = await new_tree(desk, db, "Kitchen")
-    product, name = await new_product(desk), f"New {mark()}"
-    done(await desk.post(f"{product}/taxons", **{"taxon_ids[]": [kitchen]}))
+async def test_a_tree_is_renamed_with_its_root_and_removed_with_all_in_it(dashboard: Dashboard, db: Any) -> None:
+    _, root, (kitchen,) = await new_tree(dashboard, db, "Kitchen")
+    product, name = await new_product(dashboard), f"New {unique_word()}"
+    saved_message(await dashboard.post(f"{product}/taxons", **{"taxon_ids[]": [kitchen]}))
 
-    assert done(await desk.post(f"{TAXONS}/{root}", name=name)) == "saved"
+    assert saved_message(await dashboard.post(f"{TAXONS}/{root}", name=name)) == "saved"
     assert await db.fetchval("select name from taxonomies where name = $1", name)
-    question = (await desk.get(f"{TAXONS}/{root}/remove")).text
+    question = (await dashboard.get(f"{TAXONS}/{root}/remove")).text
     assert "1 category below it" in question
-    assert done(await desk.post(f"{TAXONS}/{root}/remove")) == "removed"
+    assert saved_message(await dashboard.post(f"{TAXONS}/{root}/remove")) == "removed"
 
     assert await db.fetchval("select count(*) from taxons where id = any($1)", [UUID(root), UUID(kitchen)]) == 0
     assert await db.fetchval("select taxon_ids from listings where product_id = $1", id_of(product)) == []
-    assert (await desk.get(product)).status_code == 200
+    assert (await dashboard.get(product)).status_code == 200
 
 
-async def test_a_taxon_is_removed_with_those_below(desk: Desk, db: Any) -> None:
-    _, root, (kitchen, table) = await new_tree(desk, db, "Kitchen", "Table")
-    done(await desk.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
+async def test_a_taxon_is_removed_with_those_below(dashboard: Dashboard, db: Any) -> None:
+    _, root, (kitchen, table) = await new_tree(dashboard, db, "Kitchen", "Table")
+    saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
 
-    assert done(await desk.post(f"{TAXONS}/{kitchen}/remove")) == "removed"
+    assert saved_message(await dashboard.post(f"{TAXONS}/{kitchen}/remove")) == "removed"
 
-    assert await below_of(db, root) == [table]
-    assert ("taxon_deleted", "done") in await events(db, actor=desk.id, subject=UUID(kitchen))
+    assert await children_of(db, root) == [table]
+    assert ("taxon_deleted", "done") in await events(db, actor=dashboard.id, subject=UUID(kitchen))
 
 
-async def test_a_taxon_that_is_not_there_is_not_found(desk: Desk, db: Any) -> None:
-    _, root, _ = await new_tree(desk, db)
+async def test_a_taxon_that_is_not_there_is_not_found(dashboard: Dashboard, db: Any) -> None:
+    _, root, _ = await new_tree(dashboard, db)
 
     for path in ("", "/remove"):
-        assert (await desk.get(f"{TAXONS}/{NOBODY}{path}")).status_code == 404
+        assert (await dashboard.get(f"{TAXONS}/{UNKNOWN_ID}{path}")).status_code == 404
     for path in ("", "/up", "/down", "/remove"):
-        assert (await desk.post(f"{TAXONS}/{NOBODY}{path}", name="x")).status_code == 404
-    assert (await desk.post(f"{TAXONS}/{root}/up")).status_code == 404
+        assert (await dashboard.post(f"{TAXONS}/{UNKNOWN_ID}{path}", name="x")).status_code == 404
+    assert (await dashboard.post(f"{TAXONS}/{root}/up")).status_code == 404

@@ -1,4 +1,4 @@
-"""The overview: what the last days have seen, as figures, a drawing and a table."""
+"""The overview: the last days as figures, a chart and a table."""
 
 import asyncio
 import re
@@ -6,16 +6,16 @@ from datetime import date, timedelta
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from shop.admin.operations.overview import NARROW, REMEMBER_SECONDS, WIDE, draw, nice_top
 from shop.queries.dashboard import DAYS, Day
-from tests.admin.dashboard import Desk, new_desk
+from tests.admin.dashboard import Dashboard, new_dashboard
 
 
-async def warn_of_mail_budget(db: Any, times: int) -> None:
-    """As if 80 % had been reached so often, and a mail waited for room."""
+async def add_mail_budget_warnings(db: Any, times: int) -> None:
+    """Inserts this many warnings at 80 % of the budget, and an e-mail that waits for it."""
     await db.execute(
         """insert into audit_events (id, at, actor_kind, action, outcome, detail)
         select gen_random_uuid(), now() - interval '1 hour' * n, 'guest', 'limit', 'warning',
@@ -32,7 +32,9 @@ async def warn_of_mail_budget(db: Any, times: int) -> None:
 
 
 @pytest.mark.security("M-09")
-async def test_the_overview_counts_days_sign_ins_and_failed_mails(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_the_overview_counts_days_sign_ins_and_failed_mails(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     await empty_db.execute("delete from orders; delete from outbox_mails")
     await empty_db.execute(
         """insert into orders (id, number, currency, created_at, updated_at, completed_at)
@@ -44,52 +46,50 @@ async def test_the_overview_counts_days_sign_ins_and_failed_mails(empty: httpx.A
         values ($1, 'login_code', '<i>x</i>@mails.example', $1, now(), now(), now(), now(), '550 <b>unknown</b>')""",
         uuid4(),
     )
-    await warn_of_mail_budget(empty_db, 2)
-    desk = await new_desk(empty, empty_db)
+    await add_mail_budget_warnings(empty_db, 2)
+    dashboard = await new_dashboard(empty_client, empty_db)
 
     def figures_of(page: str) -> dict[str, str]:
         return dict(re.findall(r'class="label">([^<]+)</span><span class="figure">([^<]+)<', page))
 
     async with asyncio.timeout(2 * REMEMBER_SECONDS):
-        # Another test may have looked just before, and what was seen is remembered for a few seconds.
-        while (figures_of(page := (await desk.get("/admin")).text))["Carts opened"] != "5":
+        # Another test may have loaded the page just before, and the figures are cached for a few seconds.
+        while (figures_of(page := (await dashboard.get("/admin")).text))["Carts created"] != "5":
             pass
 
     figures = figures_of(page)
     assert figures["Orders completed"] == "2"
-    assert figures["Carts opened"] == "5"
-    assert figures["Mails that failed"] == "1"
+    assert figures["Carts created"] == "5"
+    assert figures["Failed e-mails"] == "1"
     assert "550 &lt;b&gt;unknown&lt;/b&gt;" in page
     notice = " ".join(re.sub("<[^>]+>", " ", page.partition('class="notice warn"')[2].partition("</div>")[0]).split())
-    assert (
-        "Mail budget: mails to unverified addresses reached 80&nbsp;% of 500 an hour 2 times in the last day" in notice
-    )
-    assert "1 order confirmation waits for room" in notice
+    assert "Mail budget: mails to unverified addresses reached 80% of 500 an hour 2 times in the last day" in notice
+    assert "1 order confirmation waits for the mail budget" in notice
     table = page.partition("<caption")[2].partition("</table>")[0]
     assert len(re.findall(r"<tr><td>", table)) == DAYS
     assert ">5</td>" in table
     assert page.count('<svg class="chart') == 2
 
 
-async def test_an_empty_shop_has_an_overview_too(desk: Desk) -> None:
-    assert (await desk.get("/admin")).status_code == 200
+async def test_an_empty_shop_has_an_overview_too(dashboard: Dashboard) -> None:
+    assert (await dashboard.get("/admin")).status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("most", "top"), [(0, 2), (1, 2), (2, 2), (3, 4), (5, 10), (11, 20), (21, 40), (41, 100), (999, 1000)]
+    ("largest", "top"), [(0, 2), (1, 2), (2, 2), (3, 4), (5, 10), (11, 20), (21, 40), (41, 100), (999, 1000)]
 )
-def test_the_scale_ends_at_a_round_number_whose_half_is_whole(most: int, top: int) -> None:
-    assert nice_top(most) == top
+def test_the_scale_ends_at_a_round_number_whose_half_is_whole(largest: int, top: int) -> None:
+    assert nice_top(largest) == top
 
 
-@pytest.mark.parametrize("across", [WIDE, NARROW])
-def test_the_drawing_has_two_bars_a_day_within_its_frame(across: int) -> None:
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_chart_has_two_bars_a_day_within_its_frame(width: int) -> None:
     start = date(2026, 11, 1)
     days = [Day(start + timedelta(days=number), number * 3, number) for number in range(DAYS)]
 
-    chart = draw(days, across)
+    chart = draw(days, width)
 
     assert len(chart.bars) == 2 * DAYS
-    assert all(bar.x >= 0 and bar.x + bar.width <= across for bar in chart.bars)
+    assert all(bar.x >= 0 and bar.x + bar.width <= width for bar in chart.bars)
     assert all(bar.y >= 0 and bar.y + bar.height <= chart.height for bar in chart.bars)
     assert chart.days[-1].text == "14 Nov"

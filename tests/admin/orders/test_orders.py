@@ -1,4 +1,4 @@
-"""Orders: found by number, address, state and day; one looked at with its timeline."""
+"""Orders: find them by number, e-mail address, state and day; show one with its timeline."""
 
 import json
 import re
@@ -9,98 +9,100 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter
 from tests.accounts import sign_in
-from tests.admin.dashboard import Desk
+from tests.admin.dashboard import Dashboard
 
-HERE = "/admin/orders"
+ORDERS = "/admin/orders"
 ORDER = """insert into orders
     (id, number, currency, email, state, item_total, total, created_at, updated_at, completed_at)
     values ($1, $2, $3, $4, $5, $6, $6, $7::timestamptz, now(), $8::timestamptz)"""
 
 
-async def numbers(desk: Desk, **params: str) -> list[str]:
-    page = await desk.http.get(HERE, params=params, headers=desk.cookie)
+async def find_order_numbers(dashboard: Dashboard, **params: str) -> list[str]:
+    page = await dashboard.http.get(ORDERS, params=params, headers=dashboard.cookie)
     assert page.status_code == 200
     return re.findall(r'class="through nowrap" href="/admin/orders/([^"]+)"', page.text)
 
 
 async def new_orders(db: Any) -> str:
-    """Three of a kind nobody else has: a cart of June, an order of May completed in July, one canceled."""
-    mark = f"R{uuid4().int % 10**12}"
+    """Creates a cart of June and two orders of May, one of them canceled; returns the prefix of their numbers."""
+    prefix = f"R{uuid4().int % 10**12}"
     june, may, july = (datetime(2001, month, 15, 12, tzinfo=UTC) for month in (6, 5, 7))
-    email = f"{mark}@orders.example"
+    email = f"{prefix}@orders.example"
     rows = [("1", "USD", None, "payment", june, None), ("2", "EUR", email, "complete", may, july),
             ("3", "JPY", email, "canceled", may, july)]  # fmt: skip
-    for end, currency, address, state, created_at, completed_at in rows:
-        await db.execute(ORDER, uuid4(), mark + end, currency, address, state, 123456, created_at, completed_at)
-    return mark
+    for suffix, currency, address, state, created_at, completed_at in rows:
+        await db.execute(ORDER, uuid4(), prefix + suffix, currency, address, state, 123456, created_at, completed_at)
+    return prefix
 
 
 @pytest.mark.parametrize(
-    ("params", "found"),
+    ("params", "suffixes"),
     [
-        ({"q": "{mark}"}, ["1", "3", "2"]),
-        ({"q": "{mark}2"}, ["2"]),
-        ({"q": "{small}2"}, ["2"]),
-        ({"q": "{mark}@orders.example"}, ["3", "2"]),
-        ({"q": "{mark}", "state": "open"}, ["1"]),
-        ({"q": "{mark}", "state": "completed"}, ["3", "2"]),
-        ({"q": "{mark}", "state": "canceled"}, ["3"]),
-        ({"q": "{mark}", "state": "nonsense"}, ["1", "3", "2"]),
-        ({"q": "{mark}", "since": "2001-06-15"}, ["1"]),
-        ({"q": "{mark}", "until": "2001-06-14"}, ["3", "2"]),
-        ({"q": "{mark}", "since": "2001-07-01", "state": "completed"}, ["3", "2"]),
-        ({"q": "{mark}", "since": "2001-06-15", "until": "2001-06-15"}, ["1"]),
-        ({"q": "{mark}", "since": "nonsense", "until": "9999-12-31", "before": "x_y"}, ["1", "3", "2"]),
-        ({"q": "{mark}%"}, []),
-        ({"q": "{mark}_"}, []),
+        ({"q": "{prefix}"}, ["1", "3", "2"]),
+        ({"q": "{prefix}2"}, ["2"]),
+        ({"q": "{lower}2"}, ["2"]),
+        ({"q": "{prefix}@orders.example"}, ["3", "2"]),
+        ({"q": "{prefix}", "state": "open"}, ["1"]),
+        ({"q": "{prefix}", "state": "completed"}, ["3", "2"]),
+        ({"q": "{prefix}", "state": "canceled"}, ["3"]),
+        ({"q": "{prefix}", "state": "nonsense"}, ["1", "3", "2"]),
+        ({"q": "{prefix}", "since": "2001-06-15"}, ["1"]),
+        ({"q": "{prefix}", "until": "2001-06-14"}, ["3", "2"]),
+        ({"q": "{prefix}", "since": "2001-07-01", "state": "completed"}, ["3", "2"]),
+        ({"q": "{prefix}", "since": "2001-06-15", "until": "2001-06-15"}, ["1"]),
+        ({"q": "{prefix}", "since": "nonsense", "until": "9999-12-31", "before": "x_y"}, ["1", "3", "2"]),
+        ({"q": "{prefix}%"}, []),
+        ({"q": "{prefix}_"}, []),
     ],
 )
-async def test_orders_are_found(desk: Desk, db: Any, params: dict[str, str], found: list[str]) -> None:
-    mark = await new_orders(db)
-    query = {name: value.format(mark=mark, small=mark.lower()) for name, value in params.items()}
+async def test_orders_are_found(dashboard: Dashboard, db: Any, params: dict[str, str], suffixes: list[str]) -> None:
+    prefix = await new_orders(db)
+    query = {name: value.format(prefix=prefix, lower=prefix.lower()) for name, value in params.items()}
 
-    order_numbers = await numbers(desk, **query)
+    order_numbers = await find_order_numbers(dashboard, **query)
 
-    assert sorted(order_numbers) == sorted(mark + end for end in found)
-    if "1" in found and len(found) > 1:
-        assert order_numbers[0] == f"{mark}1"
+    assert sorted(order_numbers) == sorted(prefix + suffix for suffix in suffixes)
+    if "1" in suffixes and len(suffixes) > 1:
+        assert order_numbers[0] == f"{prefix}1"
 
 
-async def test_an_orders_page_shows_facts_amounts_and_timeline(desk: Desk, db: Any, http: httpx.AsyncClient) -> None:
-    mark = await new_orders(db)
+async def test_an_orders_page_shows_facts_amounts_and_timeline(
+    dashboard: Dashboard, db: Any, http: httpx2.AsyncClient
+) -> None:
+    prefix = await new_orders(db)
     member = await sign_in(http)
     order_id = await db.fetchval(
-        "update orders set user_id = $2 where number = $1 returning id", f"{mark}2", await member.id()
+        "update orders set user_id = $2 where number = $1 returning id", f"{prefix}2", await member.id()
     )
     insert = """insert into audit_events (id, at, actor_kind, actor_id, action, outcome, subject_id, detail)
         values (gen_random_uuid(), now(), 'operator', $1, 'order_approved', 'done', $2, $3)"""
-    await db.execute(insert, desk.id, order_id, json.dumps({"note": "<b>looked at</b>"}))
+    await db.execute(insert, dashboard.id, order_id, json.dumps({"note": "<b>looked at</b>"}))
 
-    page = (await desk.get(f"{HERE}/{mark}2")).text
+    page = (await dashboard.get(f"{ORDERS}/{prefix}2")).text
 
     assert f"/admin/customers/{await member.id()}" in page
     assert "€1,234.56" in page
     timeline = re.findall(r"<li><b>([^<]+)</b>", page.partition('class="timeline"')[2])
-    assert timeline == ["Order approved", "Completed", "Cart opened"]
-    assert f"by {desk.email}" in page
+    assert timeline == ["Order approved", "Completed", "Cart created"]
+    assert f"by {dashboard.email}" in page
     assert "&lt;b&gt;looked at&lt;/b&gt;" in page
     assert '<time datetime="2001-07-15T12:00:00+00:00">15 Jul 2001, 12:00 UTC</time>' in page
 
 
-async def test_amounts_have_their_currencys_digits(desk: Desk, db: Any) -> None:
-    mark = await new_orders(db)
+async def test_amounts_have_their_currencys_digits(dashboard: Dashboard, db: Any) -> None:
+    prefix = await new_orders(db)
 
-    assert "¥123,456" in (await desk.get(f"{HERE}/{mark}3")).text
+    assert "¥123,456" in (await dashboard.get(f"{ORDERS}/{prefix}3")).text
 
 
-async def test_an_order_that_is_not_there_is_not_found(desk: Desk) -> None:
-    assert (await desk.get(f"{HERE}/R0")).status_code == 404
+async def test_an_order_that_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+    assert (await dashboard.get(f"{ORDERS}/R0")).status_code == 404
 
 
 async def test_no_page_of_a_long_list_is_sorted_or_read_whole(own_database: Callable[..., str]) -> None:

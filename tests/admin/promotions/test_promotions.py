@@ -1,32 +1,32 @@
-"""Promotions at the dashboard: found, made, changed, deleted; and what the list says of each."""
+"""Promotions in the dashboard: find, create, change and delete; the list shows the state of each."""
 
 import html
 import re
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 import pytest
 
-from tests.admin.catalog_forms import done, field, id_of, mark, said
-from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.catalog_forms import error_messages, field, id_of, saved_message, unique_word
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 from tests.admin.order_builders import text_of
-from tests.admin.promotion_forms import PLAIN, PROMOTIONS, a_tenth, new_promotion
-from tests.admin.setup_forms import changed
+from tests.admin.promotion_forms import PLAIN, PROMOTIONS, new_discount, new_promotion
+from tests.admin.setup_forms import changed_fields
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_till
+from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.platform.client import Machine
 
 
-async def listed(desk: Desk, search: str) -> list[list[str]]:
-    """The cells of each promotion that is found."""
-    page = (await desk.http.get(PROMOTIONS, params={"q": search}, headers=desk.cookie)).text
+async def list_promotions(dashboard: Dashboard, search: str) -> list[list[str]]:
+    """The cells of each promotion that the search finds."""
+    page = (await dashboard.http.get(PROMOTIONS, params={"q": search}, headers=dashboard.cookie)).text
     rows = re.findall(r"<tr>(.*?)</tr>", page.partition("<tbody>")[2], re.DOTALL)
     return [[text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
 
 
-async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any) -> None:
-    word = mark()
+async def test_a_promotion_is_made_and_shown_as_it_was_typed(dashboard: Dashboard, db: Any) -> None:
+    word = unique_word()
     form = {
         "name": f"Spring {word}",
         "description": "A tenth off",
@@ -39,27 +39,27 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
         "expires_at": "2031-04-01T00:00",
     }
 
-    response = await desk.post(f"{PROMOTIONS}/new", **form)
+    response = await dashboard.post(f"{PROMOTIONS}/new", **form)
 
     promotion = response.headers["location"].removesuffix("/parts?done=made")
     row = await db.fetchrow("select * from promotions where id = $1", id_of(promotion))
     assert (row["name"], row["code"], row["is_automatic"]) == (f"Spring {word}", word, False)
     assert (row["match_policy"], row["usage_limit"], row["customer_limit"]) == ("any", 500, 1)
     assert row["starts_at"].isoformat() == "2031-03-01T08:30:00+00:00"
-    page = (await desk.get(promotion)).text
+    page = (await dashboard.get(promotion)).text
     values = {name: field(page, name) for name in form if name not in {"way", "match_policy"}}
     assert values == {name: text for name, text in {**form, "code": word}.items() if name in values}
     assert re.search(r'value="code" required checked', page)
     assert '<option value="any" selected>' in page
-    assert await events(db, actor=desk.id) == [("promotion_created", "done")]
+    assert await events(db, actor=dashboard.id) == [("promotion_created", "done")]
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
-        ({"name": ""}, "Name must be given."),
+        ({"name": ""}, "Name is required."),
         ({"name": "x" * 251}, "Name must be one line of at most 250 characters."),
-        ({"way": "code"}, "Code must be given."),
+        ({"way": "code"}, "Code is required."),
         ({"way": "code", "code": "two words"}, "Code must be at most 100 letters without spaces and slashes."),
         ({"way": "magic"}, "Activation is not a valid choice."),
         ({"match_policy": "some"}, "Conditions is not a valid choice."),
@@ -71,62 +71,66 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
             "Ends must be later than it begins.",
         ),
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "told",
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "message",
 )
-async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(desk: Desk, fields: dict[str, str], told: str) -> None:
+async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(
+    dashboard: Dashboard, fields: dict[str, str], message: str
+) -> None:
     form = {"name": "Spring", **PLAIN, **fields}
 
-    answer = await desk.post(f"{PROMOTIONS}/new", **form)
+    answer = await dashboard.post(f"{PROMOTIONS}/new", **form)
 
-    assert (answer.status_code, said(answer)) == (422, [told])
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
     texts = [name for name in form if name not in {"way", "match_policy"}]
     assert {name: field(answer.text, name) for name in texts} == {name: form[name] for name in texts}
 
 
-async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(desk: Desk) -> None:
-    code = mark()
-    promotion = await new_promotion(desk, way="code", code=code)
+async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(dashboard: Dashboard) -> None:
+    code = unique_word()
+    promotion = await new_promotion(dashboard, way="code", code=code)
 
-    refusal = await desk.post(f"{PROMOTIONS}/new", name="Another", way="code", code=code, match_policy="all")
-    own = await desk.post(promotion, name="Renamed", way="code", code=code, match_policy="all")
+    refusal = await dashboard.post(f"{PROMOTIONS}/new", name="Another", way="code", code=code, match_policy="all")
+    own = await dashboard.post(promotion, name="Renamed", way="code", code=code, match_policy="all")
 
-    assert (refusal.status_code, said(refusal)) == (422, ["Code is taken."])
-    assert done(own) == "saved"
+    assert (refusal.status_code, error_messages(refusal)) == (422, ["Code is taken."])
+    assert saved_message(own) == "saved"
 
 
-async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(desk: Desk, db: Any) -> None:
-    promotion = await new_promotion(desk, name="Before", way="code", code=mark(), expires_at="2031-01-01T00:00")
-    key = str(id_of(promotion))
-    await db.execute("update promotions set expires_at = '2031-01-01 00:00:30+00' where id = $1", UUID(key))
-    page = (await desk.get(promotion)).text
+async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(dashboard: Dashboard, db: Any) -> None:
+    promotion = await new_promotion(
+        dashboard, name="Before", way="code", code=unique_word(), expires_at="2031-01-01T00:00"
+    )
+    promotion_id = str(id_of(promotion))
+    await db.execute("update promotions set expires_at = '2031-01-01 00:00:30+00' where id = $1", UUID(promotion_id))
+    page = (await dashboard.get(promotion)).text
     form = {name: field(page, name) for name in ("name", "code", "expires_at")}
 
-    same = await desk.post(promotion, **form, way="code", match_policy="all")
-    other = await desk.post(promotion, **{**form, "name": "After"}, way="automatic", match_policy="all")
+    same = await dashboard.post(promotion, **form, way="code", match_policy="all")
+    other = await dashboard.post(promotion, **{**form, "name": "After"}, way="automatic", match_policy="all")
 
-    assert (done(same), done(other)) == ("saved", "saved")
-    # The code that was left standing in its field is none where it is automatic.
-    assert await changed(db, key) == [{"name", "is_automatic", "code"}]
+    assert (saved_message(same), saved_message(other)) == ("saved", "saved")
+    # An automatic promotion has no code, even if the form sends one.
+    assert await changed_fields(db, promotion_id) == [{"name", "is_automatic", "code"}]
     row = await db.fetchrow(
-        "select name, code, is_automatic, expires_at::text from promotions where id = $1", UUID(key)
+        "select name, code, is_automatic, expires_at::text from promotions where id = $1", UUID(promotion_id)
     )
     assert tuple(row) == ("After", None, True, "2031-01-01 00:00:30+00")
 
 
-async def test_the_list_tells_state_way_and_uses_in_words(desk: Desk, db: Any) -> None:
-    word = mark()
-    running = await a_tenth(desk, name=f"{word} running", way="code", code=f"{word}a")
-    await a_tenth(desk, name=f"{word} later", way="code", code=f"{word}b", starts_at="2031-03-01T00:00")
-    await a_tenth(desk, name=f"{word} ended", way="code", code=f"{word}c", expires_at="2020-01-01T00:00")
-    used_promotion = await a_tenth(desk, name=f"{word} used", way="code", code=f"{word}d", usage_limit="2")
+async def test_the_list_tells_state_way_and_uses_in_words(dashboard: Dashboard, db: Any) -> None:
+    word = unique_word()
+    running = await new_discount(dashboard, name=f"{word} running", way="code", code=f"{word}a")
+    await new_discount(dashboard, name=f"{word} later", way="code", code=f"{word}b", starts_at="2031-03-01T00:00")
+    await new_discount(dashboard, name=f"{word} ended", way="code", code=f"{word}c", expires_at="2020-01-01T00:00")
+    used_promotion = await new_discount(dashboard, name=f"{word} used", way="code", code=f"{word}d", usage_limit="2")
     await db.execute("update promotions set uses = 2 where id = $1", id_of(used_promotion))
-    await new_promotion(desk, name=f"{word} bare", way="automatic")
-    batch_promotion = await a_tenth(desk, name=f"{word} batched")
-    done(await desk.post(f"{batch_promotion}/batches", name="Letters", codes_count="1"))
-    await a_tenth(desk, name=f"{word} codeless")
+    await new_promotion(dashboard, name=f"{word} bare", way="automatic")
+    batch_promotion = await new_discount(dashboard, name=f"{word} batched")
+    saved_message(await dashboard.post(f"{batch_promotion}/batches", name="Letters", codes_count="1"))
+    await new_discount(dashboard, name=f"{word} codeless")
     await db.execute("update promotions set uses = 99 where id = $1", id_of(running))
 
-    rows = {cells[0].removeprefix(f"{word} "): cells[1:] for cells in await listed(desk, word.upper())}
+    rows = {cells[0].removeprefix(f"{word} "): cells[1:] for cells in await list_promotions(dashboard, word.upper())}
 
     always = "always"
     assert rows == {
@@ -140,22 +144,22 @@ async def test_the_list_tells_state_way_and_uses_in_words(desk: Desk, db: Any) -
     }
 
 
-async def test_a_promotion_is_found_by_its_name_its_code_and_a_code_of_a_batch(desk: Desk, db: Any) -> None:
-    word = mark()
-    promotion = await a_tenth(desk, name=f"Whole {word} name")
-    await desk.post(f"{promotion}/batches", name="Letters", prefix=f"b{word}-", codes_count="2")
+async def test_a_promotion_is_found_by_its_name_its_code_and_a_code_of_a_batch(dashboard: Dashboard, db: Any) -> None:
+    word = unique_word()
+    promotion = await new_discount(dashboard, name=f"Whole {word} name")
+    await dashboard.post(f"{promotion}/batches", name="Letters", prefix=f"b{word}-", codes_count="2")
     code = await db.fetchval("select code from coupon_codes where promotion_id = $1 limit 1", id_of(promotion))
-    await a_tenth(desk, name="Another", way="code", code=f"q{word}")
+    await new_discount(dashboard, name="Another", way="code", code=f"q{word}")
 
-    assert [cells[0] for cells in await listed(desk, word)] == [f"Whole {word} name"]
-    assert [cells[0] for cells in await listed(desk, code.upper())] == [f"Whole {word} name"]
-    assert [cells[0] for cells in await listed(desk, f"q{word[:8]}")] == ["Another"]
+    assert [cells[0] for cells in await list_promotions(dashboard, word)] == [f"Whole {word} name"]
+    assert [cells[0] for cells in await list_promotions(dashboard, code.upper())] == [f"Whole {word} name"]
+    assert [cells[0] for cells in await list_promotions(dashboard, f"q{word[:8]}")] == ["Another"]
     for text in (code[:-1], "%", "_", f"z{word}", "\\"):
-        assert [cells for cells in await listed(desk, text) if word in cells[0]] == [], text
+        assert [cells for cells in await list_promotions(dashboard, text) if word in cells[0]] == [], text
 
 
-async def test_promotions_are_paged_by_place(desk: Desk, db: Any) -> None:
-    word = mark()
+async def test_promotions_are_paged_by_place(dashboard: Dashboard, db: Any) -> None:
+    word = unique_word()
     await db.execute(
         """insert into promotions (id, name, created_at, updated_at)
         select gen_random_uuid(), $1 || lpad(n::text, 3, '0'), now() - n * interval '1 second', now()
@@ -164,44 +168,50 @@ async def test_promotions_are_paged_by_place(desk: Desk, db: Any) -> None:
     )
 
     async def read(path: str) -> tuple[list[str], dict[str, str]]:
-        page = html.unescape((await desk.get(path)).text)
+        page = html.unescape((await dashboard.get(path)).text)
         return re.findall(rf">{word}([0-9]+)<", page), {
             rel: url for url, rel in re.findall(r'href="([^"]+)" rel="(\w+)"', page)
         }
 
-    first, one = await read(f"{PROMOTIONS}?q={word}")
-    second, two = await read(one["next"])
-    back, _ = await read(two["prev"])
+    first, first_links = await read(f"{PROMOTIONS}?q={word}")
+    second, second_links = await read(first_links["next"])
+    back, _ = await read(second_links["prev"])
 
     numbers = [f"{number:03}" for number in range(1, 31)]
     assert (first, second, back) == (numbers[:25], numbers[25:], numbers[:25])
 
 
 async def test_a_promotion_is_deleted_while_no_order_used_it(
-    desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
+    dashboard: Dashboard, db: Any, http: httpx2.AsyncClient, writer: Machine
 ) -> None:
-    code, till = mark(), await new_till(Make(writer))
-    unused_promotion, used_promotion = await a_tenth(desk), await a_tenth(desk, way="code", code=code)
-    buyer = Buyer(http, till)
-    await buyer.ready((await till.product("10.00"), 1))
+    code, checkout_setup = unique_word(), await new_checkout_setup(Make(writer))
+    unused_promotion, used_promotion = (
+        await new_discount(dashboard),
+        await new_discount(dashboard, way="code", code=code),
+    )
+    buyer = Buyer(http, checkout_setup)
+    await buyer.ready((await checkout_setup.product("10.00"), 1))
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
     assert (await buyer.complete()).status == 200
 
-    question = await desk.get(f"{unused_promotion}/delete")
-    deletion, refusal = await desk.post(f"{unused_promotion}/delete"), await desk.post(f"{used_promotion}/delete")
+    question = await dashboard.get(f"{unused_promotion}/delete")
+    deletion, refusal = (
+        await dashboard.post(f"{unused_promotion}/delete"),
+        await dashboard.post(f"{used_promotion}/delete"),
+    )
 
     assert f'action="{unused_promotion}/delete"' in question.text
-    assert done(deletion) == "deleted"
-    assert (await desk.get(unused_promotion)).status_code == 404
-    assert (refusal.status_code, said(refusal)) == (
+    assert saved_message(deletion) == "deleted"
+    assert (await dashboard.get(unused_promotion)).status_code == 404
+    assert (refusal.status_code, error_messages(refusal)) == (
         422,
         ["It was used by orders and cannot be deleted; end it instead."],
     )
-    assert (await desk.get(used_promotion)).status_code == 200
+    assert (await dashboard.get(used_promotion)).status_code == 200
     assert ("promotion_deleted", "done") in await events(db, subject=id_of(unused_promotion))
 
 
 @pytest.mark.parametrize("path", ["", "/parts", "/batches", "/try", "/delete", "/conditions/new?kind=product"])
-async def test_a_promotion_that_is_not_there_is_not_found(desk: Desk, path: str) -> None:
-    assert (await desk.get(f"{PROMOTIONS}/{NOBODY}{path}")).status_code == 404
-    assert (await desk.get(f"{PROMOTIONS}/nonsense{path}")).status_code == 404
+async def test_a_promotion_that_is_not_there_is_not_found(dashboard: Dashboard, path: str) -> None:
+    assert (await dashboard.get(f"{PROMOTIONS}/{UNKNOWN_ID}{path}")).status_code == 404
+    assert (await dashboard.get(f"{PROMOTIONS}/nonsense{path}")).status_code == 404

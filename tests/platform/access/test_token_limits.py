@@ -1,22 +1,22 @@
-"""Floods at the token endpoint: a source that fails too often is told to wait, and nobody else notices."""
+"""Limits of the token endpoint: a source that fails too often has to wait, and other sources do not."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from shop.base.secrets import CLIENT_SECRET, new_secret
+from shop.base.crypto.secrets import CLIENT_SECRET, new_secret
 from tests.cluster import Cluster
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.platform.client import App, Machine, ask_for_token, new_app, refresh
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 
-# A window of a day, so that hardly ever one ends while a test is at it.
+# A window of a day, which hardly ever ends during a test.
 LIMITS = {"SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE": "5/86400", "SHOP_LIMIT_TOKENS_PER_CLIENT": "3/86400"}
 
 
@@ -28,7 +28,7 @@ def limited_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop with small budgets."""
+    """A shop with low limits."""
     service = Service(
         SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
         SHOP_DATABASE_URL=limited_url,
@@ -44,8 +44,10 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-async def limited(limited_service: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with limited_service.client(transport=kept_lines) as client:
+async def limited_client(
+    limited_service: Service, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with limited_service.client(transport=shared_transport) as client:
         yield client
 
 
@@ -56,7 +58,7 @@ async def journal(limited_url: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-async def fail(http: httpx.AsyncClient, app: App, source: str, times: int) -> list[Answer]:
+async def send_wrong_secrets(http: httpx2.AsyncClient, app: App, source: str, times: int) -> list[Answer]:
     http.headers["X-Forwarded-For"] = source
     wrong = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
     return [await ask_for_token(http, wrong, "admin") for _ in range(times)]
@@ -69,12 +71,12 @@ async def events(journal: Any, source: str) -> list[tuple[str, str]]:
 
 @pytest.mark.security("P-05", "H-05")
 async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secret_still_works(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, journal: Any
 ) -> None:
     app = await new_app(journal)
 
-    answers = await fail(limited, app, "198.18.0.1", 9)
-    good = await ask_for_token(limited, app, "admin")
+    answers = await send_wrong_secrets(limited_client, app, "198.18.0.1", 9)
+    good = await ask_for_token(limited_client, app, "admin")
 
     assert [answer.status for answer in answers] == [401] * 5 + [429] * 4
     for answer in answers[5:]:
@@ -82,16 +84,16 @@ async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secre
         assert int(answer.headers["retry-after"]) <= 86400
         assert_limited(answer.response, "client failures by source")
     assert good.status == 200
-    assert await Machine(limited, good.json).may_write()
+    assert await Machine(limited_client, good.json).may_write()
 
 
 @pytest.mark.security("A-02")
 async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, journal: Any
 ) -> None:
     app = await new_app(journal)
 
-    await fail(limited, app, "198.18.0.2", 20)
+    await send_wrong_secrets(limited_client, app, "198.18.0.2", 20)
 
     assert await events(journal, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
     detail = "select detail from audit_events where source = '198.18.0.2' and action = 'limit'"
@@ -104,51 +106,55 @@ async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each
 
 
 @pytest.mark.security("P-05")
-async def test_one_sources_flood_is_no_other_sources_matter(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_one_sources_flood_is_no_other_sources_matter(limited_client: httpx2.AsyncClient, journal: Any) -> None:
     app = await new_app(journal)
-    await fail(limited, app, "198.18.0.3", 7)
+    await send_wrong_secrets(limited_client, app, "198.18.0.3", 7)
 
-    (answer,) = await fail(limited, app, "198.18.0.4", 1)
+    (answer,) = await send_wrong_secrets(limited_client, app, "198.18.0.4", 1)
 
     assert answer.status == 401
 
 
-async def test_introspection_counts_as_the_token_endpoint_does(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_introspection_counts_as_the_token_endpoint_does(
+    limited_client: httpx2.AsyncClient, journal: Any
+) -> None:
     app = await new_app(journal)
-    await fail(limited, app, "198.18.0.5", 6)
+    await send_wrong_secrets(limited_client, app, "198.18.0.5", 6)
 
-    answer = await limited.post("/shop_oauth/introspect", json={"token": "x", **app.in_body, "client_secret": "wrong"})
+    answer = await limited_client.post(
+        "/shop_oauth/introspect", json={"token": "x", **app.in_body, "client_secret": "wrong"}
+    )
 
     assert answer.status_code == 429
 
 
 async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, journal: Any
 ) -> None:
     app, other = await new_app(journal), await new_app(journal)
 
-    answers = [await ask_for_token(limited, app, "admin") for _ in range(5)]
+    answers = [await ask_for_token(limited_client, app, "admin") for _ in range(5)]
 
     assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
     assert int(answers[3].headers["retry-after"]) > 0
-    assert (await ask_for_token(limited, other, "admin")).status == 200
-    refusal = await refresh(limited, app, answers[0].json["refresh_token"])
+    assert (await ask_for_token(limited_client, other, "admin")).status == 200
+    refusal = await refresh(limited_client, app, answers[0].json["refresh_token"])
     assert (refusal.status, refusal.json["error"]) == (429, "temporarily_unavailable")
     statement = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
     assert await journal.fetchval(statement, app.id) == 1
 
 
 async def test_a_refresh_counts_as_a_token_and_one_that_is_told_to_wait_uses_nothing_up(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, journal: Any
 ) -> None:
     app = await new_app(journal)
-    pair = (await ask_for_token(limited, app, "admin")).json
+    pair = (await ask_for_token(limited_client, app, "admin")).json
 
     answers = []
     for _ in range(3):
-        answers.append(await refresh(limited, app, pair["refresh_token"]))
+        answers.append(await refresh(limited_client, app, pair["refresh_token"]))
         pair = answers[-1].json if answers[-1].status == 200 else pair
 
     assert [answer.status for answer in answers] == [200, 200, 429]
     await journal.execute("delete from rate_counts")
-    assert (await refresh(limited, app, pair["refresh_token"])).status == 200
+    assert (await refresh(limited_client, app, pair["refresh_token"])).status == 200

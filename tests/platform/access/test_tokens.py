@@ -1,4 +1,4 @@
-"""The token endpoint: who gets a token, for what, and what the token is good for."""
+"""The token endpoint: which client gets a token, for which scope, and which requests the token allows."""
 
 import json
 import statistics
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.actions.access.applications import get_application, rotate_secret
 from shop.actions.context import Context
-from shop.base.secrets import (
+from shop.base.crypto.secrets import (
     CLIENT_SECRET,
     PLATFORM_ACCESS,
     PLATFORM_REFRESH,
@@ -29,10 +29,10 @@ from tests.platform.client import (
     App,
     Machine,
     ask_for_token,
-    back_office,
     basic,
     new_app,
     new_machine,
+    operator_context,
     refresh,
     revoke_app,
 )
@@ -42,7 +42,7 @@ from tests.shopper import Answer, Shopper
 from tests.timing import Pair, assert_same_time
 
 GRANT = {"grant_type": "client_credentials", "scope": "admin read"}
-WAYS: dict[str, Callable[[App], dict[str, Any]]] = {
+REQUESTS: dict[str, Callable[[App], dict[str, Any]]] = {
     "json": lambda app: {"json": {**GRANT, **app.in_body}},
     "form": lambda app: {"data": {**GRANT, **app.in_body}},
     "basic, json": lambda app: {"json": GRANT, "headers": app.in_header},
@@ -57,13 +57,13 @@ WAYS: dict[str, Callable[[App], dict[str, Any]]] = {
 
 @pytest.mark.security("T-06", "T-07")
 @pytest.mark.parametrize("path", [TOKEN, "/spree_oauth/token"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", REQUESTS)
 async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
-    http: httpx.AsyncClient, db: Any, path: str, way: str
+    http: httpx2.AsyncClient, db: Any, path: str, kind: str
 ) -> None:
     app = await new_app(db, "read")
 
-    response = await http.post(path, **WAYS[way](app))
+    response = await http.post(path, **REQUESTS[kind](app))
 
     body = response.json()
     assert response.status_code == 200, response.text
@@ -78,7 +78,7 @@ async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_token_says_the_second_it_was_made_in(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     # Late in a second, where rounding would name the next one.
     await db.execute("select pg_sleep(greatest(0, 0.6 - extract(epoch from clock_timestamp())::numeric % 1)::float8)")
@@ -89,7 +89,7 @@ async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, d
     assert token_pair["created_at"] == await db.fetchval(statement, secret_hash(token_pair["access_token"]))
 
 
-WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
+SCOPE_WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
     "admin:read": frozenset({"admin", "read"}),
     "admin:write": frozenset({"admin", "write"}),
     "write admin": frozenset({"admin", "write"}),
@@ -100,11 +100,11 @@ WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in
 
 @pytest.mark.security("P-03")
 @pytest.mark.parametrize("level", ["read", "write"])
-@pytest.mark.parametrize("scope", WORDS)
+@pytest.mark.parametrize("scope", SCOPE_WORDS)
 async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_application_writes(
-    http: httpx.AsyncClient, db: Any, level: str, scope: str
+    http: httpx2.AsyncClient, db: Any, level: str, scope: str
 ) -> None:
-    words = WORDS[scope]
+    words = SCOPE_WORDS[scope]
 
     answer = await ask_for_token(http, await new_app(db, level), scope)
 
@@ -119,7 +119,7 @@ async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_applica
 
 @pytest.mark.security("P-03")
 async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_have(
-    http: httpx.AsyncClient, db: Any
+    http: httpx2.AsyncClient, db: Any
 ) -> None:
     app = await new_app(db, "read")
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
@@ -130,7 +130,7 @@ async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_h
 
 
 @pytest.mark.security("P-04")
-async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_token_ends_at_its_own_second(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     token_pair = (await ask_for_token(http, app, "admin")).json
     machine = Machine(http, token_pair)
@@ -150,7 +150,7 @@ async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) 
 
 @pytest.mark.security("P-06")
 async def test_revoking_an_application_kills_its_tokens_and_its_secret_at_once(
-    http: httpx.AsyncClient, db: Any
+    http: httpx2.AsyncClient, db: Any
 ) -> None:
     app, other = await new_app(db), await new_machine(http, db)
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
@@ -165,10 +165,14 @@ async def test_revoking_an_application_kills_its_tokens_and_its_secret_at_once(
     assert await other.may_write()
 
 
-def same(answer: Answer) -> tuple[Any, ...]:
-    """All of an answer that may not differ."""
-    apart = {"x-request-id", "date"}
-    return (answer.status, answer.json, {name: value for name, value in answer.headers.items() if name not in apart})
+def comparable_parts(answer: Answer) -> tuple[Any, ...]:
+    """The parts of a response that may not differ."""
+    varying_headers = {"x-request-id", "date"}
+    return (
+        answer.status,
+        answer.json,
+        {name: value for name, value in answer.headers.items() if name not in varying_headers},
+    )
 
 
 async def bad_clients(db: Any) -> dict[str, App]:
@@ -189,18 +193,18 @@ async def bad_clients(db: Any) -> dict[str, App]:
 
 
 @pytest.mark.security("P-02")
-async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: httpx.AsyncClient, db: Any) -> None:
+async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: httpx2.AsyncClient, db: Any) -> None:
     answers = {why: await ask_for_token(http, app, "admin") for why, app in (await bad_clients(db)).items()}
 
     assert {answer.status for answer in answers.values()} == {401}
     for why, answer in answers.items():
-        assert same(answer) == same(answers["a wrong secret"]), why
+        assert comparable_parts(answer) == comparable_parts(answers["a wrong secret"]), why
     assert answers["a wrong secret"].json["error"] == "invalid_client"
     assert answers["a wrong secret"].headers["www-authenticate"] == 'Basic realm="shop"'
 
 
-async def measure_pairs(http: httpx.AsyncClient, app: App, count: int) -> list[Pair]:
-    """How long a known client takes, and an unknown one beside it; each is as often first as second."""
+async def measure_pairs(http: httpx2.AsyncClient, app: App, count: int) -> list[Pair]:
+    """The seconds of a request of a known and of an unknown client; each is as often first as second."""
     pairs = []
     for number in range(count):
         known_app = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
@@ -214,29 +218,29 @@ async def measure_pairs(http: httpx.AsyncClient, app: App, count: int) -> list[P
     return pairs
 
 
-async def median_gap(http: httpx.AsyncClient, app: App, count: int = 40) -> float:
+async def median_gap(http: httpx2.AsyncClient, app: App, count: int = 40) -> float:
     return abs(
         statistics.median(known_seconds - unknown for known_seconds, unknown in await measure_pairs(http, app, count))
     )
 
 
 @pytest.mark.security("P-02")
-async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
+async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
-    # A gap that is there is there each time; one of a busy machine is not.
+    # A real gap is there each time; a gap because of a busy machine is not.
     assert await median_gap(http, app) < 0.002 or await median_gap(http, app, 300) < 0.002
 
 
 @pytest.mark.security("P-02")
 @pytest.mark.torture
-async def test_no_guess_by_time_tells_an_unknown_client_from_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
+async def test_no_guess_by_time_tells_an_unknown_client_from_a_wrong_secret(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
     await assert_same_time(lambda: measure_pairs(http, app, 500))
 
 
-async def rotated(ctx: Context, app: App, overlap: int) -> App:
+async def rotate_app_secret(ctx: Context, app: App, overlap: int) -> App:
     newest = (await get_application(ctx, app.id)).secrets[0]
     secret = await rotate_secret(ctx, app.id, overlap, replaces=newest.id)
     assert secret
@@ -245,13 +249,13 @@ async def rotated(ctx: Context, app: App, overlap: int) -> App:
 
 @pytest.mark.security("P-06")
 async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
-    http: httpx.AsyncClient, db: Any, database_url: str
+    http: httpx2.AsyncClient, db: Any, database_url: str
 ) -> None:
     first = await new_app(db)
-    async with back_office(database_url) as ctx:
-        second = await rotated(ctx, first, 3600)
+    async with operator_context(database_url) as ctx:
+        second = await rotate_app_secret(ctx, first, 3600)
         during = [(await ask_for_token(http, app, "admin")).status for app in (first, second)]
-        third = await rotated(ctx, second, 3600)
+        third = await rotate_app_secret(ctx, second, 3600)
 
     two = [(await ask_for_token(http, app, "admin")).status for app in (first, second, third)]
     age = "update application_secrets set expires_at = expires_at - interval '1 hour' where application_id = $1"
@@ -262,20 +266,20 @@ async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
 
 
 async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live(
-    http: httpx.AsyncClient, db: Any, database_url: str
+    http: httpx2.AsyncClient, db: Any, database_url: str
 ) -> None:
     app = await new_app(db)
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
 
-    async with back_office(database_url) as ctx:
-        await rotated(ctx, app, 0)
+    async with operator_context(database_url) as ctx:
+        await rotate_app_secret(ctx, app, 0)
 
     assert (await ask_for_token(http, app, "admin")).status == 401
     assert await machine.may_read()
 
 
 @pytest.mark.security("T-11")
-async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClient, guest: Shopper, db: Any) -> None:
+async def test_no_kind_of_credential_is_taken_for_another(http: httpx2.AsyncClient, guest: Shopper, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
     await guest.post("/cart")
@@ -288,14 +292,14 @@ async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClien
         request_headers = {"Authorization": f"Bearer {machine.access_token}"}
         assert (await http.get(f"/api/v2/storefront{path}", headers=request_headers)).json()["code"] == "invalid_token"
     for headers in ({"X-Shop-Order-Token": guest.order_token or ""}, app.in_header):
-        alone = await http.get(f"{PREFIX}/orders", headers=headers)
-        assert (alone.status_code, alone.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
+        response = await http.get(f"{PREFIX}/orders", headers=headers)
+        assert (response.status_code, response.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
     for token in (member.refresh_token, machine.access_token):
         assert (await refresh(http, app, token)).json["error"] == "invalid_grant"
 
 
 @pytest.mark.security("T-07")
-async def test_a_token_in_the_address_is_not_one(http: httpx.AsyncClient, writer: Machine) -> None:
+async def test_a_token_in_the_address_is_not_one(http: httpx2.AsyncClient, writer: Machine) -> None:
     answer = await http.get(f"{PREFIX}/orders", params={"access_token": writer.access_token})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
@@ -303,19 +307,19 @@ async def test_a_token_in_the_address_is_not_one(http: httpx.AsyncClient, writer
 
 @pytest.mark.security("T-04", "T-02")
 @pytest.mark.parametrize(
-    "sent", first(2, ["Bearer " + "a" * 10_000, "Bearer \x80\x81", "Bearer é", "Bearer", "Bearer a b"])
+    "header", first(2, ["Bearer " + "a" * 10_000, "Bearer \x80\x81", "Bearer é", "Bearer", "Bearer a b"])
 )
 async def test_an_odd_bearer_is_no_bearer_and_costs_no_statement(
-    http: httpx.AsyncClient, service: Service, sent: str
+    http: httpx2.AsyncClient, service: Service, header: str
 ) -> None:
-    answer = await http.get(f"{PREFIX}/orders", headers={b"Authorization": sent.encode("latin-1")})
+    answer = await http.get(f"{PREFIX}/orders", headers={b"Authorization": header.encode("latin-1")})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
     assert service.request_line(answer.headers["x-request-id"])["statements"] == 0
 
 
 @pytest.mark.security("T-03", "A-01")
-async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
+async def test_no_secret_stands_in_the_database_or_the_log(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
     app = await new_app(db)
     first = (await ask_for_token(http, app, "admin")).json
     second = (await refresh(http, app, first["refresh_token"])).json
@@ -334,7 +338,7 @@ async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClie
 
 
 @pytest.mark.security("A-02")
-async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> None:
+async def test_every_grant_is_in_the_audit(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     response = await ask_for_token(http, app, "admin:read")
     refresh_response = await refresh(http, app, response.json["refresh_token"])
@@ -347,7 +351,7 @@ async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> 
     assert refresh_response.status == 200
 
 
-async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx.AsyncClient, db: Any) -> None:
+async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db, "read")
     machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
 
@@ -360,7 +364,7 @@ async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx.As
     assert [(event["action"], json.loads(event["detail"])) for event in events] == [("access", {"needed": "write"})]
 
 
-async def test_an_orders_note_may_be_written_in_any_script(http: httpx.AsyncClient, db: Any) -> None:
+async def test_an_orders_note_may_be_written_in_any_script(http: httpx2.AsyncClient, db: Any) -> None:
     machine = await new_machine(http, db)
     note = "\u6771\u4eac\u90fd\u3000\u6e2f\u533a\n\U0001f469\u200d\U0001f373"
 

@@ -1,4 +1,4 @@
-"""Pictures by the platform: what is taken, what is refused and leaves nothing, what a machine may do with them."""
+"""Images of products: which files are accepted, which are refused and leave nothing, and how images change."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 from PIL import Image
 
-from tests.image_files import bomb, drawn, encoded, opened, overfull, png, text_bomb
+from tests.image_files import bomb, encode_image, open_image, png, png_with_excess_data, text_bomb, two_color_image
 from tests.platform.client import PREFIX, Machine
 from tests.sampling import first
 from tests.service import Service
@@ -22,7 +22,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def media(service: Service) -> Path:
-    """Where the served shop keeps its files."""
+    """The directory with the files of images."""
     return Path(service.environ["SHOP_DATA_DIR"]) / "media"
 
 
@@ -50,14 +50,14 @@ async def count_rows(db: Any) -> tuple[int, int]:
     return tuple(await db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)"))
 
 
-async def fetched(http: httpx.AsyncClient, url: str) -> Image.Image:
+async def download_image(http: httpx2.AsyncClient, url: str) -> Image.Image:
     answer = await http.get(url)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
-    return opened(answer.content)
+    return open_image(answer.content)
 
 
 async def test_a_picture_is_kept_in_widths_up_to_its_own(
-    writer: Machine, http: httpx.AsyncClient, service: Service, media: Path
+    writer: Machine, http: httpx2.AsyncClient, service: Service, media: Path
 ) -> None:
     product_id = await new_product(writer)
 
@@ -70,7 +70,7 @@ async def test_a_picture_is_kept_in_widths_up_to_its_own(
     ]
     assert image["original_url"] == f"{service.url}/media/{image.id}/1000.webp"
     assert image["transformed_url"] is None
-    assert [(await fetched(http, style["url"])).size for style in image["styles"]] == sizes
+    assert [(await download_image(http, style["url"])).size for style in image["styles"]] == sizes
     assert {file.name for file in (media / image.id).iterdir()} == {f"{width}.webp" for width, _ in sizes}
     assert [place.stat().st_mode & 0o777 for place in (media, media / image.id)] == [0o700, 0o700]
 
@@ -101,7 +101,9 @@ async def test_a_small_picture_is_not_made_larger(writer: Machine) -> None:
 
 @pytest.mark.torture
 async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
-    image = await upload(writer, encoded(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer))
+    image = await upload(
+        writer, encode_image(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer)
+    )
 
     assert (image["width"], image["height"]) == (4096, 2048)
     assert [style["width"] for style in image["styles"]] == ["48", "160", "480", "960", "1600", "4096"]
@@ -110,34 +112,34 @@ async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        encoded(drawn(60, 40), "JPEG"),
-        encoded(drawn(60, 40), "WEBP"),
-        encoded(drawn(60, 40), "GIF", save_all=True, append_images=[drawn(60, 40).rotate(90)]),
-        encoded(drawn(60, 40, "RGBA"), "PNG"),
-        encoded(drawn(60, 40).convert("P"), "PNG"),
-        encoded(drawn(60, 40).convert("CMYK"), "JPEG"),
-        encoded(drawn(60, 40).convert("L"), "PNG"),
-        encoded(Image.linear_gradient("L").resize((60, 40)).convert("I;16"), "PNG"),
+        encode_image(two_color_image(60, 40), "JPEG"),
+        encode_image(two_color_image(60, 40), "WEBP"),
+        encode_image(two_color_image(60, 40), "GIF", save_all=True, append_images=[two_color_image(60, 40).rotate(90)]),
+        encode_image(two_color_image(60, 40, "RGBA"), "PNG"),
+        encode_image(two_color_image(60, 40).convert("P"), "PNG"),
+        encode_image(two_color_image(60, 40).convert("CMYK"), "JPEG"),
+        encode_image(two_color_image(60, 40).convert("L"), "PNG"),
+        encode_image(Image.linear_gradient("L").resize((60, 40)).convert("I;16"), "PNG"),
     ],
     ids=["jpeg", "webp", "moving gif", "transparent", "palette", "cmyk", "grey", "sixteen bits"],
 )
 async def test_every_kind_of_picture_that_browsers_know_is_taken(
-    writer: Machine, http: httpx.AsyncClient, data: bytes
+    writer: Machine, http: httpx2.AsyncClient, data: bytes
 ) -> None:
     image = await upload(writer, data, name="picture", product_id=await new_product(writer))
 
     assert image.status == 201, image
-    assert (await fetched(http, image["original_url"])).size == (60, 40)
+    assert (await download_image(http, image["original_url"])).size == (60, 40)
 
 
 async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
-    writer: Machine, http: httpx.AsyncClient
+    writer: Machine, http: httpx2.AsyncClient
 ) -> None:
-    notes = Image.Exif()
-    notes[0x0112] = 6  # Held on its side.
-    notes[0x010F] = "A camera of mine"
-    notes.get_ifd(0x8825)[1] = "N"
-    data = encoded(drawn(80, 40), "JPEG", exif=notes, comment=b"my house", icc_profile=b"my screen" * 20)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # Rotated by 90 degrees.
+    exif[0x010F] = "A camera of mine"
+    exif.get_ifd(0x8825)[1] = "N"
+    data = encode_image(two_color_image(80, 40), "JPEG", exif=exif, comment=b"my house", icc_profile=b"my screen" * 20)
 
     uploaded_image = await upload(writer, data, product_id=await new_product(writer))
 
@@ -148,7 +150,7 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
         assert b"camera" not in content
         assert b"house" not in content
         assert b"screen" not in content
-        image, middle = opened(content).convert("RGB"), int(style["width"]) // 2
+        image, middle = open_image(content).convert("RGB"), int(style["width"]) // 2
         top, bottom = image.getpixel((middle, 2)), image.getpixel((middle, image.height - 3))
         assert isinstance(top, tuple)
         assert isinstance(bottom, tuple)
@@ -156,10 +158,12 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
         assert bottom[2] > top[2] + 100
 
 
-async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, http: httpx.AsyncClient) -> None:
+async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, http: httpx2.AsyncClient) -> None:
     payload = b"<script>alert(1)</script>PK\x03\x04"
 
-    image = await upload(writer, encoded(drawn(60, 40), "GIF") + payload, product_id=await new_product(writer))
+    image = await upload(
+        writer, encode_image(two_color_image(60, 40), "GIF") + payload, product_id=await new_product(writer)
+    )
 
     assert image.status == 201
     for style in image["styles"]:
@@ -168,7 +172,7 @@ async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, h
 
 @pytest.mark.parametrize("kind", ["text/html", "application/x-msdownload", "image/svg+xml"])
 async def test_the_bytes_decide_and_not_what_a_file_is_called(
-    writer: Machine, http: httpx.AsyncClient, kind: str
+    writer: Machine, http: httpx2.AsyncClient, kind: str
 ) -> None:
     product_id = await new_product(writer)
 
@@ -180,31 +184,31 @@ async def test_the_bytes_decide_and_not_what_a_file_is_called(
 
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
-REFUSED: dict[str, Callable[[], bytes]] = {
+INVALID_FILES: dict[str, Callable[[], bytes]] = {
     "nothing": lambda: b"",
     "text": lambda: b"not a picture",
     "svg": lambda: SVG,
-    "bmp": lambda: encoded(drawn(9, 9), "BMP"),
-    "tiff": lambda: encoded(drawn(9, 9), "TIFF"),
+    "bmp": lambda: encode_image(two_color_image(9, 9), "BMP"),
+    "tiff": lambda: encode_image(two_color_image(9, 9), "TIFF"),
     "head of a png": lambda: png(300, 200)[:40],
     "truncated png": lambda: png(300, 200)[:-40],
-    "truncated jpeg": lambda: encoded(drawn(300, 200), "JPEG")[:-300],
-    "truncated webp": lambda: encoded(drawn(300, 200), "WEBP")[:-40],
+    "truncated jpeg": lambda: encode_image(two_color_image(300, 200), "JPEG")[:-300],
+    "truncated webp": lambda: encode_image(two_color_image(300, 200), "WEBP")[:-40],
     "broken png": lambda: png(300, 200).replace(b"IDAT", b"IDAX"),
     "bomb": bomb,
     "text bomb": text_bomb,
-    "41 megapixels": lambda: encoded(Image.new("1", (41_000, 1001)), "PNG"),
+    "41 megapixels": lambda: encode_image(Image.new("1", (41_000, 1001)), "PNG"),
     "larger than 20 MiB": lambda: png(9, 9) + b"\x00" * (20 * MIB),
 }
 
 
-@pytest.mark.parametrize("name", first(5, REFUSED))
+@pytest.mark.parametrize("name", first(5, INVALID_FILES))
 async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
     writer: Machine, db: Any, media: Path, name: str
 ) -> None:
     product_id = await new_product(writer)
     before, rows = files_in(media), await count_rows(db)
-    data = REFUSED[name]()
+    data = INVALID_FILES[name]()
     start = perf_counter()
 
     answer = await upload(writer, data, product_id=product_id)
@@ -217,7 +221,7 @@ async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
 async def test_a_picture_that_unpacks_to_more_than_it_shows_costs_no_more(writer: Machine) -> None:
     start = perf_counter()
 
-    answer = await upload(writer, overfull(), product_id=await new_product(writer))
+    answer = await upload(writer, png_with_excess_data(), product_id=await new_product(writer))
 
     assert answer.status in {201, 422}
     assert perf_counter() - start < 10
@@ -303,7 +307,7 @@ async def test_a_body_that_is_not_what_it_says_cannot_be_read(writer: Machine, k
 
 
 async def test_who_may_not_write_is_told_before_the_file_is_read(
-    reader: Machine, http: httpx.AsyncClient, media: Path
+    reader: Machine, http: httpx2.AsyncClient, media: Path
 ) -> None:
     before = files_in(media)
 
@@ -337,7 +341,7 @@ async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: 
 
 
 async def test_a_removed_picture_is_gone_with_its_files(
-    writer: Machine, http: httpx.AsyncClient, db: Any, media: Path
+    writer: Machine, http: httpx2.AsyncClient, db: Any, media: Path
 ) -> None:
     product_id = await new_product(writer)
     image = await upload(writer, png(60, 40), product_id=product_id)
@@ -386,21 +390,21 @@ async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machin
 
 @pytest.mark.torture
 async def test_others_are_answered_while_a_large_picture_is_worked_on(
-    writer: Machine, http: httpx.AsyncClient, service: Service
+    writer: Machine, http: httpx2.AsyncClient, service: Service
 ) -> None:
     product_id = await new_product(writer)
-    large = encoded(Image.effect_noise((1000, 700), 90).resize((5000, 3500)).convert("RGB"), "JPEG", quality=80)
+    large = encode_image(Image.effect_noise((1000, 700), 90).resize((5000, 3500)).convert("RGB"), "JPEG", quality=80)
     waits = []
-    async with service.client(timeout=120) as patient:
-        own = Machine(patient, {"access_token": writer.access_token, "refresh_token": ""})
+    async with service.client(timeout=120) as patient_http:
+        machine = Machine(patient_http, {"access_token": writer.access_token, "refresh_token": ""})
         start = perf_counter()
-        work = asyncio.create_task(upload(own, large, product_id=product_id))
-        while not work.done():
+        task = asyncio.create_task(upload(machine, large, product_id=product_id))
+        while not task.done():
             request_start = perf_counter()
             assert (await http.get("/livez")).status_code == 200
             waits.append(perf_counter() - request_start)
-        answer, took = await work, perf_counter() - start
+        answer, seconds = await task, perf_counter() - start
 
     assert answer.status == 201
-    assert took > 0.3, "the picture is too small to tell anything"
-    assert max(waits) < took / 2
+    assert seconds > 0.3, "the image is too small for this test"
+    assert max(waits) < seconds / 2

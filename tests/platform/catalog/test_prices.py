@@ -1,11 +1,19 @@
-"""Prices: one a variant and currency, in no more digits than the currency has."""
+"""Prices: one for each variant and currency, with no more digits than the currency has."""
 
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalog_builders import change, changed, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import (
+    change_record,
+    delete_record,
+    get_record,
+    master_of,
+    new,
+    patch_record,
+    post_record,
+)
 from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
 from tests.sampling import first
@@ -44,32 +52,34 @@ async def test_what_is_no_amount_of_its_currency_is_refused_by_its_name(
     fields = {"variant_id": variant_id, "currency": currency}
     price = await new(writer, "price", **fields, amount="1")
 
-    assert_refused(await send(writer, "price", **fields, amount=amount), "amount")
-    assert_refused(await change(writer, "price", price.id, amount=amount), "amount")
-    assert_refused(await send(writer, "product", currency=currency, price=amount), "price")
-    assert_refused(await change(writer, "variant", variant_id, currency=currency, price=amount), "price")
+    assert_refused(await post_record(writer, "price", **fields, amount=amount), "amount")
+    assert_refused(await patch_record(writer, "price", price.id, amount=amount), "amount")
+    assert_refused(await post_record(writer, "product", currency=currency, price=amount), "price")
+    assert_refused(await patch_record(writer, "variant", variant_id, currency=currency, price=amount), "price")
 
 
 async def test_every_amount_that_is_wrong_is_named(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
     wrong = {"amount": "1.234", "compare_at_amount": "-1"}
 
-    assert_refused(await send(writer, "price", variant_id=variant_id, currency="USD", **wrong), *wrong)
-    assert_refused(await send(writer, "product", price="1.234", compare_at_price="-1"), "price", "compare_at_price")
+    assert_refused(await post_record(writer, "price", variant_id=variant_id, currency="USD", **wrong), *wrong)
+    assert_refused(
+        await post_record(writer, "product", price="1.234", compare_at_price="-1"), "price", "compare_at_price"
+    )
 
 
 @pytest.mark.parametrize("currency", ["XXXX", "XXX", "XAU", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
 async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
 
-    assert_refused(await send(writer, "price", variant_id=variant_id, currency=currency, amount="1"), "currency")
+    assert_refused(await post_record(writer, "price", variant_id=variant_id, currency=currency, amount="1"), "currency")
     if currency:
-        assert_refused(await send(writer, "product", currency=currency, price="1"), "currency")
-        assert_refused(await change(writer, "variant", variant_id, currency=currency, price="1"), "currency")
+        assert_refused(await post_record(writer, "product", currency=currency, price="1"), "currency")
+        assert_refused(await patch_record(writer, "variant", variant_id, currency=currency, price="1"), "currency")
 
 
 @pytest.mark.parametrize(
-    ("currency", "amount", "shows"),
+    ("currency", "amount", "expected"),
     [
         ("USD", "19.99", ("19.99", "$19.99")),
         ("USD", 5, ("5.0", "$5.00")),
@@ -80,14 +90,14 @@ async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) ->
     ],
 )
 async def test_an_amount_is_shown_as_it_was_sent(
-    writer: Machine, currency: str, amount: Any, shows: tuple[str, str]
+    writer: Machine, currency: str, amount: Any, expected: tuple[str, str]
 ) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
 
     price = await new(writer, "price", variant_id=variant_id, currency=currency, amount=amount)
 
-    assert (price["amount"], price["display_amount"]) == shows
-    assert (price["display_price"], price["display_compare_at_price"]) == (shows[1], None)
+    assert (price["amount"], price["display_amount"]) == expected
+    assert (price["display_price"], price["display_compare_at_price"]) == (expected[1], None)
 
 
 async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machine) -> None:
@@ -102,16 +112,16 @@ async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machi
 async def test_a_variant_has_one_price_in_a_currency(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product", price="5")).id)
 
-    assert_refused(await send(writer, "price", variant_id=variant_id, currency="USD", amount="6"), "currency")
-    assert (await send(writer, "price", variant_id=variant_id, currency="EUR", amount="6")).status == 201
+    assert_refused(await post_record(writer, "price", variant_id=variant_id, currency="USD", amount="6"), "currency")
+    assert (await post_record(writer, "price", variant_id=variant_id, currency="EUR", amount="6")).status == 201
 
 
 async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
     price = await new(writer, "price", variant_id=variant_id, currency="EUR", amount="6")
 
-    answer = await changed(writer, "price", price.id, currency="EUR", variant_id=variant_id, amount="7")
-    refusal = await change(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="8")
+    answer = await change_record(writer, "price", price.id, currency="EUR", variant_id=variant_id, amount="7")
+    refusal = await patch_record(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="8")
 
     assert (answer["currency"], answer["amount"]) == ("EUR", "7.0")
     assert_refused(refusal, "currency", "variant_id")
@@ -120,22 +130,24 @@ async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> No
 async def test_a_price_needs_a_variant_that_is_there(writer: Machine) -> None:
     product = await new(writer, "product")
     master_id = await master_of(writer, product.id)
-    await removed(writer, "product", product.id)
+    await delete_record(writer, "product", product.id)
 
     for variant_id in (master_id, str(uuid4())):
-        assert_refused(await send(writer, "price", variant_id=variant_id, currency="EUR", amount="6"), "variant_id")
+        assert_refused(
+            await post_record(writer, "price", variant_id=variant_id, currency="EUR", amount="6"), "variant_id"
+        )
 
 
 async def test_a_compare_at_price_needs_a_price(writer: Machine) -> None:
-    assert_refused(await send(writer, "product", compare_at_price="5"), "price")
+    assert_refused(await post_record(writer, "product", compare_at_price="5"), "price")
 
 
 async def test_without_its_price_a_product_shows_none(writer: Machine) -> None:
     product = await new(writer, "product", price="5")
     response = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
 
-    assert (await removed(writer, "price", response.json["data"][0]["id"])).status == 204
+    assert (await delete_record(writer, "price", response.json["data"][0]["id"])).status == 204
 
-    bare = await shown(writer, "product", product.id)
+    bare = await get_record(writer, "product", product.id)
     assert (product["price"], bare["price"], bare["display_price"]) == ("5.0", None, None)
     assert bare["updated_at"] > product["updated_at"]

@@ -1,4 +1,4 @@
-"""Products as machines keep them: made with a master and a slug, hidden when removed, found by what they have."""
+"""Products: a new one has a master and a slug, a removed one is hidden, and filters find them by related records."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,16 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalog_builders import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import (
+    change_record,
+    delete_record,
+    get_record,
+    links,
+    master_of,
+    new,
+    patch_record,
+    post_record,
+)
 from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
 
@@ -17,7 +26,7 @@ async def test_a_slug_is_made_from_the_name_with_accents_folded(writer: Machine)
     product = await new(writer, "product", name=f"Café Crème, 250 g — {word}")
 
     assert product["slug"] == f"cafe-creme-250-g-{word}"
-    assert (await shown(writer, "product", product["slug"])).json == product.json
+    assert (await get_record(writer, "product", product["slug"])).json == product.json
 
 
 async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machine) -> None:
@@ -38,21 +47,21 @@ async def test_a_name_without_latin_letters_has_its_id_for_a_slug(writer: Machin
 async def test_a_slug_must_be_one(writer: Machine, slug: Any) -> None:
     product = await new(writer, "product")
 
-    assert_refused(await send(writer, "product", slug=slug), "slug")
-    assert_refused(await change(writer, "product", product.id, slug=slug), "slug")
+    assert_refused(await post_record(writer, "product", slug=slug), "slug")
+    assert_refused(await patch_record(writer, "product", product.id, slug=slug), "slug")
 
 
 async def test_a_slug_cannot_be_taken_away(writer: Machine) -> None:
     product = await new(writer, "product")
 
-    assert_refused(await change(writer, "product", product.id, slug=""), "slug")
-    assert_refused(await change(writer, "product", product.id, name="  "), "name")
+    assert_refused(await patch_record(writer, "product", product.id, slug=""), "slug")
+    assert_refused(await patch_record(writer, "product", product.id, name="  "), "name")
 
 
 async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: Machine, db: Any) -> None:
     old, product = uuid4().hex, await new(writer, "product")
-    await changed(writer, "product", product.id, slug=old)
-    await changed(writer, "product", product.id, slug=uuid4().hex)
+    await change_record(writer, "product", product.id, slug=old)
+    await change_record(writer, "product", product.id, slug=uuid4().hex)
     statement = "select product_id::text from product_slugs where slug = $1"
     before = await db.fetchval(statement, old)
 
@@ -65,9 +74,9 @@ async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: M
 async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any) -> None:
     product = await new(writer, "product")
     first, second = product["slug"], uuid4().hex
-    await changed(writer, "product", product.id, slug=second)
+    await change_record(writer, "product", product.id, slug=second)
 
-    await changed(writer, "product", product.id, slug=first)
+    await change_record(writer, "product", product.id, slug=first)
 
     slugs = await db.fetch("select slug from product_slugs where product_id = $1", product.id)
     assert [row["slug"] for row in slugs] == [second]
@@ -78,8 +87,8 @@ async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machin
     other = await new(writer, "product")
 
     for name in ("slug", "sku"):
-        assert (await send(writer, "product", **{name: existing[name]})).json["errors"] == {name: ["is taken"]}
-        assert (await change(writer, "product", other.id, **{name: existing[name]})).json["errors"] == {
+        assert (await post_record(writer, "product", **{name: existing[name]})).json["errors"] == {name: ["is taken"]}
+        assert (await patch_record(writer, "product", other.id, **{name: existing[name]})).json["errors"] == {
             name: ["is taken"]
         }
 
@@ -88,7 +97,7 @@ async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machin
 async def test_of_two_who_take_one_slug_or_sku_at_once_one_is_refused(writer: Machine, name: str) -> None:
     word = uuid4().hex
 
-    answers = await asyncio.gather(*(send(writer, "product", **{name: word}) for _ in range(4)))
+    answers = await asyncio.gather(*(post_record(writer, "product", **{name: word}) for _ in range(4)))
 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
     assert all(answer.json["errors"] == {name: ["is taken"]} for answer in answers if answer.status == 422)
@@ -97,7 +106,7 @@ async def test_of_two_who_take_one_slug_or_sku_at_once_one_is_refused(writer: Ma
 async def test_of_several_with_one_name_at_once_each_has_a_slug_of_its_own(writer: Machine) -> None:
     name = uuid4().hex
 
-    answers = await asyncio.gather(*(send(writer, "product", name=name) for _ in range(4)))
+    answers = await asyncio.gather(*(post_record(writer, "product", name=name) for _ in range(4)))
 
     assert [answer.status for answer in answers] == [201] * 4
     assert {answer["slug"] for answer in answers} == {name, f"{name}-2", f"{name}-3", f"{name}-4"}
@@ -108,12 +117,12 @@ async def test_a_removed_product_is_hidden_and_gives_its_slug_and_sku_back(write
     product = await new(writer, "product", **words)
     master_id = await master_of(writer, product.id)
 
-    response = await removed(writer, "product", product.id)
+    response = await delete_record(writer, "product", product.id)
     again = await new(writer, "product", **words)
 
     assert (response.status, again["slug"], again["sku"]) == (204, words["slug"], words["sku"])
-    assert (await shown(writer, "variant", master_id)).status == 404
-    assert (await change(writer, "product", product.id, name="x")).status == 404
+    assert (await get_record(writer, "variant", master_id)).status == 404
+    assert (await patch_record(writer, "product", product.id, name="x")).status == 404
     assert await db.fetchval("select deleted_at is not null from products where id = $1", product.id)
 
 
@@ -139,29 +148,29 @@ async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: 
 
 @pytest.mark.parametrize("field", ["option_type_ids", "taxon_ids", "tax_category_id"])
 async def test_what_a_product_names_must_be_there(writer: Machine, field: str) -> None:
-    stranger = str(uuid4()) if field.endswith("_id") else [str(uuid4())]
+    unknown = str(uuid4()) if field.endswith("_id") else [str(uuid4())]
 
-    assert_refused(await send(writer, "product", **{field: stranger}), field)
+    assert_refused(await post_record(writer, "product", **{field: unknown}), field)
 
 
 async def test_its_place_in_a_taxon_is_kept_when_its_taxons_are_said_again(writer: Machine) -> None:
     taxonomy = await new(writer, "taxonomy")
     taxons = [(await new(writer, "taxon", taxonomy_id=taxonomy.id)).id for _ in range(2)]
     product = await new(writer, "product")
-    place = await new(writer, "classification", product_id=product.id, taxon_id=taxons[0], position=7)
+    classification = await new(writer, "classification", product_id=product.id, taxon_id=taxons[0], position=7)
 
-    await changed(writer, "product", product.id, taxon_ids=taxons)
+    await change_record(writer, "product", product.id, taxon_ids=taxons)
 
-    assert (await shown(writer, "classification", place.id))["position"] == 7
+    assert (await get_record(writer, "classification", classification.id))["position"] == 7
 
 
 async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     product = await new(writer, "product", available_on=late)
 
-    assert_refused(await send(writer, "product", available_on=late, discontinue_on=early), "discontinue_on")
-    assert_refused(await change(writer, "product", product.id, discontinue_on=early), "discontinue_on")
-    assert_refused(await send(writer, "product", status="gone"), "status")
+    assert_refused(await post_record(writer, "product", available_on=late, discontinue_on=early), "discontinue_on")
+    assert_refused(await patch_record(writer, "product", product.id, discontinue_on=early), "discontinue_on")
+    assert_refused(await post_record(writer, "product", status="gone"), "status")
 
 
 @pytest.mark.parametrize(
@@ -180,13 +189,13 @@ async def test_it_is_available_while_active_and_in_its_window(
     product = await new(writer, "product", **fields)
 
     assert product["available"] is available
-    assert (await shown(writer, "variant", await master_of(writer, product.id)))["available"] is available
+    assert (await get_record(writer, "variant", await master_of(writer, product.id)))["available"] is available
 
 
 @pytest.mark.parametrize("name", ["name", "meta_title", "description", "sku"])
 @pytest.mark.parametrize("value", HOSTILE["text"])
 async def test_a_hostile_text_is_refused_by_its_name(writer: Machine, name: str, value: Any) -> None:
-    assert_refused(await send(writer, "product", **{name: value}), name)
+    assert_refused(await post_record(writer, "product", **{name: value}), name)
 
 
 LONG = "".join(f"{number:x}" for number in range(1800))
@@ -195,18 +204,18 @@ LONG = "".join(f"{number:x}" for number in range(1800))
 @pytest.mark.parametrize("kind", ["product", "option_type", "property", "taxonomy", "stock_location", "price_list"])
 async def test_a_name_is_no_longer_than_an_index_has_room_for(writer: Machine, kind: str) -> None:
     more = {"currency": "EUR"} if kind in {"product", "price_list"} else {}
-    assert_refused(await send(writer, kind, name=LONG[:5000], **more), "name")
-    assert (await send(writer, kind, name=uuid4().hex + LONG[:223], **more)).status == 201
+    assert_refused(await post_record(writer, kind, name=LONG[:5000], **more), "name")
+    assert (await post_record(writer, kind, name=uuid4().hex + LONG[:223], **more)).status == 201
 
 
 @pytest.mark.parametrize("value", ["-1", "1e3", "9" * 28, "x", True, [1]])
 async def test_a_hostile_weight_is_refused_by_its_name(writer: Machine, value: Any) -> None:
-    assert_refused(await send(writer, "product", weight=value), "weight")
+    assert_refused(await post_record(writer, "product", weight=value), "weight")
 
 
 @pytest.mark.parametrize("value", [7, {"a": 1}, ["x" * 101], [7], ["a"] * 201])
 async def test_hostile_tags_are_refused(writer: Machine, value: Any) -> None:
-    assert_refused(await send(writer, "product", tags=value), "tags")
+    assert_refused(await post_record(writer, "product", tags=value), "tags")
 
 
 async def test_products_are_found_by_what_belongs_to_them(writer: Machine) -> None:

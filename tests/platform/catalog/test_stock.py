@@ -1,4 +1,4 @@
-"""Stock: a count changes only by movements, which stay; less than nothing only where that is allowed."""
+"""Stock: a count changes only by movements, which are permanent, and is negative only where backorders are allowed."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,17 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.platform.catalog_builders import change, changed, links, master_of, new, removed, send, shown, stocked
+from tests.platform.catalog_builders import (
+    change_record,
+    delete_record,
+    get_record,
+    links,
+    master_of,
+    new,
+    new_stock_item,
+    patch_record,
+    post_record,
+)
 from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
 
@@ -18,28 +28,28 @@ async def movements(machine: Machine, item_id: str) -> list[tuple[int, str]]:
 
 
 async def count(machine: Machine, item_id: str) -> Any:
-    return (await shown(machine, "stock_item", item_id))["count_on_hand"]
+    return (await get_record(machine, "stock_item", item_id))["count_on_hand"]
 
 
 async def test_a_count_that_an_item_begins_with_is_its_first_movement(writer: Machine) -> None:
-    item_id = await stocked(writer, 5)
+    item_id = await new_stock_item(writer, 5)
 
     assert (await count(writer, item_id), await movements(writer, item_id)) == (5, [(5, "received")])
 
 
 async def test_a_new_count_is_a_movement_of_the_difference(writer: Machine) -> None:
-    item_id = await stocked(writer, 5)
+    item_id = await new_stock_item(writer, 5)
 
-    await changed(writer, "stock_item", item_id, count_on_hand=3)
-    await changed(writer, "stock_item", item_id, count_on_hand=3, backorderable=True)
-    await changed(writer, "stock_item", item_id, count_on_hand=-2)
+    await change_record(writer, "stock_item", item_id, count_on_hand=3)
+    await change_record(writer, "stock_item", item_id, count_on_hand=3, backorderable=True)
+    await change_record(writer, "stock_item", item_id, count_on_hand=-2)
 
     assert await count(writer, item_id) == -2
     assert await movements(writer, item_id) == [(5, "received"), (-2, "recounted"), (-5, "recounted")]
 
 
 async def test_a_movement_says_who_made_it_and_why(writer: Machine) -> None:
-    item_id = await stocked(writer, 5)
+    item_id = await new_stock_item(writer, 5)
 
     movement = await new(writer, "stock_movement", stock_item_id=item_id, quantity=-2, reason="damaged", note="fell")
 
@@ -52,7 +62,7 @@ async def test_a_movement_of_a_variant_makes_its_item_where_there_was_none(write
     variant_id, place = await master_of(writer, (await new(writer, "product")).id), await new(writer, "stock_location")
 
     fields: dict[str, Any] = {"variant_id": variant_id, "stock_location_id": place.id, "quantity": 4}
-    answers = await asyncio.gather(*(send(writer, "stock_movement", **fields) for _ in range(4)))
+    answers = await asyncio.gather(*(post_record(writer, "stock_movement", **fields) for _ in range(4)))
     default = await new(writer, "stock_movement", variant_id=variant_id, quantity=1)
 
     assert [answer.status for answer in answers] == [201] * 4
@@ -62,25 +72,27 @@ async def test_a_movement_of_a_variant_makes_its_item_where_there_was_none(write
 
 
 async def test_less_than_nothing_is_refused_unless_more_may_be_sold(writer: Machine) -> None:
-    item_id = await stocked(writer, 2)
+    item_id = await new_stock_item(writer, 2)
 
-    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=-3), "quantity")
-    assert_refused(await change(writer, "stock_item", item_id, count_on_hand=-1), "count_on_hand")
+    assert_refused(await post_record(writer, "stock_movement", stock_item_id=item_id, quantity=-3), "quantity")
+    assert_refused(await patch_record(writer, "stock_item", item_id, count_on_hand=-1), "count_on_hand")
     assert (await count(writer, item_id), len(await movements(writer, item_id))) == (2, 1)
 
-    await changed(writer, "stock_item", item_id, backorderable=True)
+    await change_record(writer, "stock_item", item_id, backorderable=True)
     await new(writer, "stock_movement", stock_item_id=item_id, quantity=-3)
     assert await count(writer, item_id) == -1
-    assert_refused(await change(writer, "stock_item", item_id, backorderable=False), "backorderable")
-    assert (await changed(writer, "stock_item", item_id, backorderable=False, count_on_hand=0))["count_on_hand"] == 0
+    assert_refused(await patch_record(writer, "stock_item", item_id, backorderable=False), "backorderable")
+    assert (await change_record(writer, "stock_item", item_id, backorderable=False, count_on_hand=0))[
+        "count_on_hand"
+    ] == 0
 
 
 @pytest.mark.security("C-04")
 async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: Machine) -> None:
-    item_id = await stocked(writer, 7)
+    item_id = await new_stock_item(writer, 7)
 
     answers = await asyncio.gather(
-        *(send(writer, "stock_movement", stock_item_id=item_id, quantity=-1, reason="sold") for _ in range(20))
+        *(post_record(writer, "stock_movement", stock_item_id=item_id, quantity=-1, reason="sold") for _ in range(20))
     )
 
     assert sorted(answer.status for answer in answers) == [201] * 7 + [422] * 13
@@ -96,7 +108,7 @@ async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: M
     ],
 )
 async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, db: Any, statement: str) -> None:
-    movement = await new(writer, "stock_movement", stock_item_id=await stocked(writer, 1), quantity=1)
+    movement = await new(writer, "stock_movement", stock_item_id=await new_stock_item(writer, 1), quantity=1)
 
     with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.ForeignKeyViolationError)):
         await db.execute(statement, movement.id)
@@ -108,7 +120,7 @@ async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, 
 
 @pytest.mark.security("C-04")
 async def test_a_count_below_zero_is_refused_by_the_database_too(writer: Machine, db: Any) -> None:
-    item_id = await stocked(writer, 1)
+    item_id = await new_stock_item(writer, 1)
 
     with pytest.raises(asyncpg.CheckViolationError):
         await db.execute("update stock_items set count_on_hand = -1 where id = $1", item_id)
@@ -116,18 +128,20 @@ async def test_a_count_below_zero_is_refused_by_the_database_too(writer: Machine
 
 @pytest.mark.parametrize("quantity", [0, 10**9 + 1, -(10**15), "x", 1.5, None, [1]])
 async def test_a_hostile_quantity_is_refused(writer: Machine, quantity: Any) -> None:
-    item_id = await stocked(writer, 1)
+    item_id = await new_stock_item(writer, 1)
 
-    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=quantity), "quantity")
+    assert_refused(await post_record(writer, "stock_movement", stock_item_id=item_id, quantity=quantity), "quantity")
 
 
 async def test_what_a_movement_names_must_be_there(writer: Machine) -> None:
-    item_id, stranger = await stocked(writer, 1), str(uuid4())
+    item_id, unknown_id = await new_stock_item(writer, 1), str(uuid4())
 
-    assert_refused(await send(writer, "stock_movement", quantity=1), "stock_item_id")
-    assert_refused(await send(writer, "stock_movement", stock_item_id=stranger, quantity=1), "stock_item_id")
-    assert_refused(await send(writer, "stock_movement", variant_id=stranger, quantity=1), "variant_id")
-    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=1, reason="lost"), "reason")
+    assert_refused(await post_record(writer, "stock_movement", quantity=1), "stock_item_id")
+    assert_refused(await post_record(writer, "stock_movement", stock_item_id=unknown_id, quantity=1), "stock_item_id")
+    assert_refused(await post_record(writer, "stock_movement", variant_id=unknown_id, quantity=1), "variant_id")
+    assert_refused(
+        await post_record(writer, "stock_movement", stock_item_id=item_id, quantity=1, reason="lost"), "reason"
+    )
 
 
 async def test_a_variant_has_one_item_at_a_place(writer: Machine) -> None:
@@ -135,10 +149,10 @@ async def test_a_variant_has_one_item_at_a_place(writer: Machine) -> None:
     fields = {"variant_id": variant_id, "stock_location_id": place.id}
     await new(writer, "stock_item", **fields)
 
-    assert_refused(await send(writer, "stock_item", **fields), "stock_location_id")
-    assert_refused(await send(writer, "stock_item", **{**fields, "variant_id": str(uuid4())}), "variant_id")
+    assert_refused(await post_record(writer, "stock_item", **fields), "stock_location_id")
+    assert_refused(await post_record(writer, "stock_item", **{**fields, "variant_id": str(uuid4())}), "variant_id")
     assert_refused(
-        await send(writer, "stock_item", **{**fields, "stock_location_id": str(uuid4())}), "stock_location_id"
+        await post_record(writer, "stock_item", **{**fields, "stock_location_id": str(uuid4())}), "stock_location_id"
     )
 
 
@@ -149,8 +163,11 @@ async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> N
 
     states = []
     for active in (True, False, True):
-        await changed(writer, "stock_location", place.id, active=active)
-        product, variant = await shown(writer, "product", product.id), await shown(writer, "variant", master_id)
+        await change_record(writer, "stock_location", place.id, active=active)
+        product, variant = (
+            await get_record(writer, "product", product.id),
+            await get_record(writer, "variant", master_id),
+        )
         assert (product["in_stock"], product["backorderable"]) == (variant["in_stock"], variant["backorderable"])
         states.append((product["in_stock"], product["backorderable"], variant["total_on_hand"]))
 
@@ -161,7 +178,7 @@ async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> N
 async def test_what_is_not_counted_is_always_in_stock(writer: Machine) -> None:
     product = await new(writer, "product", track_inventory=False)
 
-    response = await changed(writer, "product", product.id, track_inventory=True)
+    response = await change_record(writer, "product", product.id, track_inventory=True)
 
     assert (product["in_stock"], response["in_stock"]) == (True, False)
 
@@ -172,7 +189,7 @@ async def test_one_place_is_the_default(writer: Machine, db: Any) -> None:
     default = 'select id::text from stock_locations where "default"'
     rows = await db.fetch(default)
 
-    await changed(writer, "stock_location", first, default=True)
+    await change_record(writer, "stock_location", first, default=True)
 
     assert [row["id"] for row in rows] == [place.id]
     assert [row["id"] for row in await db.fetch(default)] == [first]
@@ -183,20 +200,20 @@ async def test_an_item_that_never_moved_can_be_removed(writer: Machine) -> None:
     place = (await new(writer, "stock_location", backorderable_default=True)).id
     master_id = await master_of(writer, product.id)
     item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place)
-    before = await shown(writer, "product", product.id)
+    before = await get_record(writer, "product", product.id)
 
-    assert (await removed(writer, "stock_item", item.id)).status == 204
+    assert (await delete_record(writer, "stock_item", item.id)).status == 204
 
-    after = await shown(writer, "product", product.id)
-    assert (await shown(writer, "stock_item", item.id)).status == 404
+    after = await get_record(writer, "product", product.id)
+    assert (await get_record(writer, "stock_item", item.id)).status == 404
     assert (before["backorderable"], after["backorderable"]) == (True, False)
 
 
 async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
-    item_id = await stocked(writer, 5)
-    await changed(writer, "stock_item", item_id, count_on_hand=0)
+    item_id = await new_stock_item(writer, 5)
+    await change_record(writer, "stock_item", item_id, count_on_hand=0)
 
-    refusal = await removed(writer, "stock_item", item_id)
+    refusal = await delete_record(writer, "stock_item", item_id)
 
     assert_refused(refusal, "base")
     assert "set count_on_hand to 0" in refusal.json["errors"]["base"][0]
@@ -205,28 +222,28 @@ async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machi
 
 async def test_a_place_where_nothing_moved_can_be_removed_with_its_empty_items(writer: Machine) -> None:
     place = (await new(writer, "stock_location")).id
-    item_id = await stocked(writer, 0, stock_location_id=place)
+    item_id = await new_stock_item(writer, 0, stock_location_id=place)
 
-    assert (await removed(writer, "stock_location", place)).status == 204
+    assert (await delete_record(writer, "stock_location", place)).status == 204
 
-    assert (await shown(writer, "stock_location", place)).status == 404
-    assert (await shown(writer, "stock_item", item_id)).status == 404
+    assert (await get_record(writer, "stock_location", place)).status == 404
+    assert (await get_record(writer, "stock_item", item_id)).status == 404
 
 
 async def test_a_place_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
     place = (await new(writer, "stock_location")).id
-    empty_id = await stocked(writer, 0, stock_location_id=place)
-    await stocked(writer, 1, stock_location_id=place)
+    empty_id = await new_stock_item(writer, 0, stock_location_id=place)
+    await new_stock_item(writer, 1, stock_location_id=place)
 
-    refusal = await removed(writer, "stock_location", place)
+    refusal = await delete_record(writer, "stock_location", place)
 
     assert_refused(refusal, "base")
     assert "set active to false" in refusal.json["errors"]["base"][0]
-    assert (await shown(writer, "stock_item", empty_id)).status == 200
+    assert (await get_record(writer, "stock_item", empty_id)).status == 200
 
 
 async def test_the_default_place_cannot_be_removed(writer: Machine) -> None:
-    refusal = await removed(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
+    refusal = await delete_record(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
 
     assert_refused(refusal, "base")
     assert "make another location the default first" in refusal.json["errors"]["base"][0]

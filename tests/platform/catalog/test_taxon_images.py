@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.image_files import png
@@ -51,7 +51,7 @@ async def count_rows(db: Any) -> tuple[int, int]:
     return tuple(await db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)"))
 
 
-async def test_a_taxon_has_an_image(writer: Machine, http: httpx.AsyncClient, taxon: str) -> None:
+async def test_a_taxon_has_an_image(writer: Machine, http: httpx2.AsyncClient, taxon: str) -> None:
     image = await upload(writer, viewable_type=TAXON, viewable_id=taxon, alt="A shelf")
 
     response = await writer.get(f"/images/{image.id}", {"include": "taxon", "image_transformation[size]": "100x50"})
@@ -76,7 +76,7 @@ async def test_images_are_found_by_their_taxon_and_taxons_by_their_image(writer:
 
 
 async def test_another_upload_replaces_the_image_and_its_files(
-    writer: Machine, http: httpx.AsyncClient, db: Any, media: Path, taxon: str
+    writer: Machine, http: httpx2.AsyncClient, db: Any, media: Path, taxon: str
 ) -> None:
     old = await upload(writer, taxon_id=taxon)
 
@@ -103,7 +103,7 @@ async def test_of_uploads_at_once_one_remains_with_its_files(writer: Machine, db
 
 async def test_a_repeated_upload_whose_image_was_replaced_is_a_conflict(writer: Machine, taxon: str) -> None:
     key, files = {"Idempotency-Key": uuid4().hex}, {"attachment": ("a.png", png(60, 40))}
-    request = httpx.Request("POST", "http://shop", files=files, data={"taxon_id": taxon})
+    request = httpx2.Request("POST", "http://shop", files=files, data={"taxon_id": taxon})
     headers, body = {**key, "Content-Type": request.headers["content-type"]}, request.read()
 
     first = await writer.ask("POST", "/images", headers=headers, content=body)

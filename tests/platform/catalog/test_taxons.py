@@ -1,4 +1,4 @@
-"""Trees of taxons through the door: numbers and permalinks are right after whatever is done to them."""
+"""Trees of taxons: their numbers and permalinks are right after every change."""
 
 import asyncio
 import random
@@ -8,16 +8,16 @@ from uuid import uuid4
 import pytest
 
 from tests.platform.catalog_builders import (
-    at_once,
-    change,
-    changed,
+    change_record,
+    delete_record,
+    get_record,
     links,
     new,
-    removed,
+    patch_record,
+    post_record,
     reposition,
     root_of,
-    send,
-    shown,
+    run_concurrently,
     taxon_under,
 )
 from tests.platform.client import Machine
@@ -31,7 +31,7 @@ async def new_tree(machine: Machine) -> tuple[str, str]:
 
 
 async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
-    """Numbers nest, depths and permalinks follow from parents, positions have no gaps. Says the ids in order."""
+    """Numbers nest, depths and permalinks follow from parents, positions have no gaps. Returns the ids in order."""
     response = await machine.get("/taxons", {"filter[taxonomy_id_eq]": taxonomy_id, "sort": "lft", "per_page": "500"})
     rows = {item["id"]: item["attributes"] for item in response.json["data"]}
     parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in response.json["data"]}
@@ -50,23 +50,23 @@ async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_tree_is_sound_after_anything_done_to_it(writer: Machine, seed: int) -> None:
-    chance = random.Random(seed)
+    randomizer = random.Random(seed)
     taxonomy_id, root_id = await new_tree(writer)
     for _ in range(14):
         ids = [item for item in await assert_sound(writer, taxonomy_id) if item != root_id]
-        act = chance.choice(["grow", "grow", "grow", "move", "move", "hang", "cut"]) if ids else "grow"
-        one, other = chance.choice(ids or [root_id]), chance.choice([*ids, root_id])
+        act = randomizer.choice(["add", "add", "add", "move", "move", "update", "delete"]) if ids else "add"
+        one, other = randomizer.choice(ids or [root_id]), randomizer.choice([*ids, root_id])
         match act:
-            case "grow":
-                place = {"position": chance.randrange(4)} if chance.random() < 0.5 else {}
-                answer = await send(writer, "taxon", parent_id=other, **place)
+            case "add":
+                position = {"position": randomizer.randrange(4)} if randomizer.random() < 0.5 else {}
+                answer = await post_record(writer, "taxon", parent_id=other, **position)
             case "move":
-                answer = await reposition(writer, one, other, chance.randrange(4))
-            case "hang":
-                answer = await change(writer, "taxon", one, parent_id=other, position=chance.randrange(4))
+                answer = await reposition(writer, one, other, randomizer.randrange(4))
+            case "update":
+                answer = await patch_record(writer, "taxon", one, parent_id=other, position=randomizer.randrange(4))
             case _:
-                answer = await removed(writer, "taxon", one)
-        # A branch that is hung onto itself is refused, and nothing has changed.
+                answer = await delete_record(writer, "taxon", one)
+        # A move of a branch below itself is refused, and changes nothing.
         assert answer.status in {200, 201, 204, 422}, answer
     await assert_sound(writer, taxonomy_id)
 
@@ -80,9 +80,9 @@ async def test_a_moved_taxon_stands_at_its_place_and_what_is_below_it_follows(wr
     again = await reposition(writer, second, root_id, 0)
 
     assert (response.status, links(response, "parent"), response["position"]) == (200, [second], 0)
-    assert (again["position"], (await shown(writer, "taxon", first))["position"]) == (0, 1)
-    permalink = (await shown(writer, "taxon", leaf))["permalink"].split("/")
-    slugs = [(await shown(writer, "taxon", taxon_id))["slug"] for taxon_id in (root_id, second, third, leaf)]
+    assert (again["position"], (await get_record(writer, "taxon", first))["position"]) == (0, 1)
+    permalink = (await get_record(writer, "taxon", leaf))["permalink"].split("/")
+    slugs = [(await get_record(writer, "taxon", taxon_id))["slug"] for taxon_id in (root_id, second, third, leaf)]
     assert permalink == slugs
 
 
@@ -90,10 +90,10 @@ async def test_a_position_is_obeyed_whatever_the_names(writer: Machine) -> None:
     _, root_id = await new_tree(writer)
     a, b, c = [await taxon_under(writer, root_id, name=f"{letter} {uuid4().hex}") for letter in "abc"]
 
-    await changed(writer, "taxon", a, position=1)
+    await change_record(writer, "taxon", a, position=1)
     first = await taxon_under(writer, root_id, position=0)
 
-    assert links(await shown(writer, "taxon", root_id), "children") == [first, b, a, c]
+    assert links(await get_record(writer, "taxon", root_id), "children") == [first, b, a, c]
 
 
 async def test_a_taxon_is_moved_only_to_where_it_can_stand(writer: Machine) -> None:
@@ -102,13 +102,13 @@ async def test_a_taxon_is_moved_only_to_where_it_can_stand(writer: Machine) -> N
     branch = await taxon_under(writer, root_id)
     leaf = await taxon_under(writer, branch)
 
-    for stranger in (str(uuid4()), other_root):
-        assert (await reposition(writer, branch, stranger, 0)).status == 404
-        assert_refused(await change(writer, "taxon", branch, parent_id=stranger), "parent_id")
+    for unknown_id in (str(uuid4()), other_root):
+        assert (await reposition(writer, branch, unknown_id, 0)).status == 404
+        assert_refused(await patch_record(writer, "taxon", branch, parent_id=unknown_id), "parent_id")
     assert (await reposition(writer, str(uuid4()), root_id, 0)).status == 404
     for own in (branch, leaf):
         assert_refused(await reposition(writer, branch, own, 0), "parent_id")
-        assert_refused(await change(writer, "taxon", branch, parent_id=own), "parent_id")
+        assert_refused(await patch_record(writer, "taxon", branch, parent_id=own), "parent_id")
     assert_refused(await reposition(writer, root_id, branch, 0), "parent_id")
 
 
@@ -140,7 +140,7 @@ async def test_of_two_who_would_hang_onto_each_other_one_is_refused(writer: Mach
 
     lock = "select id from taxons where id = any($1) for update"
     moves = (reposition(writer, one, other, 0), reposition(writer, other, one, 0))
-    answers = await at_once(db, lock, [one, other], *moves)
+    answers = await run_concurrently(db, lock, [one, other], *moves)
 
     assert sorted(answer.status for answer in answers) == [200, 422], answers
     await assert_sound(writer, taxonomy_id)
@@ -153,13 +153,13 @@ async def test_moves_at_once_leave_a_sound_tree(writer: Machine) -> None:
     answers = await asyncio.gather(
         reposition(writer, ids[0], ids[1], 0),
         reposition(writer, ids[1], ids[0], 0),
-        change(writer, "taxon", ids[2], parent_id=ids[3]),
-        change(writer, "taxon", ids[3], parent_id=ids[2]),
-        send(writer, "taxon", parent_id=ids[4]),
-        removed(writer, "taxon", ids[5]),
+        patch_record(writer, "taxon", ids[2], parent_id=ids[3]),
+        patch_record(writer, "taxon", ids[3], parent_id=ids[2]),
+        post_record(writer, "taxon", parent_id=ids[4]),
+        delete_record(writer, "taxon", ids[5]),
     )
 
-    # Of each pair that would hang onto each other, the later one is refused.
+    # Of each pair of moves below each other, the later one is refused.
     assert sorted(answer.status for answer in answers) == [200, 200, 201, 204, 422, 422], answers
     assert len(await assert_sound(writer, taxonomy_id)) == 7
 
@@ -169,13 +169,13 @@ async def test_a_taxonomy_is_made_with_its_root_renamed_with_it_and_removed_with
     leaf = await taxon_under(writer, root_id)
     name = f"Brands {uuid4().hex}"
 
-    await changed(writer, "taxonomy", taxonomy_id, name=name)
-    assert (await shown(writer, "taxon", leaf))["permalink"].startswith(name.lower().replace(" ", "-"))
-    assert_refused(await removed(writer, "taxon", root_id), "base")
-    assert_refused(await send(writer, "taxonomy", name=name.replace("B", "b").replace("a", "ä")), "name")
+    await change_record(writer, "taxonomy", taxonomy_id, name=name)
+    assert (await get_record(writer, "taxon", leaf))["permalink"].startswith(name.lower().replace(" ", "-"))
+    assert_refused(await delete_record(writer, "taxon", root_id), "base")
+    assert_refused(await post_record(writer, "taxonomy", name=name.replace("B", "b").replace("a", "ä")), "name")
 
-    assert (await removed(writer, "taxonomy", taxonomy_id)).status == 204
-    assert (await shown(writer, "taxon", leaf)).status == 404
+    assert (await delete_record(writer, "taxonomy", taxonomy_id)).status == 204
+    assert (await get_record(writer, "taxon", leaf)).status == 404
 
 
 async def test_a_name_that_stands_there_already_is_refused(writer: Machine) -> None:
@@ -183,27 +183,27 @@ async def test_a_name_that_stands_there_already_is_refused(writer: Machine) -> N
     one, other = await taxon_under(writer, root_id, name="Mugs"), await taxon_under(writer, root_id)
     same = await taxon_under(writer, other, name="Mugs")
 
-    assert_refused(await send(writer, "taxon", parent_id=root_id, name="Mugs"), "slug")
+    assert_refused(await post_record(writer, "taxon", parent_id=root_id, name="Mugs"), "slug")
     assert_refused(await reposition(writer, same, root_id, 0), "new_parent_id")
-    assert (await shown(writer, "taxon", one)).status == 200
+    assert (await get_record(writer, "taxon", one)).status == 200
 
 
 async def test_a_permalink_has_an_end(writer: Machine) -> None:
-    _, here = await new_tree(writer)
+    _, parent_id = await new_tree(writer)
     for _ in range(9):
-        here = await taxon_under(writer, here, name="x" * 100)
+        parent_id = await taxon_under(writer, parent_id, name="x" * 100)
 
-    assert_refused(await send(writer, "taxon", parent_id=here, name="x" * 100), "base")
+    assert_refused(await post_record(writer, "taxon", parent_id=parent_id, name="x" * 100), "base")
 
 
 async def test_a_taxon_names_its_products_alone_and_in_a_list_only_where_they_are_included(writer: Machine) -> None:
     taxonomy_id, root_id = await new_tree(writer)
     product = await new(writer, "product", taxon_ids=[root_id])
-    wish = {"filter[taxonomy_id_eq]": taxonomy_id}
+    params = {"filter[taxonomy_id_eq]": taxonomy_id}
 
-    alone = await shown(writer, "taxon", root_id)
-    listed_taxon = (await writer.get("/taxons", wish)).json["data"][0]
-    included = (await writer.get("/taxons", {**wish, "include": "products"})).json
+    alone = await get_record(writer, "taxon", root_id)
+    listed_taxon = (await writer.get("/taxons", params)).json["data"][0]
+    included = (await writer.get("/taxons", {**params, "include": "products"})).json
 
     assert links(alone, "products") == [product.id]
     assert set(listed_taxon["relationships"]) == {"parent", "taxonomy", "children", "image"}

@@ -1,11 +1,21 @@
-"""Variants: the master that every product has, the others and the options they differ by, what each costs."""
+"""Variants: the master of every product, the others with their options, and prices."""
 
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalog_builders import at_once, change, changed, links, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import (
+    change_record,
+    delete_record,
+    get_record,
+    links,
+    master_of,
+    new,
+    patch_record,
+    post_record,
+    run_concurrently,
+)
 from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
 
@@ -20,8 +30,8 @@ async def test_a_master_is_made_with_its_product_and_is_not_one_of_its_variants(
     product = await new(writer, "product", sku=uuid4().hex, weight="1.5")
     other = await new(writer, "variant", product_id=product.id)
 
-    product = await shown(writer, "product", product.id)
-    master = await shown(writer, "variant", await master_of(writer, product.id))
+    product = await get_record(writer, "product", product.id)
+    master = await get_record(writer, "variant", await master_of(writer, product.id))
 
     assert (master["is_master"], master["sku"], master["weight"]) == (True, product["sku"], "1.5")
     assert (links(product, "variants"), links(product, "default_variant")) == ([other.id], [other.id])
@@ -31,8 +41,8 @@ async def test_a_master_stays_while_its_product_does(writer: Machine) -> None:
     product = await new(writer, "product")
     master_id = await master_of(writer, product.id)
 
-    assert_refused(await removed(writer, "variant", master_id), "base")
-    assert (await shown(writer, "variant", master_id)).status == 200
+    assert_refused(await delete_record(writer, "variant", master_id), "base")
+    assert (await get_record(writer, "variant", master_id)).status == 200
 
 
 async def test_a_removed_variant_gives_its_sku_and_its_options_back(writer: Machine) -> None:
@@ -40,9 +50,9 @@ async def test_a_removed_variant_gives_its_sku_and_its_options_back(writer: Mach
     fields: dict[str, Any] = {"product_id": product.id, "sku": uuid4().hex, "option_value_ids": [value_id]}
     variant = await new(writer, "variant", **fields)
 
-    assert (await removed(writer, "variant", variant.id)).status == 204
+    assert (await delete_record(writer, "variant", variant.id)).status == 204
 
-    assert (await shown(writer, "variant", variant.id)).status == 404
+    assert (await get_record(writer, "variant", variant.id)).status == 404
     assert (await new(writer, "variant", **fields)).status == 201
 
 
@@ -52,9 +62,9 @@ async def test_no_two_variants_of_a_product_have_the_same_options(writer: Machin
     await new(writer, "variant", product_id=product.id, option_value_ids=[red, large])
     second = await new(writer, "variant", product_id=product.id, option_value_ids=[red])
 
-    again = await send(writer, "variant", product_id=product.id, option_value_ids=[large, red])
-    refusal = await change(writer, "variant", second.id, option_value_ids=[red, large])
-    elsewhere = await send(writer, "variant", product_id=other.id, option_value_ids=[red, large])
+    again = await post_record(writer, "variant", product_id=product.id, option_value_ids=[large, red])
+    refusal = await patch_record(writer, "variant", second.id, option_value_ids=[red, large])
+    elsewhere = await post_record(writer, "variant", product_id=other.id, option_value_ids=[red, large])
 
     assert_refused(again, "option_value_ids")
     assert_refused(refusal, "option_value_ids")
@@ -66,7 +76,9 @@ async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writ
     fields: dict[str, Any] = {"product_id": product.id, "option_value_ids": [value_id]}
 
     lock = "select id from products where id = any($1) for update"
-    answers = await at_once(db, lock, [product.id], *(send(writer, "variant", **fields) for _ in range(4)))
+    answers = await run_concurrently(
+        db, lock, [product.id], *(post_record(writer, "variant", **fields) for _ in range(4))
+    )
 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
 
@@ -76,7 +88,9 @@ async def test_a_variant_has_one_value_of_an_option_type(writer: Machine) -> Non
     _, blue = await option(writer, type_id)
 
     for wrong in ([red, blue], [str(uuid4())]):
-        assert_refused(await send(writer, "variant", product_id=product.id, option_value_ids=wrong), "option_value_ids")
+        assert_refused(
+            await post_record(writer, "variant", product_id=product.id, option_value_ids=wrong), "option_value_ids"
+        )
 
 
 async def test_the_option_types_of_a_product_follow_its_variants(writer: Machine) -> None:
@@ -84,8 +98,8 @@ async def test_the_option_types_of_a_product_follow_its_variants(writer: Machine
 
     await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
 
-    assert links(await shown(writer, "product", product.id), "option_types") == [type_id]
-    assert_refused(await change(writer, "product", product.id, option_type_ids=[]), "option_type_ids")
+    assert links(await get_record(writer, "product", product.id), "option_types") == [type_id]
+    assert_refused(await patch_record(writer, "product", product.id, option_type_ids=[]), "option_type_ids")
 
 
 async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machine) -> None:
@@ -94,11 +108,11 @@ async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machi
     free_type, free_value = await option(writer)
 
     for kind, record_id in {"option_type": type_id, "option_value": value_id}.items():
-        refusal = await removed(writer, kind, record_id)
+        refusal = await delete_record(writer, kind, record_id)
         assert_refused(refusal, "base")
         assert "in use" in refusal.json["errors"]["base"][0]
-    assert (await removed(writer, "option_value", free_value)).status == 204
-    assert (await removed(writer, "option_type", free_type)).status == 204
+    assert (await delete_record(writer, "option_value", free_value)).status == 204
+    assert (await delete_record(writer, "option_type", free_type)).status == 204
 
 
 async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) -> None:
@@ -107,17 +121,17 @@ async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) 
         writer, "product_property", product_id=(await new(writer, "product")).id, property_id=material.id, value="Wool"
     )
 
-    assert_refused(await removed(writer, "property", material.id), "base")
-    assert (await removed(writer, "product_property", product_property.id)).status == 204
-    assert (await removed(writer, "property", material.id)).status == 204
+    assert_refused(await delete_record(writer, "property", material.id), "base")
+    assert (await delete_record(writer, "product_property", product_property.id)).status == 204
+    assert (await delete_record(writer, "property", material.id)).status == 204
 
 
 async def test_a_variant_must_belong_to_a_product_that_is_there(writer: Machine) -> None:
     product = await new(writer, "product")
-    await removed(writer, "product", product.id)
+    await delete_record(writer, "product", product.id)
 
     for product_id in (product.id, str(uuid4())):
-        assert_refused(await send(writer, "variant", product_id=product_id), "product_id")
+        assert_refused(await post_record(writer, "variant", product_id=product_id), "product_id")
 
 
 async def test_of_a_price_what_is_not_said_stays(writer: Machine) -> None:
@@ -125,9 +139,9 @@ async def test_of_a_price_what_is_not_said_stays(writer: Machine) -> None:
         writer, "variant", product_id=(await new(writer, "product")).id, price="10.5", compare_at_price="12"
     )
 
-    dearer = await changed(writer, "variant", variant.id, price="11")
-    before = await changed(writer, "variant", variant.id, compare_at_price="13", price="11")
-    none = await changed(writer, "variant", variant.id, compare_at_price=None)
+    dearer = await change_record(writer, "variant", variant.id, price="11")
+    before = await change_record(writer, "variant", variant.id, compare_at_price="13", price="11")
+    none = await change_record(writer, "variant", variant.id, compare_at_price=None)
 
     assert [(answer["price"], answer["compare_at_price"]) for answer in (dearer, before, none)] == [
         ("11.0", "12.0"),
@@ -140,8 +154,8 @@ async def test_the_same_number_in_another_currency_is_another_price(writer: Mach
     variant = await new(writer, "variant", product_id=(await new(writer, "product")).id, price="10.5")
 
     for _ in range(2):
-        await changed(writer, "variant", variant.id, price="10.5", currency="EUR")
-    await changed(writer, "variant", variant.id, currency="GBP")
+        await change_record(writer, "variant", variant.id, price="10.5", currency="EUR")
+    await change_record(writer, "variant", variant.id, currency="GBP")
 
     prices = await db.fetch("select currency, amount from prices where variant_id = $1 order by 1", variant.id)
     assert [tuple(row) for row in prices] == [("EUR", 1050), ("USD", 1050)]
@@ -153,8 +167,8 @@ async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: A
     product, (_, value_id) = await new(writer, "product"), await option(writer)
     variant = await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
 
-    await changed(writer, "variant", variant.id, option_value_ids=[value_id])
-    await changed(writer, "variant", variant.id, option_value_ids=[])
+    await change_record(writer, "variant", variant.id, option_value_ids=[value_id])
+    await change_record(writer, "variant", variant.id, option_value_ids=[])
 
     statement = "select count(*) from audit_events where subject_id = $1 and action = 'variant_updated'"
     assert await db.fetchval(statement, variant.id) == 1
@@ -164,15 +178,15 @@ async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer:
     product = await new(writer, "product")
     variant = await new(writer, "variant", product_id=product.id, cost_price="300", cost_currency="JPY")
 
-    dollars = await changed(writer, "variant", variant.id, cost_price="300", cost_currency="USD")
-    alone = await change(writer, "variant", variant.id, cost_currency="JPY")
-    digits = await change(writer, "variant", variant.id, cost_price="1.5", cost_currency="JPY")
+    dollars = await change_record(writer, "variant", variant.id, cost_price="300", cost_currency="USD")
+    alone = await patch_record(writer, "variant", variant.id, cost_currency="JPY")
+    digits = await patch_record(writer, "variant", variant.id, cost_price="1.5", cost_currency="JPY")
 
     assert (variant["cost_price"], variant["cost_currency"]) == ("300.0", "JPY")
     assert (dollars["cost_price"], dollars["cost_currency"]) == ("300.0", "USD")
     assert_refused(alone, "cost_price")
-    assert_refused(await change(writer, "variant", variant.id, cost_currency=None), "cost_price")
-    assert_refused(await send(writer, "variant", product_id=product.id, cost_currency="XXQ"), "cost_currency")
+    assert_refused(await patch_record(writer, "variant", variant.id, cost_currency=None), "cost_price")
+    assert_refused(await post_record(writer, "variant", product_id=product.id, cost_currency="XXQ"), "cost_currency")
     assert_refused(digits, "cost_price")
 
 
@@ -181,7 +195,7 @@ async def test_how_many_there_are_is_a_number(writer: Machine) -> None:
     master_id, place = await master_of(writer, product.id), await new(writer, "stock_location")
     await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
 
-    variant = await shown(writer, "variant", master_id, include="stock_locations")
+    variant = await get_record(writer, "variant", master_id, include="stock_locations")
 
     assert (variant["total_on_hand"], variant["in_stock"], variant["purchasable"]) == (5, True, True)
     assert [item["id"] for item in variant.json["included"]] == [place.id]
@@ -193,4 +207,4 @@ async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, name: str
 
     hostile: list[Any] = ["x", [], {}, "1e9"]
     for value in hostile:
-        assert_refused(await send(writer, "variant", product_id=product.id, **{name: value}), name)
+        assert_refused(await post_record(writer, "variant", product_id=product.id, **{name: value}), name)

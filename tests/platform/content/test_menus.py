@@ -1,4 +1,4 @@
-"""Menus over the Platform API: their trees are sound after every change, and links lead to what is there."""
+"""Menus over the Platform API: their trees are right after every change, and items link to existing records."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,18 @@ from uuid import uuid4
 import pytest
 
 from shop.rules.content.menus import MOST_ITEMS, MOST_LEVELS
-from tests.platform.catalog_builders import at_once, change, changed, links, move, new, removed, root_of, send, shown
+from tests.platform.catalog_builders import (
+    change_record,
+    delete_record,
+    get_record,
+    links,
+    move,
+    new,
+    patch_record,
+    post_record,
+    root_of,
+    run_concurrently,
+)
 from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
 
@@ -43,13 +54,13 @@ async def test_a_menu_is_made_with_its_root_renamed_with_it_and_removed_with_all
     menu_id, root_id = await new_menu(writer)
     item_id = await item_under(writer, menu_id)
 
-    await changed(writer, "menu", menu_id, name="Another")
-    root = await shown(writer, "menu_item", root_id)
+    await change_record(writer, "menu", menu_id, name="Another")
+    root = await get_record(writer, "menu_item", root_id)
 
     assert [root[name] for name in ("name", "item_type", "is_root", "is_leaf")] == ["Another", "Container", True, False]
-    assert_refused(await removed(writer, "menu_item", root_id), "base")
-    assert (await removed(writer, "menu", menu_id)).status == 204
-    assert [(await shown(writer, "menu_item", each)).status for each in (root_id, item_id)] == [404, 404]
+    assert_refused(await delete_record(writer, "menu_item", root_id), "base")
+    assert (await delete_record(writer, "menu", menu_id)).status == 204
+    assert [(await get_record(writer, "menu_item", each)).status for each in (root_id, item_id)] == [404, 404]
 
 
 async def test_a_location_has_one_menu_of_each_language(writer: Machine) -> None:
@@ -57,9 +68,9 @@ async def test_a_location_has_one_menu_of_each_language(writer: Machine) -> None
     await new_menu(writer, location=location, locale="de")
 
     await new_menu(writer, location=location, locale="fr")
-    assert_refused(await send(writer, "menu", location=location, locale="de"), "location")
-    assert_refused(await send(writer, "menu", location="Über", locale="x"), "location", "locale")
-    assert_refused(await send(writer, "menu"), "location")
+    assert_refused(await post_record(writer, "menu", location=location, locale="de"), "location")
+    assert_refused(await post_record(writer, "menu", location="Über", locale="x"), "location", "locale")
+    assert_refused(await post_record(writer, "menu"), "location")
 
 
 async def test_items_stand_behind_their_siblings_under_their_parent_or_the_root(writer: Machine) -> None:
@@ -68,13 +79,13 @@ async def test_items_stand_behind_their_siblings_under_their_parent_or_the_root(
     second = await item_under(writer, menu_id)
     below = await item_under(writer, menu_id, first)
 
-    item = await shown(writer, "menu_item", below)
+    item = await get_record(writer, "menu_item", below)
 
     assert await assert_sound(writer, menu_id) == [root_id, first, below, second]
     assert (links(item, "parent"), links(item, "menu")) == ([first], [menu_id])
     assert [item[name] for name in ("depth", "is_child", "is_leaf")] == [2, True, True]
-    assert links(await shown(writer, "menu_item", first), "children") == [below]
-    await removed(writer, "menu_item", first)
+    assert links(await get_record(writer, "menu_item", first), "children") == [below]
+    await delete_record(writer, "menu_item", first)
     assert await assert_sound(writer, menu_id) == [root_id, second]
 
 
@@ -92,7 +103,7 @@ async def test_an_item_is_moved_to_a_place_and_to_another_parent(writer: Machine
     await move(writer, "menu_item", two, root_id, 99)
     await move(writer, "menu_item", one, three, 99)
     assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
-    await changed(writer, "menu_item", three, parent_id=two)
+    await change_record(writer, "menu_item", three, parent_id=two)
     assert await assert_sound(writer, menu_id) == [root_id, two, three, one]
 
 
@@ -104,11 +115,11 @@ async def test_an_item_cannot_be_moved_below_itself_nor_into_another_menu_nor_th
 
     for parent_id in (above, below):
         assert_refused(await move(writer, "menu_item", above, parent_id, 0), "parent_id")
-        assert_refused(await change(writer, "menu_item", above, parent_id=parent_id), "parent_id")
+        assert_refused(await patch_record(writer, "menu_item", above, parent_id=parent_id), "parent_id")
     assert_refused(await move(writer, "menu_item", root_id, above, 0), "parent_id")
-    assert_refused(await change(writer, "menu_item", above, parent_id=None), "parent_id")
-    assert_refused(await change(writer, "menu_item", above, parent_id=other_root), "parent_id")
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id, parent_id=other_root), "parent_id")
+    assert_refused(await patch_record(writer, "menu_item", above, parent_id=None), "parent_id")
+    assert_refused(await patch_record(writer, "menu_item", above, parent_id=other_root), "parent_id")
+    assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, parent_id=other_root), "parent_id")
     for parent_id in (other_root, str(uuid4())):
         assert (await move(writer, "menu_item", above, parent_id, 0)).status == 404
     assert (await move(writer, "menu_item", str(uuid4()), root_id, 0)).status == 404
@@ -143,7 +154,7 @@ async def test_of_two_moves_that_would_make_a_circle_one_is_refused(writer: Mach
 
     lock = "select id from menus where id = any($1) for update"
     moves = (move(writer, "menu_item", one, other, 0), move(writer, "menu_item", other, one, 0))
-    answers = await at_once(db, lock, [menu_id], *moves)
+    answers = await run_concurrently(db, lock, [menu_id], *moves)
 
     assert sorted(answer.status for answer in answers) == [200, 422], answers
     await assert_sound(writer, menu_id)
@@ -156,10 +167,10 @@ async def test_changes_at_once_leave_a_sound_tree(writer: Machine) -> None:
     answers = await asyncio.gather(
         move(writer, "menu_item", ids[0], ids[1], 0),
         move(writer, "menu_item", ids[1], ids[0], 0),
-        change(writer, "menu_item", ids[2], parent_id=ids[3]),
-        change(writer, "menu_item", ids[3], parent_id=ids[2]),
-        send(writer, "menu_item", menu_id=menu_id, parent_id=ids[4]),
-        removed(writer, "menu_item", ids[5]),
+        patch_record(writer, "menu_item", ids[2], parent_id=ids[3]),
+        patch_record(writer, "menu_item", ids[3], parent_id=ids[2]),
+        post_record(writer, "menu_item", menu_id=menu_id, parent_id=ids[4]),
+        delete_record(writer, "menu_item", ids[5]),
     )
 
     assert sorted(answer.status for answer in answers) == [200, 200, 201, 204, 422, 422], answers
@@ -174,9 +185,9 @@ async def test_a_menu_has_so_many_levels_and_a_branch_does_not_get_deeper_by_a_m
     above = await item_under(writer, menu_id)
     below = await item_under(writer, menu_id, above)
 
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id, parent_id=trail[-1]), "parent_id")
+    assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, parent_id=trail[-1]), "parent_id")
     assert_refused(await move(writer, "menu_item", above, trail[-2], 0), "parent_id")
-    assert_refused(await change(writer, "menu_item", above, parent_id=trail[-2]), "parent_id")
+    assert_refused(await patch_record(writer, "menu_item", above, parent_id=trail[-2]), "parent_id")
     assert (await move(writer, "menu_item", below, trail[-2], 0)).status == 200
     await assert_sound(writer, menu_id)
 
@@ -193,14 +204,14 @@ async def test_a_menu_has_so_many_items(writer: Machine, db: Any) -> None:
 
     await item_under(writer, menu_id)
 
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id), "menu_id")
+    assert_refused(await post_record(writer, "menu_item", menu_id=menu_id), "menu_id")
     await assert_sound(writer, menu_id)
 
 
 async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
     product, page = await new(writer, "product"), await new(writer, "cms_page", title=f"Page {uuid4().hex}")
-    taxon = await shown(writer, "taxon", await root_of(writer, (await new(writer, "taxonomy")).id))
+    taxon = await get_record(writer, "taxon", await root_of(writer, (await new(writer, "taxonomy")).id))
     targets = {
         "taxon": (taxon.id, f"/t/{taxon['permalink']}"),
         "product": (product.id, f"/products/{product['slug']}"),
@@ -214,10 +225,12 @@ async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: M
 
             assert (item["linked_resource_type"], item["link"]) == (kind, link)
             assert item.json["data"]["relationships"]["linked_resource"]["data"] == {"id": record_id, "type": kind}
-            alone = await shown(writer, "menu_item", item.id, include="linked_resource,menu,parent")
+            alone = await get_record(writer, "menu_item", item.id, include="linked_resource,menu,parent")
             assert {"menu", "menu_item", kind} == {each["type"] for each in alone.json["included"]}
 
-    again = await changed(writer, "menu_item", item.id, linked_resource_type="URL", destination="https://e.example/")
+    again = await change_record(
+        writer, "menu_item", item.id, linked_resource_type="URL", destination="https://e.example/"
+    )
     assert (again["link"], again["linked_resource_type"], links(again, "linked_resource")) == (
         "https://e.example/",
         "url",
@@ -228,7 +241,7 @@ async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: M
 async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
     product, deleted_product = await new(writer, "product"), await new(writer, "product")
-    await removed(writer, "product", deleted_product.id)
+    await delete_record(writer, "product", deleted_product.id)
     item = await new(writer, "menu_item", menu_id=menu_id)
 
     for kind, record_id in (
@@ -238,12 +251,16 @@ async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
         ("url", product.id),
     ):
         target = {"linked_resource_type": kind, "linked_resource_id": record_id}
-        assert_refused(await send(writer, "menu_item", menu_id=menu_id, **target), "linked_resource_id")
-        assert_refused(await change(writer, "menu_item", item.id, **target), "linked_resource_id")
-    assert_refused(await change(writer, "menu_item", item.id, linked_resource_id=product.id), "linked_resource_id")
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id, linked_resource_type="x"), "linked_resource_type")
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id, item_type="Row"), "item_type")
-    assert_refused(await send(writer, "menu_item", menu_id=str(uuid4())), "menu_id")
+        assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, **target), "linked_resource_id")
+        assert_refused(await patch_record(writer, "menu_item", item.id, **target), "linked_resource_id")
+    assert_refused(
+        await patch_record(writer, "menu_item", item.id, linked_resource_id=product.id), "linked_resource_id"
+    )
+    assert_refused(
+        await post_record(writer, "menu_item", menu_id=menu_id, linked_resource_type="x"), "linked_resource_type"
+    )
+    assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, item_type="Row"), "item_type")
+    assert_refused(await post_record(writer, "menu_item", menu_id=str(uuid4())), "menu_id")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +284,7 @@ async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
 async def test_an_address_that_is_not_https_mailto_or_a_path_is_refused(writer: Machine, address: str) -> None:
     menu_id, _ = await new_menu(writer)
 
-    assert_refused(await send(writer, "menu_item", menu_id=menu_id, destination=address), "destination")
+    assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, destination=address), "destination")
 
 
 @pytest.mark.parametrize(

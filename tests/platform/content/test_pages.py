@@ -7,25 +7,25 @@ from uuid import uuid4
 import pytest
 
 from shop.rules.content.markdown import MOST_MARKDOWN
-from tests.platform.catalog_builders import change, changed, new, removed, send, shown
+from tests.platform.catalog_builders import change_record, delete_record, get_record, new, patch_record, post_record
 from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
 from tests.shopper import Answer
 
 
-def named() -> str:
+def new_title() -> str:
     return f"Page {uuid4().hex}"
 
 
 async def new_page(machine: Machine, **fields: Any) -> Answer:
-    return await new(machine, "cms_page", **{"title": named(), **fields})
+    return await new(machine, "cms_page", **{"title": new_title(), **fields})
 
 
 async def test_a_page_is_visible_standard_and_in_the_shops_language_unless_told_otherwise(writer: Machine) -> None:
     page = await new_page(writer)
 
-    shown_as = {name: page[name] for name in ("visible", "type", "locale", "content", "content_html", "deleted_at")}
-    assert shown_as == {
+    attributes = {name: page[name] for name in ("visible", "type", "locale", "content", "content_html", "deleted_at")}
+    assert attributes == {
         "visible": True,
         "type": "standard",
         "locale": "en-US",
@@ -37,30 +37,30 @@ async def test_a_page_is_visible_standard_and_in_the_shops_language_unless_told_
 
 async def test_markdown_is_stored_as_sent_and_rendered_with_each_change(writer: Machine) -> None:
     page = await new_page(writer, content="# Hello\n\n<script>x</script> [a](javascript:x)")
-    after = await changed(writer, "cms_page", page.id, content="*bye*")
+    after = await change_record(writer, "cms_page", page.id, content="*bye*")
 
     assert page["content"] == "# Hello\n\n<script>x</script> [a](javascript:x)"
     assert page["content_html"] == "<h1>Hello</h1>\n<p>&lt;script&gt;x&lt;/script&gt; a</p>\n"
     assert (after["content"], after["content_html"]) == ("*bye*", "<p><em>bye</em></p>\n")
-    assert (await changed(writer, "cms_page", page.id, content=None))["content_html"] == ""
+    assert (await change_record(writer, "cms_page", page.id, content=None))["content_html"] == ""
 
 
 async def test_a_slug_is_made_from_the_title_and_is_free(writer: Machine) -> None:
     title = f"Über uns {uuid4().hex}"
     first, second = [await new(writer, "cms_page", title=title) for _ in range(2)]
-    nameless = await new(writer, "cms_page", title="お茶")
+    without_latin = await new(writer, "cms_page", title="お茶")
 
     assert first["slug"] == title.lower().replace("ü", "u").replace(" ", "-")
     assert second["slug"] == f"{first['slug']}-2"
-    assert nameless["slug"] == nameless.id
+    assert without_latin["slug"] == without_latin.id
     assert (await writer.get(f"/cms_pages/{second['slug']}")).id == second.id
 
 
 @pytest.mark.parametrize(("kind", "name"), [("cms_page", "title"), ("policy", "name")])
 async def test_records_of_one_title_made_at_once_have_different_slugs(writer: Machine, kind: str, name: str) -> None:
-    title = named()
+    title = new_title()
 
-    responses = await asyncio.gather(*(send(writer, kind, **{name: title}) for _ in range(4)))
+    responses = await asyncio.gather(*(post_record(writer, kind, **{name: title}) for _ in range(4)))
 
     assert {answer.status for answer in responses} == {201}, responses
     assert len({answer["slug"] for answer in responses}) == 4
@@ -69,22 +69,22 @@ async def test_records_of_one_title_made_at_once_have_different_slugs(writer: Ma
 async def test_a_slug_stays_when_the_title_changes_and_can_be_set_or_made_again(writer: Machine) -> None:
     page, word = await new_page(writer), uuid4().hex
 
-    assert (await changed(writer, "cms_page", page.id, title=f"Other {word}"))["slug"] == page["slug"]
-    assert (await changed(writer, "cms_page", page.id, slug=f"about-{word}"))["slug"] == f"about-{word}"
-    assert (await changed(writer, "cms_page", page.id, slug=""))["slug"] == f"other-{word}"
+    assert (await change_record(writer, "cms_page", page.id, title=f"Other {word}"))["slug"] == page["slug"]
+    assert (await change_record(writer, "cms_page", page.id, slug=f"about-{word}"))["slug"] == f"about-{word}"
+    assert (await change_record(writer, "cms_page", page.id, slug=""))["slug"] == f"other-{word}"
 
 
 async def test_a_slug_that_is_taken_or_no_slug_is_refused_by_its_name(writer: Machine) -> None:
     page = await new_page(writer)
 
-    assert_refused(await send(writer, "cms_page", title="x", slug=page["slug"]), "slug")
-    assert_refused(await change(writer, "cms_page", (await new_page(writer)).id, slug=page["slug"]), "slug")
+    assert_refused(await post_record(writer, "cms_page", title="x", slug=page["slug"]), "slug")
+    assert_refused(await patch_record(writer, "cms_page", (await new_page(writer)).id, slug=page["slug"]), "slug")
     for slug in ("a b", "a/b", "../x", "UPPER", "-a", "%"):
-        assert_refused(await send(writer, "cms_page", title="x", slug=slug), "slug")
+        assert_refused(await post_record(writer, "cms_page", title="x", slug=slug), "slug")
 
 
 @pytest.mark.parametrize(
-    ("sent", "stored"),
+    ("type_", "expected"),
     [
         ("homepage", "homepage"),
         ("feature", "feature"),
@@ -93,16 +93,18 @@ async def test_a_slug_that_is_taken_or_no_slug_is_refused_by_its_name(writer: Ma
         ("Spree::Cms::Pages::FeaturePage", "feature"),
     ],
 )
-async def test_the_type_of_a_page_is_known_by_our_name_and_by_spree_s(writer: Machine, sent: str, stored: str) -> None:
-    assert (await new_page(writer, type=sent))["type"] == stored
+async def test_the_type_of_a_page_is_known_by_our_name_and_by_spree_s(
+    writer: Machine, type_: str, expected: str
+) -> None:
+    assert (await new_page(writer, type=type_))["type"] == expected
 
 
 async def test_every_field_that_is_not_acceptable_is_named(writer: Machine) -> None:
     fields = {"title": "a\nb", "type": "blog", "locale": "English", "meta_title": "x" * 256}
 
-    assert_refused(await send(writer, "cms_page", **fields), *fields)
-    assert_refused(await send(writer, "cms_page", title=" "), "title")
-    assert_refused(await send(writer, "policy", name=""), "name")
+    assert_refused(await post_record(writer, "cms_page", **fields), *fields)
+    assert_refused(await post_record(writer, "cms_page", title=" "), "title")
+    assert_refused(await post_record(writer, "policy", name=""), "name")
 
 
 @pytest.mark.parametrize(("kind", "field"), [("cms_page", "content"), ("policy", "body")])
@@ -110,12 +112,12 @@ async def test_markdown_of_64_kib_is_taken_and_more_is_refused_by_name(writer: M
     record = await (new_page(writer) if kind == "cms_page" else new(writer, kind))
     largest = "ä" * (MOST_MARKDOWN // 2)
 
-    assert (await changed(writer, kind, record.id, **{field: largest}))[field] == largest
-    assert_refused(await change(writer, kind, record.id, **{field: largest + "x"}), field)
+    assert (await change_record(writer, kind, record.id, **{field: largest}))[field] == largest
+    assert_refused(await patch_record(writer, kind, record.id, **{field: largest + "x"}), field)
     for value in [*HOSTILE["text"][:5], *HOSTILE["text"][6:]]:
-        assert_refused(await change(writer, kind, record.id, **{field: value}), field)
+        assert_refused(await patch_record(writer, kind, record.id, **{field: value}), field)
     markdown = f"[a]: /{'x' * 1900}\n\n" + "[a] " * 10_000
-    assert_refused(await change(writer, kind, record.id, **{field: markdown}), field)
+    assert_refused(await patch_record(writer, kind, record.id, **{field: markdown}), field)
 
 
 async def test_the_audit_has_the_beginning_of_a_long_text(writer: Machine, db: Any) -> None:
@@ -130,15 +132,15 @@ async def test_pages_are_filtered_by_title_type_and_language(writer: Machine) ->
     page = await new_page(writer, title=f"About {word}", type="feature", locale="de")
     await new_page(writer, title=f"Other {word}")
 
-    wish = {"filter[title_cont]": f"bout {word}", "filter[type_eq]": "feature", "filter[locale_eq]": "de"}
-    assert [item["id"] for item in (await writer.get("/cms_pages", wish)).json["data"]] == [page.id]
+    params = {"filter[title_cont]": f"bout {word}", "filter[type_eq]": "feature", "filter[locale_eq]": "de"}
+    assert [item["id"] for item in (await writer.get("/cms_pages", params)).json["data"]] == [page.id]
 
 
 async def test_a_removed_page_frees_its_slug(writer: Machine) -> None:
     page = await new_page(writer)
 
-    assert (await removed(writer, "cms_page", page.id)).status == 204
-    assert (await shown(writer, "cms_page", page["slug"])).status == 404
+    assert (await delete_record(writer, "cms_page", page.id)).status == 204
+    assert (await get_record(writer, "cms_page", page["slug"])).status == 404
     assert (await new_page(writer, slug=page["slug"]))["slug"] == page["slug"]
 
 

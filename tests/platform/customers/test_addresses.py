@@ -1,4 +1,4 @@
-"""Addresses as machines see them: checked for their country, and kept as they are once an order was sent there."""
+"""Addresses: valid for their country, and unchangeable once a completed order has them."""
 
 from typing import Any
 from uuid import uuid4
@@ -24,8 +24,8 @@ async def new_address(machine: Machine, **fields: Any) -> Answer:
     return await machine.post("/addresses", {"address": {**PARIS, **fields}})
 
 
-async def bought(machine: Machine, db: Any, address_id: str, *, is_completed: bool) -> str:
-    """An order that is sent to this address."""
+async def new_order_to(machine: Machine, db: Any, address_id: str, *, is_completed: bool) -> str:
+    """The id of an order with this shipping address."""
     order = await machine.post("/orders", {"order": {}})
     await db.execute(
         "update orders set ship_address_id = $2, completed_at = case when $3 then now() end where id = $1",
@@ -79,7 +79,7 @@ async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> Non
 
 async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, db: Any) -> None:
     address = await new_address(writer)
-    order_id = await bought(writer, db, address.id, is_completed=True)
+    order_id = await new_order_to(writer, db, address.id, is_completed=True)
 
     refusal = await writer.patch(f"/addresses/{address.id}", {"address": {"city": "Lyon"}})
 
@@ -90,7 +90,7 @@ async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, 
 
 async def test_the_address_of_an_open_cart_may_change(writer: Machine, db: Any) -> None:
     address = await new_address(writer)
-    await bought(writer, db, address.id, is_completed=False)
+    await new_order_to(writer, db, address.id, is_completed=False)
 
     assert (await writer.patch(f"/addresses/{address.id}", {"address": {"label": "work"}}))["label"] == "work"
 
@@ -101,7 +101,7 @@ async def test_a_removed_address_of_an_order_is_hidden_from_all_but_the_order(wr
     await writer.patch(
         f"/users/{user_id}", {"user": {"ship_address_id": deleted_address, "bill_address_id": remaining_address}}
     )
-    order_id = await bought(writer, db, deleted_address, is_completed=True)
+    order_id = await new_order_to(writer, db, deleted_address, is_completed=True)
 
     assert (await writer.delete(f"/addresses/{deleted_address}")).status == 204
 

@@ -1,9 +1,9 @@
-"""Users as machines see them: made, changed and removed by the shop's own rules."""
+"""Users over the Platform API: the rules of the shop apply to every change."""
 
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import new_email, sign_in
@@ -18,7 +18,7 @@ async def new_user(machine: Machine, **fields: Any) -> str:
 
 
 async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
-    http: httpx.AsyncClient, writer: Machine
+    http: httpx2.AsyncClient, writer: Machine
 ) -> None:
     email = new_email()
     user = await writer.post("/users", {"user": {"email": email, "first_name": "Ada"}})
@@ -30,9 +30,9 @@ async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
     assert (await writer.get(f"/users/{user.id}"))["first_name"] == "Ada"
 
 
-async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncClient, writer: Machine) -> None:
+async def test_another_email_ends_every_session_of_the_user(http: httpx2.AsyncClient, writer: Machine) -> None:
     phone = await sign_in(http)
-    laptop, stranger = await sign_in(http, phone.email), await sign_in(http)
+    laptop, other_member = await sign_in(http, phone.email), await sign_in(http)
     email = new_email()
 
     response = await writer.patch(f"/users/{await phone.id()}", {"user": {"email": email}})
@@ -41,12 +41,12 @@ async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncCli
     assert not await phone.is_signed_in()
     assert not await laptop.is_signed_in()
     assert (await laptop.refresh()).status == 401
-    assert await stranger.is_signed_in()
+    assert await other_member.is_signed_in()
     assert str(await (await sign_in(http, email)).id()) == response.id
 
 
 @pytest.mark.security("A-07")
-async def test_the_old_address_is_notified_of_another_email(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_the_old_address_is_notified_of_another_email(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
     member, email = await sign_in(http), new_email()
     user_id = await member.id()
 
@@ -60,7 +60,7 @@ async def test_the_old_address_is_notified_of_another_email(http: httpx.AsyncCli
     assert ("application", "user_email_changed") in [tuple(row) for row in events]
 
 
-async def test_the_same_email_again_ends_nothing(http: httpx.AsyncClient, writer: Machine) -> None:
+async def test_the_same_email_again_ends_nothing(http: httpx2.AsyncClient, writer: Machine) -> None:
     member = await sign_in(http)
 
     for spelling in (member.email, member.email.upper()):
@@ -97,7 +97,7 @@ async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> 
         assert refusal.json["errors"] == {"email": ["is taken"]}
 
 
-async def test_a_user_with_completed_orders_stays(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_a_user_with_completed_orders_stays(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
     member = await sign_in(http)
     user_id = await member.id()
     completed_order, open_ = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
@@ -113,7 +113,7 @@ async def test_a_user_with_completed_orders_stays(http: httpx.AsyncClient, write
 
 
 async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
-    http: httpx.AsyncClient, writer: Machine, db: Any
+    http: httpx2.AsyncClient, writer: Machine, db: Any
 ) -> None:
     member = await sign_in(http)
     cart = await member.post("/cart")
@@ -147,7 +147,7 @@ async def test_a_default_address_must_be_the_users_own(writer: Machine) -> None:
     assert_refused(bad, "bill_address_id", "ship_address_id")
 
 
-async def test_what_a_user_spent_is_summed_by_currency(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_what_a_user_spent_is_summed_by_currency(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
     user_id = await new_user(writer)
     for currency, total in (("USD", 1000), ("USD", 2050), ("JPY", 700)):
         order = await writer.post("/orders", {"order": {"currency": currency}})

@@ -1,22 +1,23 @@
-"""Wishlists as machines see them: anybody's, by the same rules as their owners'."""
+"""Wishlists over the Platform API: applications see those of all users, under the rules of their owners."""
 
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
-from shop.rules.customers.wishlists import MOST_ITEMS, MOST_LISTS
+from shop.models.customers.inputs import MOST_WISHED_ITEMS
+from shop.rules.customers.wishlists import MOST_LISTS
 from tests.accounts import Member, sign_in
 from tests.builders import Make
-from tests.concurrency import at_once
+from tests.concurrency import run_concurrently
 from tests.platform.hostile import HOSTILE, assert_refused
 from tests.shopper import Answer
 from tests.wishlists import add_items, add_lists
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -27,7 +28,7 @@ async def new_list(make: Make, member: Member, **fields: Any) -> Answer:
 async def test_what_a_machine_puts_on_a_list_its_owner_sees(make: Make, member: Member) -> None:
     wishlist = await new_list(make, member)
     mug = await make.product(price="10")
-    item = await make.new("wished_items", "wished_item", wishlist_id=wishlist.id, variant_id=mug.sold, quantity=3)
+    item = await make.new("wished_items", "wished_item", wishlist_id=wishlist.id, variant_id=mug.variant_id, quantity=3)
 
     response = await member.get(f"/wishlists/{wishlist['token']}?include=wished_items")
 
@@ -62,12 +63,12 @@ async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member:
         return [each["id"] for each in response.json["data"]]
 
     assert await defaults() == [second.id]
-    wish = {"wishlist": {"is_default": True}}
-    answers = await at_once(
+    body = {"wishlist": {"is_default": True}}
+    answers = await run_concurrently(
         db,
         "users",
         await member.id(),
-        *(make.machine.patch(f"/wishlists/{each.id}", wish) for each in (first, third)),
+        *(make.machine.patch(f"/wishlists/{each.id}", body) for each in (first, third)),
         member.patch(f"/wishlists/{second['token']}", is_default=True),
     )
     assert [answer.status for answer in answers] == [200] * 3
@@ -85,7 +86,7 @@ async def test_a_name_is_one_line_for_machines_too(make: Make, member: Member, n
 
 @pytest.mark.parametrize("quantity", [0, -1, 1_000_001, "", None, "x", 1.5, 2**52])
 async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Member, quantity: Any) -> None:
-    fields = {"wishlist_id": (await new_list(make, member)).id, "variant_id": (await make.product()).sold}
+    fields = {"wishlist_id": (await new_list(make, member)).id, "variant_id": (await make.product()).variant_id}
     item = await make.new("wished_items", "wished_item", **fields)
 
     assert_refused(
@@ -98,18 +99,18 @@ async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Membe
 async def test_what_is_not_there_cannot_be_named(make: Make, member: Member) -> None:
     deleted_product, mug, list_id = await make.product(), await make.product(), (await new_list(make, member)).id
     await make.remove("products", deleted_product.id)
-    nobody = str(uuid4())
+    unknown_id = str(uuid4())
 
     async def create(path: str, kind: str, **fields: str) -> Answer:
         return await make.machine.post(f"/{path}", {kind: fields})
 
-    assert_refused(await create("wishlists", "wishlist", user_id=nobody, name="a"), "user_id")
+    assert_refused(await create("wishlists", "wishlist", user_id=unknown_id, name="a"), "user_id")
     items = "wished_items", "wished_item"
-    assert_refused(await create(*items, wishlist_id=nobody, variant_id=mug.sold), "wishlist_id")
-    assert_refused(await create(*items, wishlist_id=list_id, variant_id=nobody), "variant_id")
-    assert_refused(await create(*items, wishlist_id=list_id, variant_id=deleted_product.sold), "variant_id")
-    await make.new(*items, wishlist_id=list_id, variant_id=mug.sold)
-    assert_refused(await create(*items, wishlist_id=list_id, variant_id=mug.sold), "variant_id")
+    assert_refused(await create(*items, wishlist_id=unknown_id, variant_id=mug.variant_id), "wishlist_id")
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=unknown_id), "variant_id")
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=deleted_product.variant_id), "variant_id")
+    await make.new(*items, wishlist_id=list_id, variant_id=mug.variant_id)
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=mug.variant_id), "variant_id")
 
 
 async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member, db: Any) -> None:
@@ -119,16 +120,16 @@ async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member
         [await make.product() for _ in range(2)],
     )
     await add_lists(db, user_id, MOST_LISTS - 2)
-    await add_items(db, list_id, products[0].id, MOST_ITEMS - 1)
-    wish = {"wishlist": {"user_id": str(user_id), "name": "the last"}}
+    await add_items(db, list_id, products[0].id, MOST_WISHED_ITEMS - 1)
+    body = {"wishlist": {"user_id": str(user_id), "name": "the last"}}
 
-    lists = await at_once(db, "users", user_id, *(make.machine.post("/wishlists", wish) for _ in range(2)))
-    items = await at_once(
+    lists = await run_concurrently(db, "users", user_id, *(make.machine.post("/wishlists", body) for _ in range(2)))
+    items = await run_concurrently(
         db,
         "wishlists",
         list_id,
         *(
-            make.machine.post("/wished_items", {"wished_item": {"wishlist_id": list_id, "variant_id": each.sold}})
+            make.machine.post("/wished_items", {"wished_item": {"wishlist_id": list_id, "variant_id": each.variant_id}})
             for each in products
         ),
     )

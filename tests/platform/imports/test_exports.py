@@ -1,15 +1,15 @@
-"""Giving out all products and prices: what goes out comes back in without a change, whatever the shop holds."""
+"""Exports of products and prices: importing an export changes nothing, whatever the shop contains."""
 
 import json
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.platform.bulk import bring, counts, give, in_lines, new_location, new_slug, new_taxon, send
+from tests.platform.bulk import counts, export, import_lines, new_location, new_slug, new_taxon, post_import, to_ndjson
 from tests.platform.client import PREFIX, Machine
 
 TEXTS = st.one_of(
@@ -78,13 +78,13 @@ PRODUCT = st.fixed_dictionaries(
 async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
     statement = "select (select max(updated_at) from products), (select max(updated_at) from variants), count(*)"
     for noun in ("products", "prices"):
-        first, before = await give(machine, noun), await db.fetch(f"{statement} from stock_movements")
+        first, before = await export(machine, noun), await db.fetch(f"{statement} from stock_movements")
 
-        report = (await send(machine, noun, first)).json
+        report = (await post_import(machine, noun, first)).json
 
         lines = first.count(b"\n")
         assert (report["lines"], report["unchanged"], report["errors"]) == (lines, lines, [])
-        assert await give(machine, noun) == first
+        assert await export(machine, noun) == first
         assert await db.fetch(f"{statement} from stock_movements") == before
 
 
@@ -108,8 +108,8 @@ async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
     master = {**product.get("master", {}), "stock": {places[place]: count for place, count in stock.items()}}
     line = {**product, "slug": slug, "master": master, "variants": variants}
 
-    report = await bring(writer, "products", line)
-    again = await bring(writer, "products", line)
+    report = await import_lines(writer, "products", line)
+    again = await import_lines(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "created": 1}, report
     assert counts(again) == {"lines": 1, "unchanged": 1}, again
@@ -120,8 +120,8 @@ async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
     )
 
 
-async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer: Machine, db: Any) -> None:
-    """Of everything something that an import itself would not make."""
+async def test_what_was_made_over_the_api_comes_back_unchanged_too(writer: Machine, db: Any) -> None:
+    """Records that an import would not make."""
     category = await writer.post("/tax_categories", {"tax_category": {"name": f"category {uuid4().hex}"}})
     shipping = await writer.post("/shipping_categories", {"shipping_category": {"name": f"bulky {uuid4().hex}"}})
     product = await writer.post(
@@ -150,7 +150,7 @@ async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer
     costs = ({"cost_price": "1.234", "cost_currency": "KWD"}, {"cost_currency": "JPY"})
     for variant, cost in zip(bare, costs, strict=True):
         assert (await writer.patch(f"/variants/{variant.id}", {"variant": cost})).status == 200
-    # The product no longer offers what its variant has.
+    # The product loses the option type of its variant.
     await writer.patch(f"/products/{product.id}", {"product": {"option_type_ids": []}})
     for where in ({}, {"active": False}, {"backorderable_default": True}):
         place = await writer.post("/stock_locations", {"stock_location": {"name": uuid4().hex, **where}})
@@ -166,7 +166,7 @@ async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer
 
     await assert_comes_back_unchanged(writer, db)
 
-    slugs = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
+    slugs = [json.loads(line)["slug"] for line in (await export(writer, "products")).splitlines()]
     assert {product["slug"], twin["slug"]} <= set(slugs)
     assert deleted_product["slug"] not in slugs
     assert slugs == sorted(slugs)
@@ -181,34 +181,34 @@ async def test_an_export_brings_back_what_was_changed_since(writer: Machine, db:
         "properties": {"material": "clay"},
         "variants": [{"sku": slug, "options": {"size": "S"}, "prices": {"USD": 5}, "stock": {place: 2}}],
     }
-    await bring(writer, "products", line)
-    before = await give(writer, "products")
+    await import_lines(writer, "products", line)
+    before = await export(writer, "products")
     change = {"slug": slug, "name": "Cup", "taxons": [], "properties": {"maker": "us"}, "tags": ["new"]}
     other = {"sku": slug, "options": {"size": "M"}, "prices": {"EUR": 1}, "stock": {place: 9}, "weight": 1}
-    await bring(writer, "products", {**change, "option_types": [], "variants": [other]})
-    assert await give(writer, "products") != before
+    await import_lines(writer, "products", {**change, "option_types": [], "variants": [other]})
+    assert await export(writer, "products") != before
 
-    report = (await send(writer, "products", before)).json
+    report = (await post_import(writer, "products", before)).json
 
     assert report["updated"] == 1
-    assert await give(writer, "products") == before
+    assert await export(writer, "products") == before
 
 
 async def test_more_products_than_a_batch_are_given_out_once_each(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(230)]
-    await bring(
+    await import_lines(
         writer, "products", *({"slug": slug, "name": "Mug", "master": {"prices": {"USD": 1}}} for slug in slugs)
     )
 
-    exported_slugs = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
-    price_lines = (await give(writer, "prices")).splitlines()
+    exported_slugs = [json.loads(line)["slug"] for line in (await export(writer, "products")).splitlines()]
+    price_lines = (await export(writer, "prices")).splitlines()
 
     assert len(exported_slugs) == len(set(exported_slugs))
     assert set(slugs) <= set(exported_slugs)
     assert len(price_lines) == len(set(price_lines)) >= 230
 
 
-async def test_exports_are_for_applications_that_may_read(http: httpx.AsyncClient, reader: Machine) -> None:
+async def test_exports_are_for_applications_that_may_read(http: httpx2.AsyncClient, reader: Machine) -> None:
     for noun in ("products", "prices"):
         assert (await reader.get(f"/exports/{noun}")).status == 200
         assert (await http.get(f"{PREFIX}/exports/{noun}")).status_code == 401
@@ -216,10 +216,10 @@ async def test_exports_are_for_applications_that_may_read(http: httpx.AsyncClien
 
 async def test_a_line_of_an_export_can_be_edited_by_hand(writer: Machine) -> None:
     slug = new_slug()
-    await bring(writer, "products", {"slug": slug, "name": "Mug"})
-    lines = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
+    await import_lines(writer, "products", {"slug": slug, "name": "Mug"})
+    lines = [json.loads(line) for line in (await export(writer, "products")).splitlines()]
     (mine,) = [line for line in lines if line["slug"] == slug]
 
-    report = (await send(writer, "products", in_lines([{**mine, "status": "active"}]))).json
+    report = (await post_import(writer, "products", to_ndjson([{**mine, "status": "active"}]))).json
 
     assert counts(report) == {"lines": 1, "updated": 1}

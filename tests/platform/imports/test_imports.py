@@ -1,4 +1,4 @@
-"""Bringing in many products or prices at once: what changes, what stays, and what a bad line does to the others."""
+"""Imports of products and prices: which values change, which stay, and that an invalid line fails alone."""
 
 import asyncio
 import json
@@ -6,11 +6,21 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.db.processes import until
-from tests.platform.bulk import bring, counts, give, given, in_lines, new_location, new_slug, new_taxon, send
+from tests.platform.bulk import (
+    counts,
+    export,
+    export_product,
+    import_lines,
+    new_location,
+    new_slug,
+    new_taxon,
+    post_import,
+    to_ndjson,
+)
 from tests.platform.client import PREFIX, Machine
 from tests.sampling import first
 from tests.service import Service
@@ -25,7 +35,7 @@ def mug(slug: str, **more: Any) -> dict[str, Any]:
 
 
 async def tables(db: Any) -> dict[str, Any]:
-    """Everything that an import may write to."""
+    """A checksum of every table that an import may change."""
     names = ("products", "variants", "option_types", "option_values", "properties", "product_properties", "prices")
     more = ("classifications", "variant_option_values", "stock_items", "stock_movements", "listings", "audit_events")
     every = (*names, *more, "product_option_types", "price_list_entries", "listing_facets", "product_slugs")
@@ -53,10 +63,10 @@ async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine
         ],
     }
 
-    report = await bring(writer, "products", line)
+    report = await import_lines(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "created": 1}
-    record = await given(writer, slug)
+    record = await export_product(writer, slug)
     assert record
     assert {name: record[name] for name in line if name not in {"master", "variants"}} == {
         name: value for name, value in line.items() if name not in {"master", "variants"}
@@ -78,16 +88,18 @@ async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the
     line = mug(slug, shipping_category=name, master={"sku": slug, **cost})
     line["variants"][0] |= {"cost_price": "800.0", "cost_currency": "JPY"}
 
-    reports = [await bring(writer, "products", line) for _ in range(2)]
-    report = await bring(writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}})
+    reports = [await import_lines(writer, "products", line) for _ in range(2)]
+    report = await import_lines(
+        writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}}
+    )
 
     assert [counts(each) for each in reports] == [{"lines": 1, "created": 1}, {"lines": 1, "unchanged": 1}]
     assert counts(report) == {"lines": 1, "updated": 1}
-    record = await given(writer, slug)
+    record = await export_product(writer, slug)
     assert record
     assert (record["shipping_category"], record["master"]["cost_price"]) == (None, None)
     assert [variant["cost_price"] for variant in record["variants"]] == ["800.0", None]
-    await bring(writer, "products", line)
+    await import_lines(writer, "products", line)
     product = await writer.get(f"/products/{slug}", {"include": "primary_variant"})
     assert product.json["data"]["relationships"]["shipping_category"]["data"]["id"] == category.id
     (master,) = product.json["included"]
@@ -96,24 +108,24 @@ async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the
 
 async def test_bad_lines_are_told_in_their_order(writer: Machine) -> None:
     lines = [
-        in_lines([{"slug": new_slug()}]),
+        to_ndjson([{"slug": new_slug()}]),
         b"nonsense\n",
-        in_lines([mug(new_slug())]),
-        in_lines([{"slug": new_slug()}]),
+        to_ndjson([mug(new_slug())]),
+        to_ndjson([{"slug": new_slug()}]),
         b"more\n",
     ]
 
-    report = (await send(writer, "products", b"".join(lines))).json
+    report = (await post_import(writer, "products", b"".join(lines))).json
 
     assert [error["line"] for error in report["errors"]] == [1, 2, 4, 5]
 
 
 async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine, db: Any) -> None:
     line = mug(new_slug(), master={"prices": {"USD": "1"}, "stock": {await new_location(writer): 3}})
-    await bring(writer, "products", line)
+    await import_lines(writer, "products", line)
     before = await tables(db)
 
-    report = await bring(writer, "products", line)
+    report = await import_lines(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "unchanged": 1}
     after = await tables(db)
@@ -122,13 +134,13 @@ async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine,
 
 async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine) -> None:
     slug = new_slug()
-    await bring(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
+    await import_lines(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
     update = {"slug": slug, "tags": ["c"], "description": None, "properties": {"maker": "us"}}
     prices = {"sku": f"{slug}-red", "prices": {"USD": "5"}}
 
-    report = await bring(writer, "products", {**update, "variants": [prices]})
+    report = await import_lines(writer, "products", {**update, "variants": [prices]})
 
-    product = await given(writer, slug)
+    product = await export_product(writer, slug)
     assert product
     assert counts(report) == {"lines": 1, "updated": 1}
     assert {name: product[name] for name in update} == update
@@ -141,17 +153,17 @@ async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine
 
 async def test_variants_that_are_not_named_stay_unless_all_are_said_to_be_there(writer: Machine) -> None:
     slug = new_slug()
-    await bring(writer, "products", mug(slug))
+    await import_lines(writer, "products", mug(slug))
     red = {"slug": slug, "variants": [{"sku": f"{slug}-red"}]}
 
-    some = await bring(writer, "products", red)
-    every = await bring(writer, "products", {**red, "variants_complete": True})
+    some = await import_lines(writer, "products", red)
+    every = await import_lines(writer, "products", {**red, "variants_complete": True})
 
-    product = await given(writer, slug)
+    product = await export_product(writer, slug)
     assert product
     assert (counts(some), counts(every)) == ({"lines": 1, "unchanged": 1}, {"lines": 1, "updated": 1})
     assert [variant["sku"] for variant in product["variants"]] == [f"{slug}-red"]
-    again = await bring(writer, "products", mug(slug))
+    again = await import_lines(writer, "products", mug(slug))
     assert counts(again) == {"lines": 1, "updated": 1}
 
 
@@ -159,7 +171,7 @@ async def test_a_count_becomes_a_movement_of_the_difference_by_who_asked(writer:
     slug, place = new_slug(), await new_location(writer)
 
     for stock in (7, {"count_on_hand": 4}, {"backorderable": True}, -2, -2):
-        await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {place: stock}}})
+        await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {place: stock}}})
 
     movements = await db.fetch(
         "select quantity, reason, actor_kind from stock_movements m join stock_items i on i.id = m.stock_item_id"
@@ -229,9 +241,9 @@ BAD = [
 @pytest.mark.parametrize(("line", "field"), first(20, BAD), ids=lambda value: str(value)[:60])
 async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, line: bytes, field: str) -> None:
     first, last = mug(new_slug()), mug(new_slug())
-    body = in_lines([first]) + line + b"\n\n" + in_lines([last])
+    body = to_ndjson([first]) + line + b"\n\n" + to_ndjson([last])
 
-    report = (await send(writer, "products", body)).json
+    report = (await post_import(writer, "products", body)).json
 
     assert counts(report) == {"lines": 3, "created": 2, "failed": 1}
     (error,) = report["errors"]
@@ -241,28 +253,36 @@ async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, l
 
 
 async def test_a_count_below_zero_is_for_what_may_be_sold_beyond_it(writer: Machine) -> None:
-    slug, shut, open_ = new_slug(), await new_location(writer), await new_location(writer, backorderable_default=True)
-
-    refusal = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {shut: -1}}})
-    report = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {open_: -1}}})
-    second_refusal = await bring(
-        writer, "products", {"slug": slug, "master": {"stock": {open_: {"backorderable": False}}}}
+    slug, strict_location, backorder_location = (
+        new_slug(),
+        await new_location(writer),
+        await new_location(writer, backorderable_default=True),
     )
 
-    assert list(refusal["errors"][0]["errors"]) == [f"master.stock.{shut}.count_on_hand"]
+    refusal = await import_lines(
+        writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {strict_location: -1}}}
+    )
+    report = await import_lines(
+        writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {backorder_location: -1}}}
+    )
+    second_refusal = await import_lines(
+        writer, "products", {"slug": slug, "master": {"stock": {backorder_location: {"backorderable": False}}}}
+    )
+
+    assert list(refusal["errors"][0]["errors"]) == [f"master.stock.{strict_location}.count_on_hand"]
     assert counts(report) == {"lines": 1, "created": 1}
-    assert list(second_refusal["errors"][0]["errors"]) == [f"master.stock.{open_}.count_on_hand"]
+    assert list(second_refusal["errors"][0]["errors"]) == [f"master.stock.{backorder_location}.count_on_hand"]
 
 
 async def test_a_sku_or_options_of_another_variant_are_refused(writer: Machine) -> None:
     slug, other = new_slug(), new_slug()
-    await bring(writer, "products", mug(slug))
+    await import_lines(writer, "products", mug(slug))
     other_product = {"slug": other, "name": "Cup", "variants": [{"sku": f"{slug}-red"}]}
     twins = {"slug": slug, "variants": [{"sku": f"{slug}-new", "options": {"colour": "red"}}]}
-    # Neither is there when they are looked at together.
+    # The import checks both lines before it writes either.
     claims = [{"slug": new_slug(), "name": "Cup", "master": {"sku": f"{slug}-x"}} for _ in range(2)]
 
-    report = await bring(writer, "products", other_product, twins, *claims)
+    report = await import_lines(writer, "products", other_product, twins, *claims)
 
     assert counts(report) == {"lines": 4, "created": 1, "failed": 3}
     assert [(error["line"], list(error["errors"])) for error in report["errors"]] == [
@@ -279,7 +299,7 @@ async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(write
     too_long = json.dumps({"slug": long, "name": "Mug"}).encode()
     too_long += b" " * (1024 * 1024 + 1 - len(too_long))
 
-    report = (await send(writer, "products", b"\n".join([fits, too_long, in_lines([mug(last)])]))).json
+    report = (await post_import(writer, "products", b"\n".join([fits, too_long, to_ndjson([mug(last)])]))).json
 
     assert counts(report) == {"lines": 3, "created": 2, "failed": 1}
     assert report["errors"] == [
@@ -288,8 +308,8 @@ async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(write
 
 
 async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(writer: Machine) -> None:
-    report = (await send(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
-    wide = await bring(writer, "products", {f"f{number}": 1 for number in range(100)})
+    report = (await post_import(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
+    wide = await import_lines(writer, "products", {f"f{number}": 1 for number in range(100)})
 
     assert counts(report) == {"lines": 1501, "failed": 1501}
     assert (len(report["errors"]), report["errors_left_out"]) == (1000, 501)
@@ -300,8 +320,8 @@ async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(wr
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.torture)])
 async def test_a_hundred_thousand_small_lines_take_seconds(writer: Machine, count: int) -> None:
     slug = new_slug()
-    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
-    line = in_lines([{"sku": slug, "currency": "USD", "amount": "5"}])
+    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    line = to_ndjson([{"sku": slug, "currency": "USD", "amount": "5"}])
 
     answer = await writer.ask(
         "POST",
@@ -323,20 +343,20 @@ async def test_a_dry_run_tells_the_same_and_leaves_nothing(writer: Machine, db: 
     ]
     before = await tables(db)
 
-    dry = await bring(writer, "products", *lines, dry_run="true")
+    dry = await import_lines(writer, "products", *lines, dry_run="true")
 
     assert await tables(db) == before
     assert (dry["dry_run"], counts(dry)) == (True, {"lines": 3, "created": 2, "failed": 1})
-    wet = await bring(writer, "products", *lines, dry_run="false")
+    wet = await import_lines(writer, "products", *lines, dry_run="false")
     assert counts(wet) == {"lines": 3, "created": 1, "updated": 1, "failed": 1}
-    assert (await send(writer, "products", b"", dry_run="maybe")).status == 400
+    assert (await post_import(writer, "products", b"", dry_run="maybe")).status == 400
 
 
 async def test_an_import_leaves_one_row_in_the_audit_that_says_what_was_touched(writer: Machine, db: Any) -> None:
     slugs = [new_slug() for _ in range(3)]
-    await bring(writer, "products", *map(mug, slugs[:2]))
+    await import_lines(writer, "products", *map(mug, slugs[:2]))
 
-    answer = await send(writer, "products", in_lines([*map(mug, slugs), {"slug": "x y"}]))
+    answer = await post_import(writer, "products", to_ndjson([*map(mug, slugs), {"slug": "x y"}]))
 
     rows = await db.fetch(
         "select action, outcome, actor_kind, detail from audit_events where request_id = $1", answer.request_id
@@ -362,12 +382,13 @@ async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them
         return [mug(slug, name=name, properties={name: "yes"}) for slug in order]
 
     reports = await asyncio.gather(
-        bring(writer, "products", *lines("one", slugs)), bring(writer, "products", *lines("two", slugs[::-1]))
+        import_lines(writer, "products", *lines("one", slugs)),
+        import_lines(writer, "products", *lines("two", slugs[::-1])),
     )
 
     assert [one["failed"] for one in reports] == [0, 0], reports
     assert reports[0]["created"] + reports[1]["created"] == 250
-    exported_products = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
+    exported_products = [json.loads(line) for line in (await export(writer, "products")).splitlines()]
     mine = [line for line in exported_products if line["slug"] in set(slugs)]
     assert {(line["name"], *line["properties"]) for line in mine} <= {("one", "one"), ("two", "two")}
     assert len(mine) == 250
@@ -395,7 +416,7 @@ async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and
             product_id,
             slug,
         )
-        importing = asyncio.create_task(bring(writer, "products", line))
+        importing = asyncio.create_task(import_lines(writer, "products", line))
         await until(lambda: _is_waiting(db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
@@ -406,11 +427,11 @@ async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request
     writer: Machine, db: Any
 ) -> None:
     slug = new_slug()
-    await bring(writer, "products", mug(slug))
+    await import_lines(writer, "products", mug(slug))
 
     async with db.transaction():
         await db.execute("select 1 from products where slug = $1 for update", slug)
-        importing = asyncio.create_task(bring(writer, "products", mug(slug, name="Cup")))
+        importing = asyncio.create_task(import_lines(writer, "products", mug(slug, name="Cup")))
         for condition in (True, False, True):
             await until(partial(_is_waiting, db, expected=condition))
 
@@ -420,7 +441,7 @@ async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request
 async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: Machine, db: Any) -> None:
     slug, place = new_slug(), await new_location(writer)
     line = {"slug": slug, "name": "Mug", "master": {"sku": slug, "stock": {place: 5}}}
-    await bring(writer, "products", line)
+    await import_lines(writer, "products", line)
     item = "stock_items i join variants v on v.id = i.variant_id where v.sku = $1"
     item_id = await db.fetchval(f"select i.id from {item}", slug)
 
@@ -432,7 +453,7 @@ async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: M
             item_id,
         )
         line["master"] = {"stock": {place: 9}}
-        importing = asyncio.create_task(bring(writer, "products", line))
+        importing = asyncio.create_task(import_lines(writer, "products", line))
         await until(partial(_is_waiting, db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
@@ -443,13 +464,13 @@ async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: M
 
 
 async def _is_waiting(db: Any, *, expected: bool) -> bool:
-    # Within a transaction the view stays as it was first looked at.
+    # Within a transaction the view keeps its first content.
     await db.execute("select pg_stat_clear_snapshot()")
     return (await db.fetchval(WAITS) is not None) is expected
 
 
 async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_price_in(
-    writer: Machine, http: httpx.AsyncClient
+    writer: Machine, http: httpx2.AsyncClient
 ) -> None:
     sku = uuid4().hex
     product = await writer.post("/products", {"product": {"name": "Mug", "status": "active", "sku": sku}})
@@ -459,19 +480,19 @@ async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_pr
         return len((await http.get("/api/v2/storefront/products", params=params)).json()["data"])
 
     before = await count_listed()
-    await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
+    await import_lines(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
     after = await count_listed()
-    await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
+    await import_lines(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
 
     assert (before, after, await count_listed()) == (0, 1, 0)
 
 
 async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
     slug, name = new_slug(), f"list {uuid4().hex}"
-    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     await writer.post("/price_lists", {"price_list": {"name": name, "currency": "EUR"}})
 
-    first_report = await bring(
+    first_report = await import_lines(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "5", "compare_at": "7"},
@@ -479,7 +500,7 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
         {"sku": slug, "price_list": name, "amount": "3"},
         {"sku": slug, "price_list": name, "amount": "2.5", "min_quantity": 10, "currency": "EUR"},
     )
-    second_report = await bring(
+    second_report = await import_lines(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "6"},
@@ -488,7 +509,7 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
         {"sku": slug, "price_list": name, "amount": None, "min_quantity": 99},
     )
 
-    lines = [json.loads(line) for line in (await give(writer, "prices")).splitlines()]
+    lines = [json.loads(line) for line in (await export(writer, "prices")).splitlines()]
     assert (counts(first_report), counts(second_report)) == (
         {"lines": 4, "created": 4},
         {"lines": 4, "updated": 3, "unchanged": 1},
@@ -522,10 +543,10 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
 )
 async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], field: str) -> None:
     slug = new_slug()
-    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     is_known = "variant_id" in line or "sku" in line or field == "sku"
 
-    report = await bring(
+    report = await import_lines(
         writer, "prices", line if is_known else {"sku": slug, **line}, {"sku": slug, "currency": "USD", "amount": 1}
     )
 
@@ -533,13 +554,13 @@ async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], fi
     assert field in report["errors"][0]["errors"], report
 
 
-async def test_the_door_is_shut_for_readers_and_for_other_bodies(
-    http: httpx.AsyncClient, reader: Machine, writer: Machine, db: Any
+async def test_an_import_is_refused_to_readers_and_with_other_bodies(
+    http: httpx2.AsyncClient, reader: Machine, writer: Machine, db: Any
 ) -> None:
     slug = new_slug()
 
-    refusal = await send(reader, "products", in_lines([mug(slug)]))
-    nobody = await http.post(f"{PREFIX}/imports/products", content=in_lines([mug(slug)]))
+    refusal = await post_import(reader, "products", to_ndjson([mug(slug)]))
+    without_token = await http.post(f"{PREFIX}/imports/products", content=to_ndjson([mug(slug)]))
     json_body = await writer.post("/imports/products", mug(slug))
     gzip_response = await writer.ask(
         "POST",
@@ -550,7 +571,7 @@ async def test_the_door_is_shut_for_readers_and_for_other_bodies(
     nothing = await writer.ask("POST", "/imports/products")
 
     assert (refusal.status, refusal.code) == (403, "insufficient_scope")
-    assert nobody.status_code == 401
+    assert without_token.status_code == 401
     assert (json_body.status, gzip_response.status) == (415, 415)
     assert (nothing.status, counts(nothing.json)) == (200, {})
     assert await db.fetchval("select count(*) from products where slug = $1", slug) == 0
@@ -559,7 +580,7 @@ async def test_the_door_is_shut_for_readers_and_for_other_bodies(
 async def test_many_products_are_brought_in_by_few_statements(writer: Machine, service: Service) -> None:
     lines = [mug(new_slug()) for _ in range(100)]
 
-    responses = [await send(writer, "products", in_lines(lines)) for _ in range(2)]
+    responses = [await post_import(writer, "products", to_ndjson(lines)) for _ in range(2)]
 
     creation_statements, same = [service.request_line(answer.request_id)["statements"] for answer in responses]
     assert creation_statements < 45

@@ -1,10 +1,10 @@
-"""Amounts that are added to an open order, or taken off it, by hand."""
+"""Manual adjustments: amounts that an application adds to an open order or subtracts from it."""
 
 from typing import Any
 
 import pytest
 
-from tests.checkout_builders import Buyer, Till
+from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
 from tests.shopper import Answer
@@ -15,15 +15,17 @@ async def adjust(writer: Machine, order_id: str, amount: Any, **more: Any) -> An
     return await writer.post("/adjustments", {"adjustment": body})
 
 
-async def test_an_adjustment_counts_in_the_total_and_survives_changes(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    mug = await till.product("10.00")
-    cart = await buyer.put_in((mug, 2))
+async def test_an_adjustment_counts_in_the_total_and_survives_changes(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    mug = await checkout_setup.product("10.00")
+    cart = await buyer.add_items((mug, 2))
 
     adjustment = await adjust(writer, cart.id, "-3.00", adjustable_type="Spree::Order", adjustable_id=cart.id)
     less = await writer.get(f"/orders/{cart.id}")
-    more = await buyer.put_in((mug, 1))
-    response = await buyer.come_from()
+    more = await buyer.add_items((mug, 1))
+    response = await buyer.enter_address()
 
     assert (adjustment.status, adjustment["amount"], adjustment["source_type"], adjustment["state"]) == (
         201,
@@ -36,8 +38,8 @@ async def test_an_adjustment_counts_in_the_total_and_survives_changes(writer: Ma
     assert (more["total"], response["total"]) == ("27.0", "32.0")
 
 
-async def test_an_adjustment_is_changed_and_removed(writer: Machine, till: Till) -> None:
-    cart = await Buyer(writer.http, till).put_in((await till.product("10.00"), 1))
+async def test_an_adjustment_is_changed_and_removed(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    cart = await Buyer(writer.http, checkout_setup).add_items((await checkout_setup.product("10.00"), 1))
     adjustment = await adjust(writer, cart.id, 2)
 
     response = await writer.patch(f"/adjustments/{adjustment.id}", {"adjustment": {"amount": "-4.5", "label": "Late"}})
@@ -48,9 +50,11 @@ async def test_an_adjustment_is_changed_and_removed(writer: Machine, till: Till)
     assert (deletion.status, (await writer.get(f"/orders/{cart.id}"))["total"]) == (204, "10.0")
 
 
-async def test_it_is_paid_with_the_order_and_stays_with_it(writer: Machine, till: Till, db: Any) -> None:
-    buyer = Buyer(writer.http, till)
-    cart = await buyer.ready((await till.product("10.00"), 1))
+async def test_it_is_paid_with_the_order_and_stays_with_it(
+    writer: Machine, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.ready((await checkout_setup.product("10.00"), 1))
     adjustment = await adjust(writer, cart.id, "-3.00")
     await buyer.patch("/checkout/advance")
 
@@ -64,18 +68,18 @@ async def test_it_is_paid_with_the_order_and_stays_with_it(writer: Machine, till
     assert_refused(await writer.delete(f"/adjustments/{adjustment.id}"), "order_id")
 
 
-async def test_it_takes_off_no_more_than_there_is(writer: Machine, till: Till, db: Any) -> None:
-    buyer = Buyer(writer.http, till)
-    mug, bowl = await till.product("10.00"), await till.product("4.00")
-    cart = await buyer.put_in((mug, 1), (bowl, 1))
+async def test_it_takes_off_no_more_than_there_is(writer: Machine, checkout_setup: CheckoutSetup, db: Any) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    mug, bowl = await checkout_setup.product("10.00"), await checkout_setup.product("4.00")
+    cart = await buyer.add_items((mug, 1), (bowl, 1))
     adjustment = await adjust(writer, cart.id, "-13.00")
     lines = (await buyer.get("/cart?include=line_items")).json["included"]
     first = next(line["id"] for line in lines if line["attributes"]["price"] == "10.0")
 
     refusal = await adjust(writer, cart.id, "-1.01")
     left = await buyer.ask("DELETE", f"/cart/remove_line_item/{first}")
-    await buyer.come_from()
-    await buyer.pay(method=till.check) if (await buyer.get("/cart"))["total"] != "0.0" else None
+    await buyer.enter_address()
+    await buyer.pay(method=checkout_setup.check) if (await buyer.get("/cart"))["total"] != "0.0" else None
     await buyer.patch("/checkout/advance")
     order = await buyer.complete()
 
@@ -99,8 +103,10 @@ async def test_it_takes_off_no_more_than_there_is(writer: Machine, till: Till, d
         ({"state": "closed"}, "state"),
     ],
 )
-async def test_what_cannot_be_is_refused(writer: Machine, till: Till, body: dict[str, Any], field: str) -> None:
-    cart = await Buyer(writer.http, till).put_in((await till.product("10.00"), 1))
+async def test_what_cannot_be_is_refused(
+    writer: Machine, checkout_setup: CheckoutSetup, body: dict[str, Any], field: str
+) -> None:
+    cart = await Buyer(writer.http, checkout_setup).add_items((await checkout_setup.product("10.00"), 1))
 
     refusal = await writer.post(
         "/adjustments", {"adjustment": {"order_id": cart.id, "label": "Late", "amount": "1.0", **body}}
@@ -110,9 +116,11 @@ async def test_what_cannot_be_is_refused(writer: Machine, till: Till, body: dict
     assert (await writer.get(f"/orders/{cart.id}"))["total"] == "10.0"
 
 
-async def test_another_currency_ends_what_was_entered_in_the_first(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    cart = await buyer.put_in((await till.product("10.00", prices={"EUR": "9.00"}), 1))
+async def test_another_currency_ends_what_was_entered_in_the_first(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.add_items((await checkout_setup.product("10.00", prices={"EUR": "9.00"}), 1))
     await adjust(writer, cart.id, "-3.00")
 
     response = await buyer.patch("/cart/change_currency", new_currency="EUR")

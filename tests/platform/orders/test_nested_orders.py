@@ -1,23 +1,25 @@
-"""An order with its parts in one call: all of it or nothing."""
+"""An order with nested records in one request: all of them are written, or none."""
 
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.platform.client import Machine
 
 
-async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine, till: Till, db: Any) -> None:
-    mug = await till.product("10.00", on_hand=5)
+async def test_an_order_is_made_with_all_its_parts_and_completed(
+    writer: Machine, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug = await checkout_setup.product("10.00", on_hand=5)
     body = {
         "email": "ada@example.org",
         "currency": "USD",
-        "line_items_attributes": [{"variant_id": mug.sold, "quantity": 2}],
+        "line_items_attributes": [{"variant_id": mug.variant_id, "quantity": 2}],
         "bill_address_attributes": ADDRESS,
         "ship_address_attributes": ADDRESS,
-        "payments_attributes": [{"payment_method_id": till.check}],
+        "payments_attributes": [{"payment_method_id": checkout_setup.check}],
     }
 
     order = await writer.post("/orders", {"order": body})
@@ -32,18 +34,20 @@ async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine
     assert (completed_order.status, completed_order["state"], completed_order["total"]) == (200, "complete", "38.0"), (
         completed_order
     )
-    late = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
+    late = await writer.patch(
+        f"/orders/{order.id}", {"order": {"line_items_attributes": [{"variant_id": mug.variant_id}]}}
+    )
     assert (late.status, late.json["errors"]) == (422, {"base": ["is completed; its parts cannot be changed"]})
 
 
-async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, till: Till) -> None:
-    mug, bowl = await till.product(on_hand=5), await till.product(on_hand=5)
-    lines = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": bowl.sold}]
+async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    mug, bowl = await checkout_setup.product(on_hand=5), await checkout_setup.product(on_hand=5)
+    lines = [{"variant_id": mug.variant_id, "quantity": 2}, {"variant_id": bowl.variant_id}]
     order = await writer.post("/orders", {"order": {"line_items_attributes": lines}})
     first, second = [each["id"] for each in order.json["data"]["relationships"]["line_items"]["data"]]
 
-    wish = [{"id": first, "quantity": 5}, {"id": second, "_destroy": True}]
-    response = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": wish}})
+    changes = [{"id": first, "quantity": 5}, {"id": second, "_destroy": True}]
+    response = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": changes}})
 
     assert (response.status, response["item_count"], response["item_total"]) == (200, 5, "50.0")
 
@@ -74,14 +78,14 @@ async def test_what_cannot_be_is_named_and_nothing_of_it_is_kept(
     assert (await writer.get(f"/orders/{order.id}"))["internal_note"] is None
 
 
-async def test_lines_of_a_cart_are_nobodys_of_another(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    cart = await buyer.put_in((await till.product(), 1))
+async def test_lines_of_a_cart_are_nobodys_of_another(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.add_items((await checkout_setup.product(), 1))
     (line,) = cart.json["data"]["relationships"]["line_items"]["data"]
     order = await writer.post("/orders", {"order": {}})
 
-    wish = {"line_items_attributes": [{"id": line["id"], "_destroy": True}]}
-    refusal = await writer.patch(f"/orders/{order.id}", {"order": wish})
+    fields = {"line_items_attributes": [{"id": line["id"], "_destroy": True}]}
+    refusal = await writer.patch(f"/orders/{order.id}", {"order": fields})
 
     assert (refusal.status, list(refusal.json["errors"])) == (422, ["line_items_attributes.0.id"])
     assert (await buyer.get("/cart"))["item_count"] == 1

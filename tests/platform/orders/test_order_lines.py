@@ -1,4 +1,4 @@
-"""Lines of orders that machines write: the order's figures follow, and what is completed stays."""
+"""Line items over the Platform API: the totals of the order follow, and a completed order does not change."""
 
 from typing import Any
 from uuid import uuid4
@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_till
+from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.platform.client import Machine
 from tests.shopper import Answer
 
@@ -24,8 +24,8 @@ async def test_an_orders_figures_follow_its_lines(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {"currency": "USD"}})
     mug = await Make(writer).product(price="10.00", on_hand=5)
 
-    line_item = await put(writer, order.id, mug.sold, quantity=2)
-    more = await put(writer, order.id, mug.sold)
+    line_item = await put(writer, order.id, mug.variant_id, quantity=2)
+    more = await put(writer, order.id, mug.variant_id)
     assert (line_item.status, more.id, more["quantity"], more["total"]) == (201, line_item.id, 3, "30.0")
     assert await figures(writer, order.id) == (3, "30.0", "30.0")
 
@@ -55,7 +55,7 @@ async def test_what_cannot_be_a_line_is_told_and_nothing_changes(
 ) -> None:
     order = await writer.post("/orders", {"order": {}})
     mug = await Make(writer).product(on_hand=5)
-    body = {"order_id": order.id, "variant_id": mug.sold, **fields}
+    body = {"order_id": order.id, "variant_id": mug.variant_id, **fields}
 
     answer = await writer.post("/line_items", {"line_item": body})
 
@@ -64,14 +64,14 @@ async def test_what_cannot_be_a_line_is_told_and_nothing_changes(
 
 
 async def test_the_lines_of_a_completed_order_stay(writer: Machine) -> None:
-    till = await new_till(Make(writer))
-    mug, buyer = await till.product(on_hand=5), Buyer(writer.http, till)
+    checkout_setup = await new_checkout_setup(Make(writer))
+    mug, buyer = await checkout_setup.product(on_hand=5), Buyer(writer.http, checkout_setup)
     await buyer.ready((mug, 1))
     order = await buyer.complete()
     (line,) = order.json["data"]["relationships"]["line_items"]["data"]
 
     answers = [
-        await put(writer, order.id, mug.sold),
+        await put(writer, order.id, mug.variant_id),
         await writer.patch(f"/line_items/{line['id']}", {"line_item": {"quantity": 2}}),
         await writer.delete(f"/line_items/{line['id']}"),
     ]

@@ -1,52 +1,54 @@
-"""What machines do with what was bought: send it, cancel it, take and give back money."""
+"""Operations on completed orders: ship, cancel, resume, capture, refund."""
 
 import asyncio
 from collections import Counter
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import new_email
 from tests.builders import MadeProduct, Make
-from tests.checkout_builders import Buyer, Till, new_till, on_hand
+from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup, on_hand
 from tests.db.processes import until
 from tests.platform.client import Machine
 from tests.shopper import Answer
 
 
 @pytest.fixture
-async def mug(till: Till) -> MadeProduct:
-    return await till.product(on_hand=5)
+async def mug(checkout_setup: CheckoutSetup) -> MadeProduct:
+    return await checkout_setup.product(on_hand=5)
 
 
-async def buy(http: httpx.AsyncClient, till: Till, mug: MadeProduct, count: int = 2, *, method: str = "") -> Answer:
-    buyer = Buyer(http, till)
-    await buyer.put_in((mug, count))
-    await buyer.come_from()
-    await buyer.pay(method=method or till.card)
+async def buy(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: MadeProduct, count: int = 2, *, method: str = ""
+) -> Answer:
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((mug, count))
+    await buyer.enter_address()
+    await buyer.pay(method=method or checkout_setup.card)
     order = await buyer.complete()
     assert order.status == 200, order
     return order
 
 
-async def shown(writer: Machine, order_id: str) -> tuple[Any, ...]:
+async def states_of(writer: Machine, order_id: str) -> tuple[Any, ...]:
     order = await writer.get(f"/orders/{order_id}")
     return order["state"], order["payment_state"], order["shipment_state"], order["payment_total"]
 
 
-async def part(writer: Machine, order_id: str, relation: str) -> str:
+async def last_related_id(writer: Machine, order_id: str, relation: str) -> str:
     order = await writer.get(f"/orders/{order_id}")
     record_id: str = order.json["data"]["relationships"][relation]["data"][-1]["id"]
     return record_id
 
 
 async def test_a_shipment_is_sent_with_its_number(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient
 ) -> None:
-    order = await buy(http, till, mug)
-    shipment_id = await part(writer, order.id, "shipments")
+    order = await buy(http, checkout_setup, mug)
+    shipment_id = await last_related_id(writer, order.id, "shipments")
 
     shipment = await writer.patch(f"/shipments/{shipment_id}/ship", {"tracking": "1Z999"})
     again = await writer.patch(f"/shipments/{shipment_id}/ship", {})
@@ -58,7 +60,7 @@ async def test_a_shipment_is_sent_with_its_number(
         "1Z999",
         True,
     )
-    assert (await shown(writer, order.id))[2] == "shipped"
+    assert (await states_of(writer, order.id))[2] == "shipped"
     assert (again.status, again.code, refusal.status, refusal.code) == (
         422,
         "illegal_transition",
@@ -68,40 +70,40 @@ async def test_a_shipment_is_sent_with_its_number(
 
 
 async def test_a_canceled_order_gives_back_goods_and_money(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug)
-    assert await on_hand(db, mug.sold) == 3
+    order = await buy(http, checkout_setup, mug)
+    assert await on_hand(db, mug.variant_id) == 3
 
     response = await writer.patch(f"/orders/{order['number']}/cancel", {})
     twice = await writer.patch(f"/orders/{order.id}/cancel", {})
 
     assert response.status == 200, response
-    assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
-    assert await on_hand(db, mug.sold) == 5
+    assert await states_of(writer, order.id) == ("canceled", "void", "canceled", "0.0")
+    assert await on_hand(db, mug.variant_id) == 5
     assert (twice.status, twice.code) == (422, "illegal_transition")
     refund = await db.fetchrow("select amount, state from refunds where order_id = $1", UUID(order.id))
     assert tuple(refund) == (2500, "completed")
 
 
 async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    first, second = [await buy(http, till, mug, count, method=till.check) for count in (3, 2)]
+    first, second = [await buy(http, checkout_setup, mug, count, method=checkout_setup.check) for count in (3, 2)]
     await writer.patch(f"/orders/{first.id}/cancel", {})
-    assert (await shown(writer, first.id))[1] == "void"
+    assert (await states_of(writer, first.id))[1] == "void"
     response = await writer.patch(f"/orders/{first.id}/resume", {})
     assert (response.status, response["state"], response["payment_state"]) == (200, "resumed", "balance_due")
-    assert await on_hand(db, mug.sold) == 0
-    await writer.patch(f"/payments/{await part(writer, first.id, 'payments')}/capture", {})
-    assert await shown(writer, first.id) == ("resumed", "paid", "ready", "35.0")
+    assert await on_hand(db, mug.variant_id) == 0
+    await writer.patch(f"/payments/{await last_related_id(writer, first.id, 'payments')}/capture", {})
+    assert await states_of(writer, first.id) == ("resumed", "paid", "ready", "35.0")
 
     await writer.patch(f"/orders/{second.id}/cancel", {})
-    await buy(http, till, mug, 1)
+    await buy(http, checkout_setup, mug, 1)
     refusal = await writer.patch(f"/orders/{second.id}/resume", {})
 
     assert (refusal.status, refusal.code) == (422, "out_of_stock")
-    assert (await shown(writer, second.id))[0] == "canceled"
+    assert (await states_of(writer, second.id))[0] == "canceled"
 
 
 @pytest.mark.security("C-15")
@@ -109,29 +111,35 @@ async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
 @pytest.mark.parametrize("rival", ["resume", "capture"])
 @pytest.mark.parametrize("method", ["card", "check"])
 async def test_nothing_comes_between_a_cancellation_and_what_it_gives_back(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any, method: str, rival: str
+    writer: Machine,
+    checkout_setup: CheckoutSetup,
+    mug: MadeProduct,
+    http: httpx2.AsyncClient,
+    db: Any,
+    method: str,
+    rival: str,
 ) -> None:
-    order = await buy(http, till, mug, method=getattr(till, method))
-    payment = await part(writer, order.id, "payments")
+    order = await buy(http, checkout_setup, mug, method=getattr(checkout_setup, method))
+    payment = await last_related_id(writer, order.id, "payments")
     path = f"/orders/{order.id}/resume" if rival == "resume" else f"/payments/{payment}/capture"
-    waiting = "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')"
+    statement = "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')"
 
     async def is_waiting(count: int) -> bool:
-        return bool(await db.fetchval(waiting) >= count)
+        return bool(await db.fetchval(statement) >= count)
 
     async with db.transaction():
         await db.execute("select 1 from orders where id = $1 for update", order.id)
-        canceling = asyncio.create_task(writer.patch(f"/orders/{order.id}/cancel", {}))
+        cancel_task = asyncio.create_task(writer.patch(f"/orders/{order.id}/cancel", {}))
         await until(lambda: is_waiting(1))
-        beside = asyncio.create_task(writer.patch(path, {}))
+        rival_task = asyncio.create_task(writer.patch(path, {}))
         await until(lambda: is_waiting(2))
-    cancellation, refusal = await canceling, await beside
+    cancellation, refusal = await cancel_task, await rival_task
 
     assert cancellation.status == 200, cancellation
-    state, payment_state, _, total = await shown(writer, order.id)
+    state, payment_state, _, total = await states_of(writer, order.id)
     money = await db.fetchrow("select state, captured_amount - refunded_amount from payments where id = $1", payment)
     if method == "check" and refusal.status == 200:
-        # Resumed after all was voided: the check is expected again.
+        # Resumed after the payment was voided: the check is due again.
         assert (rival, state, payment_state) == ("resume", "resumed", "balance_due")
     else:
         assert refusal.status in {409, 422}, refusal
@@ -140,23 +148,23 @@ async def test_nothing_comes_between_a_cancellation_and_what_it_gives_back(
 
 
 async def test_a_refunded_order_is_not_resumed_because_it_cannot_be_paid_again(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug)
+    order = await buy(http, checkout_setup, mug)
     await writer.patch(f"/orders/{order.id}/cancel", {})
 
     refusal = await writer.patch(f"/orders/{order.id}/resume", {})
 
     assert (refusal.status, refusal.code) == (422, "illegal_transition")
     assert refusal.json["error"].startswith("A refunded order cannot be resumed")
-    assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
-    assert await on_hand(db, mug.sold) == 5
+    assert await states_of(writer, order.id) == ("canceled", "void", "canceled", "0.0")
+    assert await on_hand(db, mug.variant_id) == 5
 
 
 async def test_an_order_is_not_resumed_while_its_provider_has_not_answered(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug, method=till.check)
+    order = await buy(http, checkout_setup, mug, method=checkout_setup.check)
     await writer.patch(f"/orders/{order.id}/cancel", {})
     await db.execute(
         """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
@@ -170,48 +178,48 @@ async def test_an_order_is_not_resumed_while_its_provider_has_not_answered(
 
 
 async def test_a_promised_payment_is_captured_and_then_it_can_be_sent(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient
 ) -> None:
-    order = await buy(http, till, mug, method=till.check)
-    assert await shown(writer, order.id) == ("complete", "balance_due", "pending", "0.0")
-    payment_id = await part(writer, order.id, "payments")
+    order = await buy(http, checkout_setup, mug, method=checkout_setup.check)
+    assert await states_of(writer, order.id) == ("complete", "balance_due", "pending", "0.0")
+    payment_id = await last_related_id(writer, order.id, "payments")
 
     payment = await writer.patch(f"/payments/{payment_id}/capture", {})
     again = await writer.patch(f"/payments/{payment_id}/capture", {})
 
     assert (payment.status, payment["state"], payment["captured_amount"]) == (200, "completed", "25.0")
-    assert await shown(writer, order.id) == ("complete", "paid", "ready", "25.0")
+    assert await states_of(writer, order.id) == ("complete", "paid", "ready", "25.0")
     assert (again.status, again.code) == (422, "illegal_transition")
 
 
 async def test_money_is_given_back_in_parts_and_never_more_than_was_taken(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient
 ) -> None:
-    order = await buy(http, till, mug)
-    payment_id = await part(writer, order.id, "payments")
+    order = await buy(http, checkout_setup, mug)
+    payment_id = await last_related_id(writer, order.id, "payments")
 
     def refund(amount: Any, **more: Any) -> Any:
         body = {"payment_id": payment_id, "amount": amount, "reason": "One was broken.", **more}
         return writer.post("/refunds", {"refund": body})
 
-    part_of_it = await refund("10.00")
-    too_much = await refund("15.01")
-    odd = [await refund(amount) for amount in ("0", "-1", "1.234", "many", None)]
-    unsaid, unknown = await refund("1", reason=" "), await refund("1", payment_id=order.id)
-    rest = await refund("15.00")
+    partial_refund = await refund("10.00")
+    excessive_refund = await refund("15.01")
+    invalid_amounts = [await refund(amount) for amount in ("0", "-1", "1.234", "many", None)]
+    without_reason, unknown = await refund("1", reason=" "), await refund("1", payment_id=order.id)
+    rest_refund = await refund("15.00")
 
-    assert (part_of_it.status, part_of_it["state"], part_of_it["amount"]) == (201, "completed", "10.0")
-    assert (too_much.status, list(too_much.json["errors"])) == (422, ["amount"])
-    assert [answer.status for answer in odd] == [422] * 5
-    assert (unsaid.status, unknown.status, rest.status) == (422, 422, 201)
-    assert (await shown(writer, order.id))[3] == "0.0"
+    assert (partial_refund.status, partial_refund["state"], partial_refund["amount"]) == (201, "completed", "10.0")
+    assert (excessive_refund.status, list(excessive_refund.json["errors"])) == (422, ["amount"])
+    assert [answer.status for answer in invalid_amounts] == [422] * 5
+    assert (without_reason.status, unknown.status, rest_refund.status) == (422, 422, 201)
+    assert (await states_of(writer, order.id))[3] == "0.0"
 
 
 async def test_asked_for_many_times_at_once_it_is_given_back_once(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug)
-    payment_id = await part(writer, order.id, "payments")
+    order = await buy(http, checkout_setup, mug)
+    payment_id = await last_related_id(writer, order.id, "payments")
     body = {"refund": {"payment_id": payment_id, "amount": "25.00", "reason": "Nobody was at home."}}
 
     answers = await asyncio.gather(*(writer.post("/refunds", body) for _ in range(10)))
@@ -223,21 +231,21 @@ async def test_asked_for_many_times_at_once_it_is_given_back_once(
 
 
 async def test_an_order_is_approved_and_it_is_in_the_audit(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug)
+    order = await buy(http, checkout_setup, mug)
 
     response = await writer.patch(f"/orders/{order.id}/approve", {})
 
     assert (response.status, response["approved_at"] is not None) == (200, True)
-    acts = await db.fetch("select action from audit_events where subject_id = $1 order by at", UUID(order.id))
-    assert {"order_complete", "order_approve", "payment"} <= {row["action"] for row in acts}
+    events = await db.fetch("select action from audit_events where subject_id = $1 order by at", UUID(order.id))
+    assert {"order_complete", "order_approve", "payment"} <= {row["action"] for row in events}
 
 
 async def test_a_machine_walks_an_open_order_to_its_end(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient
 ) -> None:
-    buyer = Buyer(http, till)
+    buyer = Buyer(http, checkout_setup)
     cart = await buyer.ready((mug, 1))
 
     advance_response = await writer.patch(f"/orders/{cart.id}/advance", {})
@@ -252,23 +260,23 @@ async def test_a_machine_walks_an_open_order_to_its_end(
 
 
 async def test_what_was_given_back_in_part_holds_nothing_up(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient
 ) -> None:
-    order = await buy(http, till, mug)
-    body = {"payment_id": await part(writer, order.id, "payments"), "amount": "5.00", "reason": "A scratch."}
+    order = await buy(http, checkout_setup, mug)
+    body = {"payment_id": await last_related_id(writer, order.id, "payments"), "amount": "5.00", "reason": "A scratch."}
     await writer.post("/refunds", {"refund": body})
 
-    assert await shown(writer, order.id) == ("complete", "paid", "ready", "20.0")
+    assert await states_of(writer, order.id) == ("complete", "paid", "ready", "20.0")
     assert (await writer.get(f"/orders/{order.id}"))["display_outstanding_balance"] == "$0.00"
-    response = await writer.patch(f"/shipments/{await part(writer, order.id, 'shipments')}/ship", {})
+    response = await writer.patch(f"/shipments/{await last_related_id(writer, order.id, 'shipments')}/ship", {})
     assert response.status == 200
 
 
 async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(writer: Machine, make: Make) -> None:
-    till = await new_till(make)
+    checkout_setup = await new_checkout_setup(make)
 
-    first = await writer.patch(f"/zones/{till.zone}", {"zone": {"state_ids": []}})
-    second = await writer.patch(f"/zones/{till.zone}", {"zone": {"country_ids": []}})
+    first = await writer.patch(f"/zones/{checkout_setup.zone}", {"zone": {"state_ids": []}})
+    second = await writer.patch(f"/zones/{checkout_setup.zone}", {"zone": {"country_ids": []}})
 
     assert (first["zone_members_count"], second["zone_members_count"]) == (2, 0)
 
@@ -300,12 +308,12 @@ async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
 
 
 async def test_an_order_says_when_its_confirmation_has_left(
-    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+    writer: Machine, checkout_setup: CheckoutSetup, mug: MadeProduct, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    buyer = Buyer(http, till)
+    buyer = Buyer(http, checkout_setup)
     await buyer.ready((mug, 1))
-    # An address of its own: one that many orders were confirmed to has to wait.
-    await buyer.tell(email=new_email())
+    # A new address: mail to an address with many confirmations has to wait.
+    await buyer.update_checkout(email=new_email())
     order = await buyer.complete()
     open_order = await writer.post("/orders", {"order": {}})
 

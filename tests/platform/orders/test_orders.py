@@ -1,9 +1,9 @@
-"""Orders as machines see them: made open and nobody's, changed in few fields, removed while they are open."""
+"""Orders over the Platform API: a new one is open and has no user, few fields can change, only open ones can go."""
 
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.platform.client import Machine, new_machine
@@ -120,7 +120,7 @@ async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_is_its_own_machines(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_a_key_is_its_own_machines(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
     key, other = {"Idempotency-Key": "1"}, await new_machine(http, db)
 
     orders = [await machine.post("/orders", {"order": {}}, headers=key) for machine in (writer, other)]
@@ -164,7 +164,7 @@ async def test_a_name_that_is_taken_is_refused_by_its_field(writer: Machine) -> 
 
 
 async def test_every_failing_field_is_named(writer: Machine) -> None:
-    body: dict[str, Any] = {"name": None, "description": 7, "tax_code": [], "is_default": "yes"}
+    body: dict[str, Any] = {"name": None, "description": 7, "tax_code": [], "is_default": "perhaps"}
 
     assert_refused(await writer.post("/tax_categories", {"tax_category": body}), *body)
 

@@ -1,16 +1,16 @@
-"""Parts of orders that can be removed: void payments, pending shipments, store credit that nobody used."""
+"""Deletable records: void payments, pending shipments, unused store credit."""
 
-from tests.checkout_builders import Buyer, Till
+from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import assert_refused
 
 
-async def test_a_void_payment_is_removed_and_another_stays(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
-    await buyer.pay(method=till.check)
+async def test_a_void_payment_is_removed_and_another_stays(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
+    await buyer.pay(method=checkout_setup.check)
     order = await buyer.complete()
     (payment,) = order.json["data"]["relationships"]["payments"]["data"]
 
@@ -23,9 +23,9 @@ async def test_a_void_payment_is_removed_and_another_stays(writer: Machine, till
     assert (await writer.get(f"/orders/{order.id}"))["payment_state"] == "balance_due"
 
 
-async def test_a_voided_payment_that_took_money_stays(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    await buyer.ready((await till.product(), 1))
+async def test_a_voided_payment_that_took_money_stays(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
     (payment,) = order.json["data"]["relationships"]["payments"]["data"]
 
@@ -34,9 +34,11 @@ async def test_a_voided_payment_that_took_money_stays(writer: Machine, till: Til
     assert_refused(await writer.delete(f"/payments/{payment['id']}"), "base")
 
 
-async def test_a_shipment_of_an_open_order_is_removed_and_packed_again(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    cart = await buyer.ready((await till.product("10.00"), 1))
+async def test_a_shipment_of_an_open_order_is_removed_and_packed_again(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.ready((await checkout_setup.product("10.00"), 1))
     (shipment,) = cart.json["data"]["relationships"]["shipments"]["data"]
 
     response = await writer.delete(f"/shipments/{shipment['id']}")
@@ -48,9 +50,9 @@ async def test_a_shipment_of_an_open_order_is_removed_and_packed_again(writer: M
     assert (await buyer.complete()).status == 200
 
 
-async def test_a_shipment_of_a_completed_order_stays(writer: Machine, till: Till) -> None:
-    buyer = Buyer(writer.http, till)
-    await buyer.ready((await till.product(), 1))
+async def test_a_shipment_of_a_completed_order_stays(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+    buyer = Buyer(writer.http, checkout_setup)
+    await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
     (shipment,) = order.json["data"]["relationships"]["shipments"]["data"]
 

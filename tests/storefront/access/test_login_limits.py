@@ -1,4 +1,4 @@
-"""Budgets of mails, failures and carts: by address, by source, in all; the owner of an address is never shut out."""
+"""Limits on mails, failures and carts, by address, by source and in total; no limit locks out an address's owner."""
 
 import asyncio
 import itertools
@@ -8,16 +8,16 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from tests.cluster import Cluster
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
-from tests.storefront.access.test_login import NOTICE, ask, lasting, mails_to, new_address, new_code, wrong
+from tests.storefront.access.test_login import NOTICE, ask, mails_to, new_address, new_code, stable_headers, wrong_code
 
-# Windows of a day, so that hardly ever one ends while a test is at it.
+# Windows of one day, so that a window hardly ever ends during a test.
 LIMITS = {
     "SHOP_LIMIT_LOOPBACK": "1",
     "SHOP_LIMIT_MAILS_PER_ADDRESS": "4/86400",
@@ -33,7 +33,7 @@ _numbers = itertools.count()
 
 
 def new_source() -> dict[str, str]:
-    """As the proxy tells it: nobody who was here before."""
+    """The header that the proxy adds for a client with a new IP address."""
     number = next(_numbers)
     return {"X-Forwarded-For": f"198.18.{number // 250}.{number % 250 + 1}"}
 
@@ -58,193 +58,203 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-async def limited(limited_service: Service, journal: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    """Nothing was counted yet."""
-    await journal.execute("delete from rate_counts")
-    async with limited_service.client(transport=kept_lines) as client:
+async def limited_client(
+    limited_service: Service, limited_db: Any, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of that shop, whose counters start at zero."""
+    await limited_db.execute("delete from rate_counts")
+    async with limited_service.client(transport=shared_transport) as client:
         yield client
 
 
 @pytest.fixture
-async def journal(limited_url: str) -> AsyncIterator[Any]:
+async def limited_db(limited_url: str) -> AsyncIterator[Any]:
     connection = await asyncpg.connect(limited_url)
     yield connection
     await connection.close()
 
 
-async def fail(http: httpx.AsyncClient, email: str, code: str, times: int) -> None:
-    """Wrong guesses, each from a source of its own."""
+async def fail(http: httpx2.AsyncClient, email: str, code: str, times: int) -> None:
+    """Sends wrong codes, each from another source."""
     for by in range(1, times + 1):
-        guess = wrong(code, by) if len(code) == 6 else f"{by:06}"
+        guess = wrong_code(code, by) if len(code) == 6 else f"{by:06}"
         answer = await ask(http, new_source(), email=email, code=guess)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid_code")
 
 
-async def audited(journal: Any, answers: list[httpx.Response]) -> list[str]:
-    """Which limits the audit names for these answers."""
+async def fetch_audited_limits(limited_db: Any, answers: list[httpx2.Response]) -> list[str]:
+    """The limits that the audit log names for these responses."""
     ids = [answer.headers["x-request-id"] for answer in answers]
     rows = "select detail ->> 'limit' from audit_events where action = 'limit' and request_id = any($1) order by 1"
-    return [row[0] for row in await journal.fetch(rows, ids)]
+    return [row[0] for row in await limited_db.fetch(rows, ids)]
 
 
 @pytest.mark.security("M-01", "H-05")
-async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mail(limited: httpx.AsyncClient) -> None:
+async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mail(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     email = new_address()
 
-    answers = [await ask(limited, new_source(), email=email) for _ in range(6)]
+    answers = [await ask(limited_client, new_source(), email=email) for _ in range(6)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
     assert answers[0].json() == NOTICE
-    assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
-    # How often a stranger asked for this address is nobody's business.
+    assert all(stable_headers(answer) == stable_headers(answers[0]) for answer in answers)
+    # The response must not reveal how often others requested a code for this address.
     assert not {"ratelimit", "ratelimit-policy", "retry-after"} & set(answers[0].headers)
-    assert len(await mails_to(limited, email)) == 4
+    assert len(await mails_to(limited_client, email)) == 4
 
 
 @pytest.mark.security("M-01")
-async def test_a_request_beyond_the_budget_leaves_the_live_code_good(limited: httpx.AsyncClient) -> None:
+async def test_a_request_beyond_the_budget_leaves_the_live_code_good(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
-    codes = [await new_code(limited, email, new_source()) for _ in range(4)]
+    codes = [await new_code(limited_client, email, new_source()) for _ in range(4)]
     for _ in range(3):
-        await ask(limited, new_source(), email=email, first_name="Evil")
+        await ask(limited_client, new_source(), email=email, first_name="Evil")
 
-    answer = await ask(limited, new_source(), email=email, code=codes[-1])
+    answer = await ask(limited_client, new_source(), email=email, code=codes[-1])
 
     assert answer.status_code == 200
 
 
 @pytest.mark.security("M-01")
-async def test_tags_dots_and_case_spend_one_budget(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_tags_dots_and_case_spend_one_budget(limited_client: httpx2.AsyncClient, limited_db: Any) -> None:
     name = uuid4().hex
     spellings = [name, name.upper(), f"{name[:3]}.{name[3:]}", f"{name}+a", f"{name[0]}.{name[1:]}+b.c", f"{name}+"]
-    before = await journal.fetchval("select count(*) from outbox_mails")
+    before = await limited_db.fetchval("select count(*) from outbox_mails")
 
-    answers = [await ask(limited, new_source(), email=f"{spelling}@Example.com") for spelling in spellings]
+    answers = [await ask(limited_client, new_source(), email=f"{spelling}@Example.com") for spelling in spellings]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
-    assert await journal.fetchval("select count(*) from outbox_mails") == before + 4
+    assert await limited_db.fetchval("select count(*) from outbox_mails") == before + 4
 
 
 @pytest.mark.security("M-01")
-async def test_twenty_requests_at_once_send_no_more_than_the_budget(limited: httpx.AsyncClient) -> None:
+async def test_twenty_requests_at_once_send_no_more_than_the_budget(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
 
-    answers = await asyncio.gather(*(ask(limited, new_source(), email=email) for _ in range(20)))
+    answers = await asyncio.gather(*(ask(limited_client, new_source(), email=email) for _ in range(20)))
 
     assert {answer.status_code for answer in answers} == {200}
-    assert len(await mails_to(limited, email)) == 4
+    assert len(await mails_to(limited_client, email)) == 4
 
 
-async def test_a_mail_flood_delays_the_owner_by_one_window_at_most(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_a_mail_flood_delays_the_owner_by_one_window_at_most(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
     email = new_address()
     for _ in range(6):
-        await ask(limited, new_source(), email=email)
-    await journal.execute("update rate_counts set window_start = window_start - interval '1 day'")
+        await ask(limited_client, new_source(), email=email)
+    await limited_db.execute("update rate_counts set window_start = window_start - interval '1 day'")
 
-    code = await new_code(limited, email, new_source())
+    code = await new_code(limited_client, email, new_source())
 
-    assert len(await mails_to(limited, email)) == 5
-    assert (await ask(limited, new_source(), email=email, code=code)).status_code == 200
+    assert len(await mails_to(limited_client, email)) == 5
+    assert (await ask(limited_client, new_source(), email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-01")
 async def test_beyond_its_mail_budget_a_source_is_refused_and_no_other_is(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, emails = new_source(), [new_address() for _ in range(6)]
 
-    answers = [await ask(limited, source, email=email) for email in emails]
-    other = await ask(limited, new_source(), email=emails[-1])
+    answers = [await ask(limited_client, source, email=email) for email in emails]
+    other = await ask(limited_client, new_source(), email=emails[-1])
 
-    left = await journal.fetchval("select 86400 - extract(epoch from now())::bigint % 86400")
+    left = await limited_db.fetchval("select 86400 - extract(epoch from now())::bigint % 86400")
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert answers[-1].json()["code"] == "too_many_requests"
     assert left <= int(answers[-1].headers["retry-after"]) <= left + 20
     assert_limited(answers[-1], "mails by source")
     assert other.status_code == 200
-    assert len(await mails_to(limited, emails[-1])) == 1
+    assert len(await mails_to(limited_client, emails[-1])) == 1
 
 
-async def test_a_refused_source_spends_nothing_of_an_address(limited: httpx.AsyncClient) -> None:
+async def test_a_refused_source_spends_nothing_of_an_address(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
     for _ in range(5):
-        await ask(limited, source, email=new_address())
-    refusals = [await ask(limited, source, email=email) for _ in range(5)]
+        await ask(limited_client, source, email=new_address())
+    refusals = [await ask(limited_client, source, email=email) for _ in range(5)]
 
-    code = await new_code(limited, email, new_source())
+    code = await new_code(limited_client, email, new_source())
 
     assert {answer.status_code for answer in refusals} == {429}
-    assert (await ask(limited, new_source(), email=email, code=code)).status_code == 200
+    assert (await ask(limited_client, new_source(), email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-01")
-async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limited: httpx.AsyncClient) -> None:
+async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limited_client: httpx2.AsyncClient) -> None:
     for _ in range(20):
-        await ask(limited, new_source(), email=new_address())
+        await ask(limited_client, new_source(), email=new_address())
     email = new_address()
 
-    answer = await ask(limited, new_source(), email=email)
+    answer = await ask(limited_client, new_source(), email=email)
 
     assert (answer.status_code, answer.json()) == (200, NOTICE)
-    assert await mails_to(limited, email) == []
+    assert await mails_to(limited_client, email) == []
 
 
 @pytest.mark.security("M-02")
-async def test_only_what_the_trusted_proxy_added_names_the_source(limited: httpx.AsyncClient) -> None:
+async def test_only_what_the_trusted_proxy_added_names_the_source(limited_client: httpx2.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
     header_sets = [{"X-Forwarded-For": f"{new_source()['X-Forwarded-For']}, {source}"} for _ in range(10)]
 
-    answers = [await ask(limited, headers, email=new_address()) for headers in header_sets]
+    answers = [await ask(limited_client, headers, email=new_address()) for headers in header_sets]
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 5
 
 
-async def test_an_ipv6_network_of_64_bits_is_one_source(limited: httpx.AsyncClient) -> None:
-    household = uuid4().hex[:4]
-    header_sets = [{"X-Forwarded-For": f"2001:db8:{household}:1:{number}::{number}"} for number in range(1, 8)]
+async def test_an_ipv6_network_of_64_bits_is_one_source(limited_client: httpx2.AsyncClient) -> None:
+    network = uuid4().hex[:4]
+    header_sets = [{"X-Forwarded-For": f"2001:db8:{network}:1:{number}::{number}"} for number in range(1, 8)]
 
-    answers = [await ask(limited, headers, email=new_address()) for headers in header_sets]
-    neighbour = await ask(limited, {"X-Forwarded-For": f"2001:db8:{household}:2::1"}, email=new_address())
+    answers = [await ask(limited_client, headers, email=new_address()) for headers in header_sets]
+    neighbour = await ask(limited_client, {"X-Forwarded-For": f"2001:db8:{network}:2::1"}, email=new_address())
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
     assert neighbour.status_code == 200
 
 
 @pytest.mark.security("M-07")
-async def test_larger_ipv6_networks_have_4_and_16_times_the_limit(limited: httpx.AsyncClient) -> None:
+async def test_larger_ipv6_networks_have_4_and_16_times_the_limit(limited_client: httpx2.AsyncClient) -> None:
     site = f"2001:db8:{uuid4().hex[:4]}"
 
     async def from_networks(network: int, count: int) -> list[int]:
-        """A cart each from so many /64 networks of one /56."""
+        """Opens a cart from each of `count` /64 networks of one /56 network."""
         sources = [{"X-Forwarded-For": f"{site}:{network:02x}{number:02x}::1"} for number in range(count)]
-        return [(await limited.post(CART, headers=source)).status_code for source in sources]
+        return [(await limited_client.post(CART, headers=source)).status_code for source in sources]
 
-    # Three of a /64, so twelve of a /56 and forty-eight of a /48; what was refused was counted as well.
+    # The limit is 3 carts for a /64, so 12 for a /56 and 48 for a /48; refused requests count too.
     assert await from_networks(1, 13) == [201] * 12 + [429]
     assert await from_networks(2, 12) + await from_networks(3, 12) == [201] * 24
     assert await from_networks(4, 12) == [201] * 11 + [429]
 
 
-async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(limited: httpx.AsyncClient) -> None:
+async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     source = new_source()["X-Forwarded-For"]
     headers = {"X-Forwarded-For": f"::ffff:{source}"}
     for _ in range(6):
-        await ask(limited, headers, email=new_address())
+        await ask(limited_client, headers, email=new_address())
 
-    other = await ask(limited, {"X-Forwarded-For": f"::ffff:{new_source()['X-Forwarded-For']}"}, email=new_address())
-    plain = await ask(limited, {"X-Forwarded-For": source}, email=new_address())
+    other = await ask(
+        limited_client, {"X-Forwarded-For": f"::ffff:{new_source()['X-Forwarded-For']}"}, email=new_address()
+    )
+    plain = await ask(limited_client, {"X-Forwarded-For": source}, email=new_address())
 
     assert (other.status_code, plain.status_code) == (200, 429)
 
 
 @pytest.mark.security("L-07")
-async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limited: httpx.AsyncClient) -> None:
+async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
-    failures = [await ask(limited, source, email=new_address(), code="123456") for _ in range(6)]
-    code = await new_code(limited, email, new_source())
+    failures = [await ask(limited_client, source, email=new_address(), code="123456") for _ in range(6)]
+    code = await new_code(limited_client, email, new_source())
 
-    refusal = await ask(limited, source, email=email, code=code)
-    elsewhere = await ask(limited, new_source(), email=email, code=code)
+    refusal = await ask(limited_client, source, email=email, code=code)
+    elsewhere = await ask(limited_client, new_source(), email=email, code=code)
 
     assert [answer.status_code for answer in failures] == [401] * 4 + [429] * 2
     for answer in [*failures[4:], refusal]:
@@ -253,37 +263,42 @@ async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limite
     assert (refusal.status_code, elsewhere.status_code) == (429, 200)
 
 
-async def test_a_source_within_its_failures_may_still_be_right(limited: httpx.AsyncClient) -> None:
+async def test_a_source_within_its_failures_may_still_be_right(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
-    code = await new_code(limited, email, source)
-    failures = [await ask(limited, source, email=email, code=wrong(code, by)) for by in range(1, 5)]
+    code = await new_code(limited_client, email, source)
+    failures = [await ask(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 5)]
 
-    right = await ask(limited, source, email=email, code=code)
+    right = await ask(limited_client, source, email=email, code=code)
 
     assert [answer.status_code for answer in [*failures, right]] == [401] * 4 + [200]
 
 
 @pytest.mark.security("L-07")
-async def test_bad_refreshes_are_failures_of_their_source(limited: httpx.AsyncClient) -> None:
+async def test_bad_refreshes_are_failures_of_their_source(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
 
-    refreshes = [await ask(limited, source, email=email, refresh_token="junk") for _ in range(4)]
-    more = [await ask(limited, source, email=email, **field) for field in ({"refresh_token": "x"}, {"code": "123456"})]
+    refreshes = [await ask(limited_client, source, email=email, refresh_token="junk") for _ in range(4)]
+    more = [
+        await ask(limited_client, source, email=email, **field)
+        for field in ({"refresh_token": "x"}, {"code": "123456"})
+    ]
 
     assert [answer.json()["code"] for answer in refreshes] == ["invalid_refresh_token"] * 4
     assert [answer.status_code for answer in more] == [429, 429]
 
 
 @pytest.mark.security("L-07")
-async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_token(limited: httpx.AsyncClient) -> None:
+async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_token(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     source, email = new_source(), new_address()
-    code = await new_code(limited, email, new_source())
-    pair = (await ask(limited, new_source(), email=email, code=code)).json()
+    code = await new_code(limited_client, email, new_source())
+    pair = (await ask(limited_client, new_source(), email=email, code=code)).json()
     for _ in range(5):
-        await ask(limited, source, email=new_address(), code="123456")
+        await ask(limited_client, source, email=new_address(), code="123456")
 
-    refusal = await ask(limited, source, email=email, refresh_token=pair["refresh_token"])
-    elsewhere = await ask(limited, new_source(), email=email, refresh_token=pair["refresh_token"])
+    refusal = await ask(limited_client, source, email=email, refresh_token=pair["refresh_token"])
+    elsewhere = await ask(limited_client, new_source(), email=email, refresh_token=pair["refresh_token"])
 
     assert (refusal.status_code, refusal.json()["code"]) == (429, "too_many_requests")
     assert 1 <= int(refusal.headers["retry-after"]) <= 86400
@@ -291,156 +306,164 @@ async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_to
 
 
 async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    carts = [await limited.post(CART) for _ in range(5)]
-    other = await limited.post(CART, headers=new_source())
+    carts = [await limited_client.post(CART) for _ in range(5)]
+    other = await limited_client.post(CART, headers=new_source())
     token = {"X-Shop-Order-Token": carts[0].json()["data"]["attributes"]["token"]}
-    repeats = [await limited.post(CART, headers=token), await limited.get(CART, headers=token)]
+    repeats = [await limited_client.post(CART, headers=token), await limited_client.get(CART, headers=token)]
 
     assert [cart.status_code for cart in carts] == [201] * 3 + [429] * 2
     assert carts[-1].json()["code"] == "too_many_requests"
     assert 1 <= int(carts[-1].headers["retry-after"]) <= 86400
     assert other.status_code == 201
     assert {answer.json()["data"]["id"] for answer in repeats} == {carts[0].json()["data"]["id"]}
-    assert await audited(journal, carts) == ["carts by source"]
+    assert await fetch_audited_limits(limited_db, carts) == ["carts by source"]
 
 
 @pytest.mark.security("L-05")
-async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limited: httpx.AsyncClient) -> None:
+async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
-    await fail(limited, email, await new_code(limited, email, new_source()), 4)
+    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
 
-    long = await new_code(limited, email, new_source())
+    long = await new_code(limited_client, email, new_source())
 
-    mail = (await mails_to(limited, email))[0]
+    mail = (await mails_to(limited_client, email))[0]
     assert len(long) == 26
     assert " ".join(long[at : at + 5] for at in range(0, 26, 5)) in mail["text"]
     assert long not in mail["subject"]
 
 
 @pytest.mark.security("L-05")
-@pytest.mark.parametrize("copied", [str, str.lower, "-".join, lambda code: f" {code[:5]} {code[5:]}"])
-async def test_no_wrong_guess_locks_the_owner_of_a_long_code_out(limited: httpx.AsyncClient, copied: Any) -> None:
+@pytest.mark.parametrize("format_code", [str, str.lower, "-".join, lambda code: f" {code[:5]} {code[5:]}"])
+async def test_no_wrong_guess_locks_the_owner_of_a_long_code_out(
+    limited_client: httpx2.AsyncClient, format_code: Any
+) -> None:
     email = new_address()
-    await fail(limited, email, await new_code(limited, email, new_source()), 4)
-    long = await new_code(limited, email, new_source())
+    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
+    long = await new_code(limited_client, email, new_source())
 
-    await fail(limited, email, long, 8)
+    await fail(limited_client, email, long, 8)
     for guess in ("0" * 26, long[1:] + long[:1], long[:-1] + ("0" if long[-1] != "0" else "1")):
-        assert (await ask(limited, new_source(), email=email, code=guess)).status_code == 401
+        assert (await ask(limited_client, new_source(), email=email, code=guess)).status_code == 401
 
-    assert (await ask(limited, new_source(), email=email, code=copied(long))).status_code == 200
-    assert (await ask(limited, new_source(), email=email, code=long)).status_code == 401
+    assert (await ask(limited_client, new_source(), email=email, code=format_code(long))).status_code == 200
+    assert (await ask(limited_client, new_source(), email=email, code=long)).status_code == 401
 
 
 @pytest.mark.security("L-05")
-async def test_a_success_ends_the_count_since_the_last_one_but_not_the_days(limited: httpx.AsyncClient) -> None:
+async def test_a_success_ends_the_count_since_the_last_one_but_not_the_days(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
-    await fail(limited, email, await new_code(limited, email, new_source()), 4)
-    long = await new_code(limited, email, new_source())
-    assert (await ask(limited, new_source(), email=email, code=long)).status_code == 200
+    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
+    long = await new_code(limited_client, email, new_source())
+    assert (await ask(limited_client, new_source(), email=email, code=long)).status_code == 200
 
-    after_success = await new_code(limited, email, new_source())
-    await fail(limited, email, after_success, 2)
-    after_the_days = await new_code(limited, email, new_source())
+    after_success = await new_code(limited_client, email, new_source())
+    await fail(limited_client, email, after_success, 2)
+    after_the_days = await new_code(limited_client, email, new_source())
 
     assert (len(long), len(after_success), len(after_the_days)) == (26, 6, 26)
 
 
-async def test_guesses_at_no_live_code_do_not_count_against_the_address(limited: httpx.AsyncClient) -> None:
+async def test_guesses_at_no_live_code_do_not_count_against_the_address(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
-    await fail(limited, email, "123456", 10)
+    await fail(limited_client, email, "123456", 10)
 
-    code = await new_code(limited, email, new_source())
+    code = await new_code(limited_client, email, new_source())
 
     assert len(code) == 6
 
 
 async def test_tries_that_are_left_no_more_do_not_count_against_the_shop(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     email = new_address()
-    code = await new_code(limited, email, new_source())
+    code = await new_code(limited_client, email, new_source())
 
-    await fail(limited, email, code, 20)
+    await fail(limited_client, email, code, 20)
 
-    assert await journal.fetchval("select attempts from login_requests where email_key = $1", email) == 5
-    assert len(await new_code(limited, new_address(), new_source())) == 6
+    assert await limited_db.fetchval("select attempts from login_requests where email_key = $1", email) == 5
+    assert len(await new_code(limited_client, new_address(), new_source())) == 6
 
 
 @pytest.mark.security("L-06")
 async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     for _ in range(4):
         email = new_address()
-        await fail(limited, email, await new_code(limited, email, new_source()), 3)
-    calm = await new_code(limited, new_address(), new_source())
-    before = await journal.fetchval("select now()")
-    await fail(limited, email, "000000", 1)
+        await fail(limited_client, email, await new_code(limited_client, email, new_source()), 3)
+    code_before = await new_code(limited_client, new_address(), new_source())
+    before = await limited_db.fetchval("select now()")
+    await fail(limited_client, email, "000000", 1)
 
     emails = [new_address() for _ in range(3)]
-    long_codes = [await new_code(limited, email, new_source()) for email in emails]
-    response = await ask(limited, new_source(), email=emails[0], code=long_codes[0])
-    window_start = await journal.fetchval("select window_start from rate_counts where seconds = 3600")
+    long_codes = [await new_code(limited_client, email, new_source()) for email in emails]
+    response = await ask(limited_client, new_source(), email=emails[0], code=long_codes[0])
+    window_start = await limited_db.fetchval("select window_start from rate_counts where seconds = 3600")
     statement = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
-    await journal.execute(statement, timedelta(minutes=59, seconds=30))
-    still = await new_code(limited, emails[1], new_source())
-    await journal.execute(statement, timedelta(minutes=60, seconds=1))
-    over = await new_code(limited, emails[2], new_source())
+    await limited_db.execute(statement, timedelta(minutes=59, seconds=30))
+    code_within_hour = await new_code(limited_client, emails[1], new_source())
+    await limited_db.execute(statement, timedelta(minutes=60, seconds=1))
+    code_after_hour = await new_code(limited_client, emails[2], new_source())
 
-    assert (len(calm), [len(code) for code in long_codes], response.status_code) == (6, [26] * 3, 200)
-    # The hour counts from the next full minute, so that it is a whole one.
+    assert (len(code_before), [len(code) for code in long_codes], response.status_code) == (6, [26] * 3, 200)
+    # The hour starts at the next full minute, so that it lasts a whole hour.
     assert before <= window_start <= before + timedelta(minutes=2)
-    assert (len(still), len(over)) == (26, 6)
+    assert (len(code_within_hour), len(code_after_hour)) == (26, 6)
 
 
 @pytest.mark.security("A-02")
 async def test_the_audit_names_a_passed_mail_budget_once_a_key_and_window(
-    limited: httpx.AsyncClient, journal: Any
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, emails = new_source(), [new_address(), new_address()]
-    by_address = [await ask(limited, new_source(), email=email) for email in emails for _ in range(6)]
-    flooding = [await ask(limited, source, email=new_address()) for _ in range(8)]
-    once = await audited(journal, [*by_address, *flooding])
-    await journal.execute("update rate_counts set window_start = window_start - interval '1 day'")
+    by_address = [await ask(limited_client, new_source(), email=email) for email in emails for _ in range(6)]
+    by_source = [await ask(limited_client, source, email=new_address()) for _ in range(8)]
+    once = await fetch_audited_limits(limited_db, [*by_address, *by_source])
+    await limited_db.execute("update rate_counts set window_start = window_start - interval '1 day'")
 
-    again = [await ask(limited, new_source(), email=emails[0]) for _ in range(6)]
+    again = [await ask(limited_client, new_source(), email=emails[0]) for _ in range(6)]
 
     assert once == ["mails by address", "mails by address", "mails by source"]
-    assert await audited(journal, again) == ["mails by address"]
+    assert await fetch_audited_limits(limited_db, again) == ["mails by address"]
 
 
 @pytest.mark.security("A-02")
-async def test_the_audit_names_passed_failures_once_a_key_and_window(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_the_audit_names_passed_failures_once_a_key_and_window(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
     source, email = new_source(), new_address()
-    code = await new_code(limited, email, new_source())
+    code = await new_code(limited_client, email, new_source())
 
-    answers = [await ask(limited, source, email=email, code=wrong(code, by)) for by in range(1, 9)]
+    answers = [await ask(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 9)]
 
     assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 4
-    assert await audited(journal, answers) == ["failures by address", "failures by source"]
+    assert await fetch_audited_limits(limited_db, answers) == ["failures by address", "failures by source"]
     row = "select source, detail from audit_events where action = 'limit' and detail ->> 'limit' = 'failures by source'"
-    sources = [event["source"] for event in await journal.fetch(row)]
+    sources = [event["source"] for event in await limited_db.fetch(row)]
     assert sources.count(source["X-Forwarded-For"]) == 1
 
 
-async def test_a_burst_of_requests_is_one_event_of_the_audit(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_a_burst_of_requests_is_one_event_of_the_audit(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
     source = new_source()
 
-    answers = await asyncio.gather(*(ask(limited, source, email=new_address()) for _ in range(20)))
+    answers = await asyncio.gather(*(ask(limited_client, source, email=new_address()) for _ in range(20)))
 
     assert sorted(answer.status_code for answer in answers) == [200] * 5 + [429] * 15
-    assert await audited(journal, answers) == ["mails by source"]
+    assert await fetch_audited_limits(limited_db, answers) == ["mails by source"]
 
 
-async def test_neither_address_nor_source_stands_beside_a_count(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_neither_address_nor_source_stands_beside_a_count(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
     source, email = new_source(), new_address()
-    await ask(limited, source, email=email)
-    await ask(limited, source, email=email, code="123456")
+    await ask(limited_client, source, email=email)
+    await ask(limited_client, source, email=email, code="123456")
 
-    rows = [row[0] for row in await journal.fetch("select t::text from rate_counts t")]
+    rows = [row[0] for row in await limited_db.fetch("select t::text from rate_counts t")]
 
     assert len(rows) >= 5
     for secret in (email, source["X-Forwarded-For"]):
@@ -468,7 +491,7 @@ async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> Non
     try:
         async with service.client() as http:
             codes = [await new_code(http, email) for _ in range(25)]
-            guesses = [await ask(http, email=email, code=wrong(codes[-1], by)) for by in range(1, 41)]
+            guesses = [await ask(http, email=email, code=wrong_code(codes[-1], by)) for by in range(1, 41)]
             right = await ask(http, email=email, code=codes[-1])
             refreshes = [await ask(http, email=email, refresh_token="junk") for _ in range(40)]
     finally:

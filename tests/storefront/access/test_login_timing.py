@@ -1,4 +1,4 @@
-"""Time tells nothing: an address that is known and one that is not take equally long."""
+"""Response times do not reveal whether an address is known."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.actions.mail.budget import UNVERIFIED
@@ -19,8 +19,8 @@ from tests.timing import Pair, assert_same_time
 
 pytestmark = pytest.mark.torture
 PAIRS = 500
-"""So many are compared at once."""
-# Counted like any others, and never reached.
+"""Pairs of requests in each round."""
+# Requests count towards these limits but never reach them.
 LIMITS = {
     "SHOP_LIMIT_MAILS": "100000/3600",
     "SHOP_LIMIT_FAILURES": "100000/300, 100000/86400",
@@ -35,7 +35,7 @@ def quiet_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop that nobody else calls."""
+    """A shop that only these tests call."""
     service = Service(
         SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
         SHOP_DATABASE_URL=quiet_url,
@@ -49,7 +49,7 @@ def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture
-async def quiet(quiet_service: Service) -> AsyncIterator[httpx.AsyncClient]:
+async def quiet_client(quiet_service: Service) -> AsyncIterator[httpx2.AsyncClient]:
     async with quiet_service.client() as client:
         for _ in range(15):
             email = new_address()
@@ -76,8 +76,8 @@ async def known_addresses(database: Any, count: int) -> list[str]:
     return emails
 
 
-async def pairs_of(http: httpx.AsyncClient, emails: list[str], status: int, **fields: Any) -> list[Pair]:
-    """How long a known address takes, and an unknown one right beside it; each is as often first as second."""
+async def pairs_of(http: httpx2.AsyncClient, emails: list[str], status: int, **fields: Any) -> list[Pair]:
+    """Durations for a known and an unknown address, measured one after the other; each comes first equally often."""
     pairs = []
     for number, email in enumerate(emails):
         pair = {"known": email, "unknown": new_address("other")}
@@ -92,18 +92,20 @@ async def pairs_of(http: httpx.AsyncClient, emails: list[str], status: int, **fi
 
 
 @pytest.mark.security("L-10")
-async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
-    async def a_round() -> list[Pair]:
-        return await pairs_of(quiet, await known_addresses(database, PAIRS), 200)
+async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(
+    quiet_client: httpx2.AsyncClient, database: Any
+) -> None:
+    async def measure_round() -> list[Pair]:
+        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 200)
 
-    await assert_same_time(a_round)
+    await assert_same_time(measure_round)
 
 
 @pytest.mark.security("M-08", "L-10")
 async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer(
-    quiet: httpx.AsyncClient, database: Any
+    quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
-    """Only customers' addresses get a mail then, and the time must not tell which these are."""
+    """Only customers get a mail then; the response time must not reveal which addresses are customers'."""
     await database.execute(
         """insert into rate_counts (key, seconds, window_start, count)
         select $1, 3600, date_trunc('hour', now()) + interval '1 hour' * n, 10000000 from generate_series(0, 1) n
@@ -113,33 +115,35 @@ async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer
     count_mails = "select count(*) from outbox_mails where not awaits_budget"
     before, request_count = await database.fetchval(count_mails), 0
 
-    async def a_round() -> list[Pair]:
+    async def measure_round() -> list[Pair]:
         nonlocal request_count
         request_count += PAIRS
-        return await pairs_of(quiet, await known_addresses(database, PAIRS), 200)
+        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 200)
 
     try:
-        await assert_same_time(a_round)
+        await assert_same_time(measure_round)
     finally:
         await database.execute("delete from rate_counts")
     assert await database.fetchval(count_mails) == before + request_count
 
 
 @pytest.mark.security("L-10")
-async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
-    async def a_round() -> list[Pair]:
-        return await pairs_of(quiet, await known_addresses(database, PAIRS), 401, code="000000")
+async def test_a_wrong_code_takes_as_long_for_an_unknown_address(
+    quiet_client: httpx2.AsyncClient, database: Any
+) -> None:
+    async def measure_round() -> list[Pair]:
+        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 401, code="000000")
 
-    await assert_same_time(a_round)
+    await assert_same_time(measure_round)
 
 
 @pytest.mark.security("L-10")
 async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
-    quiet: httpx.AsyncClient, database: Any
+    quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
-    async def a_round() -> list[Pair]:
+    async def measure_round() -> list[Pair]:
         emails = await known_addresses(database, PAIRS)
-        await asyncio.gather(*(ask(quiet, email=email) for email in emails))
-        return await pairs_of(quiet, emails, 401, code="000000")
+        await asyncio.gather(*(ask(quiet_client, email=email) for email in emails))
+        return await pairs_of(quiet_client, emails, 401, code="000000")
 
-    await assert_same_time(a_round)
+    await assert_same_time(measure_round)

@@ -1,30 +1,30 @@
-"""Order tokens have a version: `associate` replaces the token, and nothing reveals the next one before."""
+"""Order tokens have a version: `associate` replaces the token, and no earlier response reveals the next one."""
 
 import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
-from shop.base.keys import parse_keys
-from shop.base.tokens import order_token
+from shop.base.crypto.keys import parse_keys
+from shop.base.crypto.order_tokens import order_token
 from shop.cli.routes import every_route
 from tests.accounts import Member, sign_in
-from tests.checkout_builders import Buyer, SignedIn, Till
+from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX, Answer, Shopper
 
-HELD = [route for route in every_route() if route.who == "order token or user"]
+ORDER_TOKEN_ROUTES = [route for route in every_route() if route.who == "order token or user"]
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
 @pytest.fixture
-async def stranger(http: httpx.AsyncClient) -> Member:
+async def stranger(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -32,14 +32,14 @@ async def associate(member: Member, token: str | None, **options: Any) -> Answer
     return await member.patch("/cart/associate", guest_order_token=token, **options)
 
 
-def held(token: object) -> dict[str, str]:
+def order_token_headers(token: object) -> dict[str, str]:
     return {"X-Shop-Order-Token": str(token)}
 
 
-async def statuses(http: httpx.AsyncClient, headers: dict[str, str]) -> set[tuple[int, str]]:
-    """What the cart and checkout routes answer to these credentials."""
+async def statuses(http: httpx2.AsyncClient, headers: dict[str, str]) -> set[tuple[int, str]]:
+    """The statuses and error codes of all cart and checkout routes with these headers."""
     outcomes = set()
-    for route in HELD:
+    for route in ORDER_TOKEN_ROUTES:
         path = route.path.format(id=uuid4(), code="SAVE", number="R123456789")
         body: dict[str, Any] = {"variant_id": str(uuid4()), "quantity": 1, "order": {}, "new_currency": "EUR"}
         body["items"] = [{"variant_id": str(uuid4())}]
@@ -50,13 +50,13 @@ async def statuses(http: httpx.AsyncClient, headers: dict[str, str]) -> set[tupl
 
 @pytest.mark.security("C-01", "C-07")
 async def test_a_replaced_token_is_404_on_every_route_like_an_unknown_one(
-    http: httpx.AsyncClient, member: Member, guest: Shopper, db: Any
+    http: httpx2.AsyncClient, member: Member, guest: Shopper, db: Any
 ) -> None:
     cart = await guest.post("/cart")
     await associate(member, guest.order_token)
     unknown = order_token(parse_keys(KEYS), uuid4(), 0)
 
-    answers = [await statuses(http, held(token)) for token in (cart["token"], unknown)]
+    answers = [await statuses(http, order_token_headers(token)) for token in (cart["token"], unknown)]
 
     assert answers == [{(404, "not_found")}] * 2
     new_cart = await guest.post("/cart")
@@ -83,7 +83,7 @@ async def test_each_associate_replaces_the_token_again(member: Member, guest: Sh
     second = await associate(member, first["token"])
 
     assert (second.status, second.id, second["token"] != first["token"]) == (200, first.id, True)
-    read = [await guest.get("/cart", headers=held(answer["token"])) for answer in (first, second)]
+    read = [await guest.get("/cart", headers=order_token_headers(answer["token"])) for answer in (first, second)]
     assert [answer.status for answer in read] == [404, 200]
 
 
@@ -97,7 +97,7 @@ async def test_reading_a_cart_is_one_statement_in_any_version_and_a_forged_versi
     tokens = {cart["token"]: (404, 1), user_cart["token"]: (200, 1), forged_token: (404, 0)}
 
     for token, expected in tokens.items():
-        answer = await guest.get("/cart", headers=held(token))
+        answer = await guest.get("/cart", headers=order_token_headers(token))
         assert (answer.status, service.request_line(answer.request_id)["statements"]) == expected
 
 
@@ -120,9 +120,9 @@ async def test_a_repeated_associate_with_the_replaced_token_answers_with_the_sam
     first = await associate(member, guest.order_token, strategy=strategy)
 
     again = await associate(member, guest.order_token, strategy=strategy)
-    dry = await associate(member, guest.order_token, strategy=strategy, dry_run=True)
+    preview = await associate(member, guest.order_token, strategy=strategy, dry_run=True)
 
-    for answer in (again, dry):
+    for answer in (again, preview):
         assert (answer.status, answer.id, answer["token"]) == (200, first.id, first["token"])
         assert answer.json["meta"]["merge"]["repeated"] is True
     assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
@@ -167,19 +167,19 @@ async def test_of_many_associates_at_once_one_replaces_the_token_and_all_show_it
 
 @pytest.mark.security("C-07")
 async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, stranger: Member, guest: Shopper) -> None:
-    """Otherwise whoever opened the cart could keep it until another user has joined the cart."""
+    """Otherwise the client that opened the cart could use that token after another user has associated the cart."""
     cart = await guest.post("/cart")
 
-    dry = await associate(stranger, guest.order_token, dry_run=True)
+    preview = await associate(stranger, guest.order_token, dry_run=True)
 
-    assert (dry.status, dry["token"]) == (200, cart["token"])
+    assert (preview.status, preview["token"]) == (200, cart["token"])
     user_cart = await associate(member, guest.order_token)
-    assert user_cart["token"] != dry["token"]
+    assert user_cart["token"] != preview["token"]
 
 
 @pytest.mark.security("C-07")
 async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token(
-    http: httpx.AsyncClient, member: Member
+    http: httpx2.AsyncClient, member: Member
 ) -> None:
     guest, key = Shopper(http), {"Idempotency-Key": str(uuid4())}
     cart = await guest.post("/cart", headers=key)
@@ -187,7 +187,7 @@ async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token
     user_cart = await associate(member, cart["token"])
 
     anonymous = await http.post(f"{PREFIX}/cart", headers=key)
-    with_token = await http.post(f"{PREFIX}/cart", headers={**key, **held(cart["token"])})
+    with_token = await http.post(f"{PREFIX}/cart", headers={**key, **order_token_headers(cart["token"])})
 
     assert (by_token.id, user_cart.status) == (cart.id, 200)
     for answer in (anonymous, with_token):
@@ -208,7 +208,7 @@ async def test_an_associate_under_a_key_is_repeated_with_the_new_token(member: M
 
 
 async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
-    member: Member, http: httpx.AsyncClient, db: Any
+    member: Member, http: httpx2.AsyncClient, db: Any
 ) -> None:
     guest, later = Shopper(http), Shopper(http)
     older = await guest.post("/cart")
@@ -216,7 +216,7 @@ async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
     newer = await later.post("/cart")
     await db.execute("update orders set user_id = $2 where id = $1", UUID(newer.id), await member.id())
 
-    read = await member.get("/cart", headers=held(older["token"]))
+    read = await member.get("/cart", headers=order_token_headers(older["token"]))
 
     assert ((await member.get("/cart")).id, read.id) == (newer.id, older.id)
     assert read["token"] != older["token"]
@@ -229,26 +229,26 @@ async def test_a_foreign_bearer_beside_a_replaced_token_gets_its_own_cart(
     await associate(member, guest.order_token)
     own = await stranger.post("/cart")
 
-    read = await stranger.get("/cart", headers=held(guest.order_token))
+    read = await stranger.get("/cart", headers=order_token_headers(guest.order_token))
 
     assert (read.status, read.id) == (200, own.id)
 
 
 @pytest.mark.security("C-01", "C-07")
 async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
-    http: httpx.AsyncClient, till: Till, member: Member
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     """The attacker opens a cart, the victim's storefront associates it, the victim chooses a saved card."""
-    attacker, victim = Buyer(http, till), SignedIn(http, till, member)
-    await victim.buy(await till.product(), "approve")
+    attacker, victim = Buyer(http, checkout_setup), SignedInBuyer(http, checkout_setup, member)
+    await victim.buy(await checkout_setup.product(), "approve")
     (card,) = (await member.get("/account/credit_cards")).json["data"]
-    await attacker.put_in((await till.product(), 1))
+    await attacker.add_items((await checkout_setup.product(), 1))
     cart = await associate(member, attacker.order_token)
     victim.order_token = cart["token"]
-    await victim.come_from()
+    await victim.enter_address()
     await victim.post("/checkout/create_payment", source_id=card["id"])
 
-    update = await attacker.tell(ship_address_attributes={"address1": "66 Other Street"})
+    update = await attacker.update_checkout(ship_address_attributes={"address1": "66 Other Street"})
     completion = await attacker.complete()
 
     assert (update.status, completion.status) == (404, 404)
@@ -257,20 +257,23 @@ async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
 
 
 async def test_a_repeated_completion_with_an_older_token_completes_no_other_cart(
-    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
-    """A client that did not keep the new token completes by its bearer, and loses the answer."""
-    buyer = SignedIn(http, till, member)
-    await buyer.ready((await till.product(), 1))
-    guest = Buyer(http, till)
+    """A client without the new token completes with its bearer token and does not receive the response."""
+    buyer = SignedInBuyer(http, checkout_setup, member)
+    await buyer.ready((await checkout_setup.product(), 1))
+    guest = Buyer(http, checkout_setup)
     await guest.post("/cart")
     await associate(member, guest.order_token, strategy="keep_user")
     first = await buyer.complete()
-    later = Buyer(http, till)
-    await later.ready((await till.product(), 1))
+    later = Buyer(http, checkout_setup)
+    await later.ready((await checkout_setup.product(), 1))
     await associate(member, later.order_token)
 
-    stale = [await member.patch("/checkout/complete", headers=held(token)) for token in (guest.order_token, "junk")]
+    stale = [
+        await member.patch("/checkout/complete", headers=order_token_headers(token))
+        for token in (guest.order_token, "junk")
+    ]
 
     assert first.status == 200
     assert [(answer.status, answer.id) for answer in stale] == [(200, first.id)] * 2

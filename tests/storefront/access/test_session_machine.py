@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -19,16 +19,16 @@ from hypothesis.stateful import (
 
 from tests.accounts import AUTH, new_email
 from tests.http_client import NO_CERTIFICATES
-from tests.secrets_seen import NotingClient
+from tests.secret_leaks import NotingClient
 from tests.service import Service
 from tests.shopper import PREFIX
 
 CODE_TTL, TRIES, ACCESS_TTL, GRACE = 600, 5, 86_400, 30
 IDLE_TTL, MAX_TTL = 30 * 86_400, 90 * 86_400
 MAILS = 5
-# Sums of these never come near a lifetime from below, so that the test's own seconds decide nothing.
+# No sum of these is slightly less than a lifetime, so that the duration of the test itself does not matter.
 SPANS = (11, 61, 700, 90_000, 20 * 86_400)
-AGED = (
+AGE_STATEMENTS = (
     "update login_requests set expires_at = expires_at - $2 * interval '1 second' where email_key = $1",
     """update sessions set idle_expires_at = idle_expires_at - $2 * interval '1 second',
                            absolute_expires_at = absolute_expires_at - $2 * interval '1 second'
@@ -54,11 +54,11 @@ class Code:
 
 
 class Family:
-    """A session: its refresh tokens from the first to the head, and every access token it was given."""
+    """A session: its refresh tokens from the first to the newest, and all its access tokens."""
 
     def __init__(self, pair: dict[str, Any], now: int) -> None:
         self.refresh: list[str] = [pair["refresh_token"]]
-        self.rotated: list[int] = []
+        self.rotation_times: list[int] = []
         self.bodies: list[bytes] = []
         self.access: dict[str, int] = {pair["access_token"]: now + ACCESS_TTL}
         self.idle_end, self.end = now + IDLE_TTL, now + MAX_TTL
@@ -70,19 +70,19 @@ class Family:
     def is_spent(self, index: int, now: int) -> bool:
         """Whether this refresh token was rotated, and is not the head's parent within the grace."""
         last = len(self.refresh) - 1
-        return index != last and not (index == last - 1 and now - self.rotated[index] <= GRACE)
+        return index != last and not (index == last - 1 and now - self.rotation_times[index] <= GRACE)
 
-    def rotate(self, answer: httpx.Response, now: int) -> None:
+    def rotate(self, answer: httpx2.Response, now: int) -> None:
         pair = answer.json()
         self.refresh.append(pair["refresh_token"])
-        self.rotated.append(now)
+        self.rotation_times.append(now)
         self.bodies.append(answer.content)
         self.access[pair["access_token"]] = now + ACCESS_TTL
         self.idle_end = now + IDLE_TTL
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """One shopper with any number of sessions; `now` is the seconds that were made to pass."""
+    """One shopper with any number of sessions; `now` counts the simulated seconds."""
 
     def __init__(self, url: str, database_url: str) -> None:
         super().__init__()
@@ -99,11 +99,11 @@ class SessionMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(self.db.close())
         self.loop.close()
 
-    def auth(self, **user: str) -> httpx.Response:
+    def auth(self, **user: str) -> httpx2.Response:
         return self.http.post(AUTH, json={"user": {"email": self.email, **user}})
 
     def family(self, pick: int) -> Family:
-        """The newest comes first: the older ones have mostly ended."""
+        """Counts from the newest session, because most of the older ones have ended."""
         return self.families[-1 - pick % len(self.families)]
 
     @precondition(lambda self: len(self.codes) < MAILS)
@@ -194,7 +194,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(span=st.sampled_from(SPANS))
     def time_passes(self, span: int) -> None:
-        for statement in AGED:
+        for statement in AGE_STATEMENTS:
             self.loop.run_until_complete(self.db.execute(statement, self.email, float(span)))
         self.now += span
 
@@ -222,7 +222,7 @@ def test_a_token_is_accepted_exactly_when_the_model_says_so(service: Service, da
             derandomize=True,
             deadline=None,
             database=None,
-            phases=[Phase.generate],  # Making a failure small would ask for more codes than the shop mails in an hour.
+            phases=[Phase.generate],  # Shrinking would request more codes than the shop mails in an hour.
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -1,4 +1,4 @@
-"""Sessions: refreshed, repeated, reused, idle, ended; and what is kept of them."""
+"""Sessions: refreshing, token reuse, expiry, signing out, and the data that is stored about them."""
 
 import asyncio
 from hashlib import sha256
@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_text
-from tests.accounts import AUTH, Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
+from shop.base.crypto.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_text
+from tests.accounts import AUTH, Member, ask_for_code, exchange_code, mailed_code, new_email, refresh, sign_in
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
 
@@ -32,7 +32,7 @@ async def age_rotations(db: Any, member: Member, seconds: int) -> None:
     )
 
 
-async def sign_out(http: httpx.AsyncClient, token: str) -> Answer:
+async def sign_out(http: httpx2.AsyncClient, token: str) -> Answer:
     return Answer(await http.delete(f"{AUTH}/{token}"))
 
 
@@ -40,11 +40,11 @@ def without_id(answer: Answer) -> dict[str, Any]:
     return {name: value for name, value in answer.json.items() if name != "request_id"}
 
 
-async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx.AsyncClient) -> None:
+async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx2.AsyncClient) -> None:
     email = new_email()
     await ask_for_code(http, email)
 
-    answer = await trade(http, email, await mailed_code(http, email))
+    answer = await exchange_code(http, email, await mailed_code(http, email))
 
     assert set(answer.json) == {"access_token", "token_type", "expires_in", "refresh_token", "created_at"}
     assert (answer.json["token_type"], answer.json["expires_in"]) == ("Bearer", 86400)
@@ -54,7 +54,7 @@ async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx.AsyncClient)
 
 
 @pytest.mark.security("R-01")
-async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx.AsyncClient) -> None:
+async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     old = Member(http, member.email, vars(member))
 
@@ -67,7 +67,7 @@ async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http
 
 
 @pytest.mark.security("T-06", "T-07")
-async def test_a_refresh_answers_as_the_trade_did(http: httpx.AsyncClient) -> None:
+async def test_a_refresh_answers_as_the_trade_did(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answer = await member.refresh()
@@ -78,7 +78,7 @@ async def test_a_refresh_answers_as_the_trade_did(http: httpx.AsyncClient) -> No
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: httpx.AsyncClient) -> None:
+async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     body = {"user": {"email": member.email, "refresh_token": member.refresh_token}}
 
@@ -88,7 +88,7 @@ async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: ht
 
 
 @pytest.mark.security("R-03")
-async def test_the_parent_within_the_grace_returns_the_identical_body(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_parent_within_the_grace_returns_the_identical_body(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     first = await member.refresh()
     await age_rotations(db, member, 25)
@@ -101,7 +101,7 @@ async def test_the_parent_within_the_grace_returns_the_identical_body(http: http
 
 
 @pytest.mark.security("R-04")
-async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.AsyncClient, db: Any) -> None:
+async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
     answers = await asyncio.gather(*(member.refresh() for _ in range(50)))
@@ -114,7 +114,7 @@ async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.As
 
 
 @pytest.mark.security("R-02")
-async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     old_token = member.refresh_token
@@ -131,7 +131,7 @@ async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: ht
 
 
 @pytest.mark.security("R-03")
-async def test_the_grace_ends_after_thirty_seconds(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_grace_ends_after_thirty_seconds(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.refresh()
     await age_rotations(db, member, 31)
@@ -140,7 +140,7 @@ async def test_the_grace_ends_after_thirty_seconds(http: httpx.AsyncClient, db: 
 
 
 @pytest.mark.security("R-03")
-async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) -> None:
+async def test_a_grandparent_within_the_grace_is_reuse(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     grandparent = member.refresh_token
     await member.renew()
@@ -154,7 +154,7 @@ async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) 
 
 
 @pytest.mark.security("R-05")
-async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
     await db.execute(statement, await session_of(db, member))
@@ -163,7 +163,7 @@ async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.Asyn
 
 
 @pytest.mark.security("R-05")
-async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     session_id = await session_of(db, member)
     lifetimes = """select extract(epoch from idle_expires_at - now())::float as idle,
@@ -175,13 +175,13 @@ async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx
 
     await member.renew()
 
-    left = await db.fetchrow(lifetimes, session_id)
-    assert left["idle"] == pytest.approx(30 * 86400, abs=60)
-    assert left["absolute"] == pytest.approx(70 * 86400, abs=60)
+    remaining = await db.fetchrow(lifetimes, session_id)
+    assert remaining["idle"] == pytest.approx(30 * 86400, abs=60)
+    assert remaining["absolute"] == pytest.approx(70 * 86400, abs=60)
 
 
 @pytest.mark.security("R-05")
-async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_session_is_over_after_its_absolute_end(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
     await db.execute(statement, await session_of(db, member))
@@ -191,7 +191,7 @@ async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient,
 
 
 @pytest.mark.security("R-06")
-async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx.AsyncClient, db: Any) -> None:
+async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx2.AsyncClient, db: Any) -> None:
     member, other = await sign_in(http), await sign_in(http)
 
     wrong = await refresh(http, other.email, member.refresh_token)
@@ -204,7 +204,7 @@ async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx.Asyn
 
 
 @pytest.mark.security("R-06")
-async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     old = member.refresh_token
     await member.renew()
@@ -214,13 +214,13 @@ async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx.As
     assert await member.is_signed_in()
 
 
-async def test_the_address_is_the_same_in_any_case(http: httpx.AsyncClient) -> None:
+async def test_the_address_is_the_same_in_any_case(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     assert (await refresh(http, member.email.upper(), member.refresh_token)).status == 200
 
 
-async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx2.AsyncClient, db: Any) -> None:
     member, purged_member, ended_member = [await sign_in(http) for _ in range(3)]
     await db.execute("delete from sessions where id = $1", await session_of(db, purged_member))
     await sign_out(http, ended_member.refresh_token)
@@ -244,7 +244,7 @@ async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx.
 
 
 @pytest.mark.security("T-02")
-async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
     answer = await member.refresh(member.refresh_token[:-1] + "!")
@@ -254,7 +254,7 @@ async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: ht
 
 
 @pytest.mark.security("T-09")
-async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClient) -> None:
+async def test_signing_out_answers_the_same_for_any_token(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     unknown = [secret_text(kind, new_bytes()) for kind in (USER_ACCESS, USER_REFRESH)]
 
@@ -268,7 +268,7 @@ async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClien
 
 @pytest.mark.security("T-09", "R-01")
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.AsyncClient, kind: str) -> None:
+async def test_either_token_ends_the_whole_session_and_no_other(http: httpx2.AsyncClient, kind: str) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     older = Member(http, member.email, vars(member))
@@ -282,7 +282,7 @@ async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.Asyn
     assert await elsewhere.is_signed_in()
 
 
-async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx.AsyncClient) -> None:
+async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     old_token = member.refresh_token
     await member.renew()
@@ -293,7 +293,9 @@ async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: h
 
 
 @pytest.mark.parametrize("way", ["/auth", *REVOKE])
-async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(http: httpx.AsyncClient, db: Any, way: str) -> None:
+async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(
+    http: httpx2.AsyncClient, db: Any, way: str
+) -> None:
     member = await sign_in(http)
     old_token = member.refresh_token
     await member.renew()
@@ -307,7 +309,7 @@ async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(http: httpx.
     assert (await member.refresh()).status == 200
 
 
-async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx.AsyncClient) -> None:
+async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     grandparent = member.refresh_token
     await member.renew()
@@ -318,7 +320,7 @@ async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx.Asyn
     assert await member.is_signed_in()
 
 
-async def test_signing_out_does_not_look_at_a_bearer(http: httpx.AsyncClient) -> None:
+async def test_signing_out_does_not_look_at_a_bearer(http: httpx2.AsyncClient) -> None:
     member, other = await sign_in(http), await sign_in(http)
 
     answer = await other.delete(f"/auth/{member.access_token}", headers={"Authorization": "Bearer gone"})
@@ -330,7 +332,7 @@ async def test_signing_out_does_not_look_at_a_bearer(http: httpx.AsyncClient) ->
 
 @pytest.mark.parametrize("address", REVOKE)
 @pytest.mark.parametrize("form", ["json", "data"])
-async def test_a_token_in_the_body_ends_its_session(http: httpx.AsyncClient, address: str, form: str) -> None:
+async def test_a_token_in_the_body_ends_its_session(http: httpx2.AsyncClient, address: str, form: str) -> None:
     for kind in ("access_token", "refresh_token"):
         member = await sign_in(http)
 
@@ -342,7 +344,7 @@ async def test_a_token_in_the_body_ends_its_session(http: httpx.AsyncClient, add
 
 
 @pytest.mark.parametrize("address", REVOKE)
-async def test_revoking_answers_the_same_for_any_token(http: httpx.AsyncClient, address: str) -> None:
+async def test_revoking_answers_the_same_for_any_token(http: httpx2.AsyncClient, address: str) -> None:
     for token in (secret_text(USER_ACCESS, new_bytes()), secret_text(USER_REFRESH, new_bytes()), "x", "é"):
         answer = await http.post(address, json={"token": token})
 
@@ -351,7 +353,7 @@ async def test_revoking_answers_the_same_for_any_token(http: httpx.AsyncClient, 
 
 @pytest.mark.security("T-07")
 @pytest.mark.parametrize("address", REVOKE)
-async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx.AsyncClient, address: str) -> None:
+async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx2.AsyncClient, address: str) -> None:
     member = await sign_in(http)
     refusals = [
         await http.post(address, params={"token": member.access_token}),
@@ -366,7 +368,7 @@ async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx
     assert await member.is_signed_in()
 
 
-async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClient, db: Any) -> None:
+async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     body = {"token": member.access_token}
 
@@ -374,16 +376,16 @@ async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClie
     failure = await http.post(REVOKE[0], json=body)
     await db.execute("alter table sessions drop constraint full_up")
     await db.execute("alter table access_tokens rename to hidden")
-    away = await http.post(REVOKE[0], json=body)
+    unavailable = await http.post(REVOKE[0], json=body)
     await db.execute("alter table hidden rename to access_tokens")
 
     assert (failure.status_code, failure.json()["error"]) == (500, "server_error")
-    assert (away.status_code, away.json()["error"]) == (503, "temporarily_unavailable")
+    assert (unavailable.status_code, unavailable.json()["error"]) == (503, "temporarily_unavailable")
     assert (await http.post(REVOKE[0], json=body)).status_code == 200
     assert not await member.is_signed_in()
 
 
-async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncClient, db: Any) -> None:
+async def test_an_expired_access_token_is_refused_everywhere(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
     await db.execute(statement, await session_of(db, member))
@@ -409,7 +411,7 @@ async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncCl
 
 
 @pytest.mark.security("T-11")
-async def test_kinds_of_token_never_mix(http: httpx.AsyncClient, guest: Shopper) -> None:
+async def test_kinds_of_token_never_mix(http: httpx2.AsyncClient, guest: Shopper) -> None:
     member = await sign_in(http)
     await guest.post("/cart")
 
@@ -420,7 +422,7 @@ async def test_kinds_of_token_never_mix(http: httpx.AsyncClient, guest: Shopper)
 
 
 @pytest.mark.security("T-07")
-async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) -> None:
+async def test_a_token_in_the_query_is_no_credential(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answer = await http.get(PREFIX + "/account", params={"access_token": member.access_token})
@@ -429,7 +431,7 @@ async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) ->
 
 
 @pytest.mark.security("T-02")
-async def test_a_forged_access_token_never_reaches_the_database(http: httpx.AsyncClient, service: Service) -> None:
+async def test_a_forged_access_token_never_reaches_the_database(http: httpx2.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
     token = member.access_token
     positions = range(6, len(token), 9)
@@ -442,7 +444,7 @@ async def test_a_forged_access_token_never_reaches_the_database(http: httpx.Asyn
 
 
 @pytest.mark.security("T-10")
-async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_disabled_user_loses_every_token_at_once(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     await ask_for_code(http, member.email)
@@ -452,16 +454,16 @@ async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient
     assert [await member.is_signed_in(), await elsewhere.is_signed_in()] == [False, False]
     assert [(await member.refresh()).status, (await elsewhere.refresh()).status] == [401, 401]
     assert (await member.post("/cart")).status == 401
-    refusal = await trade(http, member.email, code)
+    refusal = await exchange_code(http, member.email, code)
     assert (refusal.status, refusal.code) == (401, "invalid_code")
 
 
 @pytest.mark.security("T-03")
-async def test_no_token_or_code_stands_in_the_database(http: httpx.AsyncClient, db: Any) -> None:
+async def test_no_token_or_code_stands_in_the_database(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email, first_name="Ada")
     code = await mailed_code(http, email)
-    member = Member(http, email, (await trade(http, email, code)).json)
+    member = Member(http, email, (await exchange_code(http, email, code)).json)
     secrets = [member.access_token, member.refresh_token]
     await member.renew()
     cart = await member.post("/cart")
@@ -482,7 +484,7 @@ async def test_no_token_or_code_stands_in_the_database(http: httpx.AsyncClient, 
 
 
 @pytest.mark.security("A-02")
-async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.AsyncClient, db: Any) -> None:
+async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     user_id, session_id = await member.id(), await session_of(db, member)
     await member.renew()
@@ -495,7 +497,7 @@ async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.Asy
 
 
 @pytest.mark.security("A-02")
-async def test_reuse_is_audited_with_who_and_where(http: httpx.AsyncClient, db: Any) -> None:
+async def test_reuse_is_audited_with_who_and_where(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     user_id, session_id = await member.id(), await session_of(db, member)
     await member.refresh()
@@ -510,7 +512,7 @@ async def test_reuse_is_audited_with_who_and_where(http: httpx.AsyncClient, db: 
     assert reason == "a rotated refresh token was used again"
 
 
-async def test_a_second_sign_out_is_not_audited_again(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_second_sign_out_is_not_audited_again(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     user_id = await member.id()
     for token in (member.access_token, member.refresh_token, member.access_token):
@@ -531,7 +533,7 @@ async def test_a_second_sign_out_is_not_audited_again(http: httpx.AsyncClient, d
         "truncate audit_events cascade",
     ],
 )
-async def test_the_database_refuses_to_change_the_audit(http: httpx.AsyncClient, db: Any, change: str) -> None:
+async def test_the_database_refuses_to_change_the_audit(http: httpx2.AsyncClient, db: Any, change: str) -> None:
     await sign_in(http)
     before = await db.fetchval("select count(*) from audit_events")
 
@@ -555,7 +557,7 @@ async def test_an_audit_event_may_go_after_its_year_and_not_before(db: Any) -> N
 
 
 @pytest.mark.security("R-04")
-async def test_the_database_refuses_two_children_of_one_token(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_database_refuses_two_children_of_one_token(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.refresh()
     parent = sha256(member.refresh_token.encode()).digest()
@@ -566,7 +568,7 @@ async def test_the_database_refuses_two_children_of_one_token(http: httpx.AsyncC
         await db.execute(child, new_bytes(), await session_of(db, member), parent)
 
 
-async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx.AsyncClient) -> None:
+async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answers = await asyncio.gather(
@@ -580,7 +582,7 @@ async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx.AsyncCli
             assert not await Member(http, member.email, answer.json).is_signed_in()
 
 
-async def test_checking_a_bearer_costs_one_statement(http: httpx.AsyncClient, service: Service) -> None:
+async def test_checking_a_bearer_costs_one_statement(http: httpx2.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
 
     responses = [await member.get("/account"), await member.get("/cart"), await member.post("/cart")]

@@ -1,11 +1,11 @@
-"""The storefront's cart: opened, read, abandoned by guests."""
+"""The storefront's cart: guests open, read and abandon it."""
 
 import asyncio
 import re
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
-import httpx
+import httpx2
 import pytest
 
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id
@@ -246,7 +246,7 @@ async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: 
 async def test_a_taken_order_number_costs_one_retry_and_no_error(
     guest: Shopper, db: Any, service: Service, headers: dict[str, str]
 ) -> None:
-    """Every ten-digit number is turned into one that is taken; alone and in a transaction the second try succeeds."""
+    """A trigger replaces each ten-digit number with one in use; the second try succeeds, in a transaction or not."""
     existing_number = (await guest.post("/cart"))["number"]
     guest.order_token = None
     await db.execute(f"""
@@ -286,7 +286,7 @@ async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx2.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
 
@@ -299,7 +299,7 @@ async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: h
 
 
 @pytest.mark.security("C-06")
-async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx.AsyncClient, db: Any) -> None:
+async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx2.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
 
@@ -311,7 +311,7 @@ async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx.Asy
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) -> None:
+async def test_a_key_with_another_request_is_refused(http: httpx2.AsyncClient) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     await Shopper(http).post("/cart", headers=key)
 
@@ -321,7 +321,7 @@ async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) ->
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_key_at_work_is_a_conflict(http: httpx2.AsyncClient, db: Any) -> None:
     key = str(uuid4())
     first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})
     row = await db.fetchrow("select * from idempotency_keys where record_id = $1", UUID(first.id))
@@ -335,7 +335,7 @@ async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> 
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_key_is_forgotten_after_its_day(http: httpx2.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     first = await Shopper(http).post("/cart", headers=key)
     statement = "update idempotency_keys set expires_at = now() - interval '1 second' where record_id = $1"
@@ -371,7 +371,7 @@ async def test_no_token_lies_in_the_database(guest: Shopper, db: Any) -> None:
         assert not any(secret in row[0] for row in rows)
 
 
-async def test_order_numbers_are_unpredictable_and_spread(http: httpx.AsyncClient) -> None:
+async def test_order_numbers_are_unpredictable_and_spread(http: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(Shopper(http).post("/cart") for _ in range(60)))
     numbers = [int(answer["number"][1:]) for answer in answers]
 

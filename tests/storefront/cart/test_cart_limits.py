@@ -1,23 +1,23 @@
-"""How many carts a source may open: counted in the statement that makes them."""
+"""Limits on carts and coupon codes by source; carts are counted in the statement that inserts them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.builders import Make
-from tests.http_client import Kept
-from tests.promotion_builders import TENTH, new_code, new_deal
+from tests.http_client import SharedTransport
+from tests.promotion_builders import TENTH, create_promotion, new_code
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
 
 
 @pytest.fixture(scope="module")
-def counting(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The same shop, where callers from this machine are counted too."""
+def limited_service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The same shop, with limits that apply to this machine too."""
     service = Service(
         SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
         SHOP_DATABASE_URL=database_url,
@@ -35,20 +35,22 @@ def counting(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-async def there(counting: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with counting.client(transport=kept_lines) as client:
+async def limited_client(
+    limited_service: Service, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with limited_service.client(transport=shared_transport) as client:
         yield client
 
 
 @pytest.mark.security("H-05")
 async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
-    there: httpx.AsyncClient, counting: Service, db: Any
+    limited_client: httpx2.AsyncClient, limited_service: Service, db: Any
 ) -> None:
     before = await db.fetchval("select count(*) from orders")
     headers = {"X-Forwarded-For": "203.0.113.7"}
 
-    answers = await asyncio.gather(*(Shopper(there).post("/cart", headers=headers) for _ in range(9)))
-    other = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "198.51.100.7"})
+    answers = await asyncio.gather(*(Shopper(limited_client).post("/cart", headers=headers) for _ in range(9)))
+    other = await Shopper(limited_client).post("/cart", headers={"X-Forwarded-For": "198.51.100.7"})
 
     assert sorted(answer.status for answer in answers) == [201] * 5 + [429] * 4
     refusal = next(answer for answer in answers if answer.status == 429)
@@ -59,32 +61,34 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
     events = "select count(*) from audit_events where action = 'limit' and detail->>'limit' = 'carts by source'"
     assert await db.fetchval(events) == 2
     cart = next(answer for answer in answers if answer.status == 201)
-    ipv6 = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "2001:db8:1:2::3"})
+    ipv6 = await Shopper(limited_client).post("/cart", headers={"X-Forwarded-For": "2001:db8:1:2::3"})
     for answer in (cart, other, ipv6):
-        assert counting.request_line(answer.request_id)["statements"] == 1
+        assert limited_service.request_line(answer.request_id)["statements"] == 1
 
 
 @pytest.mark.security("H-05")
-async def test_who_guesses_codes_is_not_listened_to_for_a_while(there: httpx.AsyncClient, make: Make, db: Any) -> None:
+async def test_who_guesses_codes_is_not_listened_to_for_a_while(
+    limited_client: httpx2.AsyncClient, make: Make, db: Any
+) -> None:
     code, guesser = new_code(), {"X-Forwarded-For": "203.0.113.99"}
-    await new_deal(make, TENTH, code=code)
-    shopper = Shopper(there)
+    await create_promotion(make, TENTH, code=code)
+    shopper = Shopper(limited_client)
     await shopper.post("/cart", headers=guesser)
     product = await make.product(price="10.00", on_hand=9)
-    await shopper.post("/cart/add_item", headers=guesser, variant_id=product.sold)
+    await shopper.post("/cart/add_item", headers=guesser, variant_id=product.variant_id)
 
-    async def type_in(text: str, headers: dict[str, str]) -> int:
+    async def apply_code(text: str, headers: dict[str, str]) -> int:
         body = {"json": {"coupon_code": text}}
         answer = await shopper.ask("PATCH", "/cart/apply_coupon_code", headers=headers, **body)
         if answer.status == 429:
             assert_limited(answer.response, "unknown coupons by source")
         return answer.status
 
-    guesses = [await type_in(f"guess-{number}", guesser) for number in range(4)]
+    guesses = [await apply_code(f"guess-{number}", guesser) for number in range(4)]
     by_checkout = await shopper.ask("PATCH", "/checkout", headers=guesser, json={"order": {"coupon_code": "guess"}})
     without = await shopper.ask("PATCH", "/checkout", headers=guesser, json={"order": {"email": "ada@example.org"}})
-    right = await type_in(code, guesser)
-    elsewhere = await type_in(code, {"X-Forwarded-For": "203.0.113.98"})
+    right = await apply_code(code, guesser)
+    elsewhere = await apply_code(code, {"X-Forwarded-For": "203.0.113.98"})
 
     assert guesses == [422, 422, 422, 429]
     assert (by_checkout.status, without.status, right, elsewhere) == (429, 200, 429, 200)

@@ -1,4 +1,4 @@
-"""The largest cart that a caller can build, and what reading it costs a worker in memory."""
+"""The largest cart that a caller can build, and the memory that a worker needs to read it."""
 
 import asyncio
 import re
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
-from shop.rules.cart.line_items import MOST_LINES
+from shop.models.cart.inputs import MOST_LINES
 from shop.rules.metadata import MAX_CART_METADATA_BYTES
 from tests.platform.bulk import new_variants
 from tests.platform.client import new_machine
@@ -19,7 +19,7 @@ from tests.shopper import PREFIX
 READS = 10
 MOST_GROWTH = 50_000_000
 DEEP = "line_items.variant.product.variants,variants.product.default_variant,shipments.line_items,payments,promotions"
-# As JSON two bytes a number; the database writes three, and holds twelve.
+# A number takes two bytes in JSON; the database writes three and stores twelve.
 LIST = [1] * (MAX_CART_METADATA_BYTES // MOST_LINES // 2 - 6)
 
 
@@ -47,7 +47,7 @@ class Server(InstalledService):
         )
 
 
-async def build_carts(http: httpx.AsyncClient, db: Any) -> tuple[dict[str, str], dict[str, str]]:
+async def build_carts(http: httpx2.AsyncClient, db: Any) -> tuple[dict[str, str], dict[str, str]]:
     """Order tokens, as headers, of the largest cart and of one with a single line."""
     variants = await new_variants(await new_machine(http, db, "write"), MOST_LINES, name="Mug " + "x" * 200)
     large, small = [
@@ -55,7 +55,7 @@ async def build_carts(http: httpx.AsyncClient, db: Any) -> tuple[dict[str, str],
         for _ in range(2)
     ]
 
-    async def add(cart: dict[str, str], ids: list[str], **metadata: Any) -> httpx.Response:
+    async def add(cart: dict[str, str], ids: list[str], **metadata: Any) -> httpx2.Response:
         items = [{"variant_id": variant_id, **metadata} for variant_id in ids]
         return await http.post(f"{PREFIX}/cart/add_items", headers=cart, json={"items": items})
 
@@ -63,7 +63,7 @@ async def build_carts(http: httpx.AsyncClient, db: Any) -> tuple[dict[str, str],
     # A body has at most 20,000 values.
     for start in range(0, MOST_LINES, 35):
         responses.append(await add(large, variants[start : start + 35], public_metadata={"a": LIST}))
-    # In a checkout more is read with a cart than before it.
+    # Reading a cart loads more data once its checkout has begun.
     responses.append(
         await http.patch(f"{PREFIX}/checkout", headers=large, json={"order": {"email": "ada@example.org"}})
     )
@@ -87,7 +87,7 @@ async def test_ten_reads_of_the_largest_cart_at_once_take_little_memory(
     finally:
         await db.close()
         builder.stop()
-    # A worker of its own: one that has built the cart has already grown.
+    # A new worker, because the one that built the cart has already grown.
     server = Server(url, tmp_path)
     try:
         async with server.client(timeout=60) as http:

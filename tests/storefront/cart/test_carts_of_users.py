@@ -1,10 +1,10 @@
-"""Carts of signed-in shoppers: opened, found, kept from others, joined with a guest's."""
+"""Carts of signed-in shoppers: opening, finding and protecting them, and merging them with a guest's."""
 
 import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, sign_in
@@ -15,12 +15,12 @@ NO_LINES: list[Any] = []
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
 @pytest.fixture
-async def stranger(http: httpx.AsyncClient) -> Member:
+async def stranger(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -33,8 +33,8 @@ async def count_carts(db: Any, *ids: str) -> int:
     return count
 
 
-async def associate(member: Member, guest: Shopper, **wishes: Any) -> Answer:
-    return await member.patch("/cart/associate", guest_order_token=guest.order_token, **wishes)
+async def associate(member: Member, guest: Shopper, **options: Any) -> Answer:
+    return await member.patch("/cart/associate", guest_order_token=guest.order_token, **options)
 
 
 async def test_a_cart_made_with_a_bearer_is_that_users(member: Member) -> None:
@@ -164,7 +164,7 @@ async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Me
     cart, read, again = await member.post("/cart"), await member.get("/cart"), await member.post("/cart")
 
     counts = [service.request_line(answer.request_id)["statements"] for answer in (cart, read, again)]
-    # Opening holds the user's row and looks again, so that many calls at once open one cart.
+    # Opening locks the user's row and checks again, so that concurrent calls open one cart.
     assert counts == [4, 1, 1]
 
 
@@ -208,9 +208,9 @@ async def test_of_two_carts_the_one_the_strategy_names_survives(
 ) -> None:
     carts = {"user": await member.post("/cart"), "guest": await guest.post("/cart?currency=EUR")}
     other_cart = carts["user" if survivor == "guest" else "guest"]
-    wish = {"strategy": strategy} if strategy else {}
+    options = {"strategy": strategy} if strategy else {}
 
-    cart = await associate(member, guest, **wish)
+    cart = await associate(member, guest, **options)
 
     surviving_cart = carts[survivor]
     assert (cart.status, cart.id, cart["email"]) == (200, surviving_cart.id, member.email)
@@ -229,21 +229,21 @@ async def test_of_two_carts_the_one_the_strategy_names_survives(
 
 
 @pytest.mark.parametrize("strategy", ["merge", "keep_guest", "keep_user"])
-@pytest.mark.parametrize("wish", [True, "true", "1"])
+@pytest.mark.parametrize("dry_run", [True, "true", "1"])
 async def test_a_dry_run_says_the_same_and_changes_nothing(
-    member: Member, guest: Shopper, db: Any, strategy: str, wish: Any
+    member: Member, guest: Shopper, db: Any, strategy: str, dry_run: Any
 ) -> None:
     mine, guest_cart = await member.post("/cart"), await guest.post("/cart")
     ids = [UUID(mine.id), UUID(guest_cart.id)]
     rows = "select t::text from orders t where id = any($1) order by id"
     before = await db.fetch(rows, ids)
 
-    dry = await associate(member, guest, strategy=strategy, dry_run=wish)
+    preview = await associate(member, guest, strategy=strategy, dry_run=dry_run)
 
-    assert (dry.status, await db.fetch(rows, ids)) == (200, before)
+    assert (preview.status, await db.fetch(rows, ids)) == (200, before)
     real = await associate(member, guest, strategy=strategy)
-    assert dry.json["meta"]["merge"] == {**real.json["meta"]["merge"], "dry_run": True}
-    assert dry.id == real.id
+    assert preview.json["meta"]["merge"] == {**real.json["meta"]["merge"], "dry_run": True}
+    assert preview.id == real.id
 
 
 async def test_joining_twice_is_joining_once(member: Member, guest: Shopper, db: Any) -> None:
@@ -315,13 +315,13 @@ async def test_an_unknown_strategy_is_named_and_changes_nothing(member: Member, 
     assert owner(await guest.get("/cart")) is None
 
 
-@pytest.mark.parametrize("wish", [[], {}, ["true"], {"a": 1}, "yes", 7, None])
-async def test_a_dry_run_that_cannot_be_read_breaks_nothing(member: Member, guest: Shopper, wish: Any) -> None:
+@pytest.mark.parametrize("dry_run", [[], {}, ["true"], {"a": 1}, "perhaps", 7, None])
+async def test_a_dry_run_that_cannot_be_read_breaks_nothing(member: Member, guest: Shopper, dry_run: Any) -> None:
     await guest.post("/cart")
 
     own = await member.post("/cart")
 
-    answer = await associate(member, guest, dry_run=wish, strategy="keep_guest")
+    answer = await associate(member, guest, dry_run=dry_run, strategy="keep_guest")
 
     assert (answer.status, list(answer.json["errors"])) == (422, ["dry_run"])
     assert (await member.get("/cart")).id == own.id
@@ -329,7 +329,7 @@ async def test_a_dry_run_that_cannot_be_read_breaks_nothing(member: Member, gues
 
 
 async def test_many_joins_at_once_leave_one_cart_with_the_user(
-    member: Member, http: httpx.AsyncClient, db: Any
+    member: Member, http: httpx2.AsyncClient, db: Any
 ) -> None:
     guests = [Shopper(http) for _ in range(6)]
     for guest in guests:
@@ -342,17 +342,17 @@ async def test_many_joins_at_once_leave_one_cart_with_the_user(
 
 
 @pytest.mark.security("C-01")
-async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: httpx.AsyncClient) -> None:
+async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: httpx2.AsyncClient) -> None:
     members, guests = [await sign_in(http) for _ in range(3)], [Shopper(http) for _ in range(3)]
     user_carts = [await member.post("/cart") for member in members]
-    loose = [await guest.post("/cart") for guest in guests]
+    guest_carts = [await guest.post("/cart") for guest in guests]
 
     for member, mine in zip(members, user_carts, strict=True):
         assert (await member.get("/cart")).id == mine.id
-        for cart in (*user_carts, *loose):
+        for cart in (*user_carts, *guest_carts):
             read = await member.get("/cart", headers={"X-Shop-Order-Token": cart["token"]})
             assert read.id == cart.id
-    for guest, cart in zip(guests, loose, strict=True):
+    for guest, cart in zip(guests, guest_carts, strict=True):
         assert (await guest.get("/cart")).id == cart.id
     for member, other_cart in zip(members, user_carts[1:] + user_carts[:1], strict=True):
         refusal = await member.patch("/cart/associate", guest_order_token=other_cart["token"])

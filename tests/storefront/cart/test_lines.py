@@ -1,17 +1,17 @@
-"""What stands in a cart: adding, changing, removing; what must be said of it; and who may."""
+"""Line items of a cart: adding, changing and removing them, warnings about them, and who can reach them."""
 
 import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, sign_in
 from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import included, linked
+from tests.storefront.product_lists import included, related_ids
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ async def add(shopper: Shopper | Member, variant_id: str, quantity: Any = 1, **m
 
 
 def line_of(cart: Answer, place: int = 0) -> str:
-    line_id: str = linked(cart.json["data"], "line_items")[place]
+    line_id: str = related_ids(cart.json["data"], "line_items")[place]
     return line_id
 
 
 async def lines(shopper: Shopper) -> list[dict[str, Any]]:
     cart = await shopper.get("/cart", include="line_items")
-    return [included(cart, "line_item")[line_id] for line_id in linked(cart.json["data"], "line_items")]
+    return [included(cart, "line_item")[line_id] for line_id in related_ids(cart.json["data"], "line_items")]
 
 
 def warnings(cart: Answer) -> list[tuple[str, str]]:
@@ -45,7 +45,7 @@ def figures(cart: Answer) -> tuple[Any, ...]:
 async def test_a_line_is_quoted_and_the_cart_adds_up(make: Make, shopper: Shopper) -> None:
     mug = await make.product("Mug", price="12.50", on_hand=10, sku="M-" + uuid4().hex[:6])
 
-    cart = await add(shopper, mug.sold, 3)
+    cart = await add(shopper, mug.variant_id, 3)
 
     assert (cart.status, figures(cart), cart["display_total"], cart["state"]) == (
         200,
@@ -63,17 +63,17 @@ async def test_a_line_is_quoted_and_the_cart_adds_up(make: Make, shopper: Shoppe
         "slug": mug.slug,
         "currency": "USD",
     }
-    assert linked(line, "variant") == mug.sold
-    assert linked(cart.json["data"], "variants") == [mug.sold]
+    assert related_ids(line, "variant") == mug.variant_id
+    assert related_ids(cart.json["data"], "variants") == [mug.variant_id]
     assert "meta" not in cart.json
 
 
 async def test_the_same_variant_twice_is_one_line(make: Make, shopper: Shopper) -> None:
     mug, cup = await make.product(price="2", on_hand=9), await make.product(price="3", on_hand=9)
 
-    first = await add(shopper, mug.sold, 2)
-    await add(shopper, cup.sold)
-    cart = await add(shopper, mug.sold, 3)
+    first = await add(shopper, mug.variant_id, 2)
+    await add(shopper, cup.variant_id)
+    cart = await add(shopper, mug.variant_id, 3)
 
     assert line_of(cart) == line_of(first)
     assert figures(cart) == (6, "13.0", "13.0")
@@ -82,33 +82,33 @@ async def test_the_same_variant_twice_is_one_line(make: Make, shopper: Shopper) 
 
 async def test_a_variant_and_its_product_can_be_asked_for_with_the_cart(make: Make, shopper: Shopper) -> None:
     mug = await make.product(price="2", on_hand=9, options={f"size{uuid4().hex[:6]}": ["m"]})
-    await add(shopper, mug.sold)
+    await add(shopper, mug.variant_id)
 
     cart = await shopper.get("/cart", include="line_items.variant.product,variants")
 
-    assert included(cart, "variant")[mug.sold]["attributes"]["price"] == "2.0"
+    assert included(cart, "variant")[mug.variant_id]["attributes"]["price"] == "2.0"
     assert list(included(cart, "product")) == [mug.id]
     assert included(cart, "line_item")[line_of(cart)]["attributes"]["options_text"].endswith(": M")
 
 
-async def test_a_users_own_price_is_quoted_by_quantity(make: Make, http: httpx.AsyncClient) -> None:
+async def test_a_users_own_price_is_quoted_by_quantity(make: Make, http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     mug = await make.product(price="10", on_hand=99)
     price_list = await make.price_list(users=[await member.id()], percent_off="10")
     await make.entry(price_list, mug.master, "5", min_quantity=10)
     await member.post("/cart")
 
-    few, many = await add(member, mug.sold, 2), await add(member, mug.sold, 8)
+    few, many = await add(member, mug.variant_id, 2), await add(member, mug.variant_id, 8)
 
     assert (few["item_total"], many["item_total"]) == ("18.0", "50.0")
 
 
 async def test_a_quote_stays_until_the_shopper_acts(make: Make, shopper: Shopper) -> None:
     mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=9)
-    line_id = line_of(await add(shopper, mug.sold))
-    await make.change("variants", mug.sold, "variant", price="12")
+    line_id = line_of(await add(shopper, mug.variant_id))
+    await make.change("variants", mug.variant_id, "variant", price="12")
 
-    cart, other = await shopper.get("/cart"), await add(shopper, cup.sold)
+    cart, other = await shopper.get("/cart"), await add(shopper, cup.variant_id)
 
     assert (cart["total"], other["total"]) == ("10.0", "11.0")
     assert warnings(cart) == warnings(other) == [("price_changed", line_id)]
@@ -120,11 +120,15 @@ async def test_a_quote_stays_until_the_shopper_acts(make: Make, shopper: Shopper
 
 async def test_what_is_not_sold_any_more_stays_and_is_told_of(make: Make, shopper: Shopper) -> None:
     mug, low = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=5)
-    await add(shopper, mug.sold)
-    cart = await add(shopper, low.sold, 5)
+    await add(shopper, mug.variant_id)
+    cart = await add(shopper, low.variant_id, 5)
     await make.change("products", mug.id, "product", status="archived")
     await make.new(
-        "stock_movements", "stock_movement", variant_id=low.sold, stock_location_id=await make.place(), quantity=-3
+        "stock_movements",
+        "stock_movement",
+        variant_id=low.variant_id,
+        stock_location_id=await make.place(),
+        quantity=-3,
     )
 
     response = await shopper.get("/cart")
@@ -145,7 +149,7 @@ async def test_a_quantity_that_will_not_do_changes_nothing(
     make: Make, shopper: Shopper, quantity: Any, code: str
 ) -> None:
     mug = await make.product(price="10", on_hand=10)
-    cart = await add(shopper, mug.sold, 10)
+    cart = await add(shopper, mug.variant_id, 10)
     body = {"line_item_id": line_of(cart), "quantity": quantity}
 
     refusal = await shopper.ask("PATCH", "/cart/set_quantity", json=body)
@@ -168,10 +172,10 @@ async def test_only_what_can_be_bought_is_put_in(make: Make, shopper: Shopper) -
     answers = {
         name: await add(shopper, variant_id)
         for name, variant_id in {
-            "draft": draft.sold,
+            "draft": draft.variant_id,
             "master of others": with_variants.master,
-            "no dollars": yen.sold,
-            "none left": none_left.sold,
+            "no dollars": yen.variant_id,
+            "none left": none_left.variant_id,
             "unknown": str(uuid4()),
             "no id": "mug",
         }.items()
@@ -185,18 +189,26 @@ async def test_only_what_can_be_bought_is_put_in(make: Make, shopper: Shopper) -
         "unknown": (404, "not_found"),
         "no id": (404, "not_found"),
     }
-    assert (await add(shopper, later.sold, 7)).status == 200
+    assert (await add(shopper, later.variant_id, 7)).status == 200
     assert figures(await shopper.get("/cart"))[0] == 7
 
 
 async def test_several_are_put_in_together_or_not_at_all(make: Make, shopper: Shopper) -> None:
     mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=2)
-    items = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": cup.sold}, {"variant_id": mug.sold}]
+    items = [
+        {"variant_id": mug.variant_id, "quantity": 2},
+        {"variant_id": cup.variant_id},
+        {"variant_id": mug.variant_id},
+    ]
 
     cart = await shopper.post("/cart/add_items", items=items)
     refusal = await shopper.post(
         "/cart/add_items",
-        items=[{"variant_id": cup.sold, "quantity": 2}, {"variant_id": mug.sold}, {"variant_id": str(uuid4())}],
+        items=[
+            {"variant_id": cup.variant_id, "quantity": 2},
+            {"variant_id": mug.variant_id},
+            {"variant_id": str(uuid4())},
+        ],
     )
     unread = await shopper.post("/cart/add_items", items=[{"quantity": 0}, "mug"])
 
@@ -211,8 +223,8 @@ async def test_several_are_put_in_together_or_not_at_all(make: Make, shopper: Sh
 
 async def test_lines_are_removed_and_the_cart_emptied(make: Make, shopper: Shopper) -> None:
     mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=9)
-    line_id = line_of(await add(shopper, mug.sold))
-    await add(shopper, cup.sold, 2)
+    line_id = line_of(await add(shopper, mug.variant_id))
+    await add(shopper, cup.variant_id, 2)
 
     cart = await shopper.delete(f"/cart/remove_line_item/{line_id}")
     again = await shopper.delete(f"/cart/remove_line_item/{line_id}")
@@ -226,8 +238,8 @@ async def test_lines_are_removed_and_the_cart_emptied(make: Make, shopper: Shopp
 async def test_in_another_currency_every_line_is_quoted_anew(make: Make, shopper: Shopper) -> None:
     both = await make.product(price="10", prices={"JPY": "1500"}, on_hand=9)
     dollars = await make.product(price="1", on_hand=9)
-    await add(shopper, both.sold, 2)
-    cart = await add(shopper, dollars.sold)
+    await add(shopper, both.variant_id, 2)
+    cart = await add(shopper, dollars.variant_id)
 
     yen_cart = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "jpy"})
     unknown = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "CHF"})
@@ -247,7 +259,7 @@ async def test_a_stranger_reaches_no_line_of_anothers_cart(
     make: Make, shopper: Shopper, another_guest: Shopper
 ) -> None:
     mug = await make.product(price="10", on_hand=9)
-    line_id = line_of(await add(shopper, mug.sold))
+    line_id = line_of(await add(shopper, mug.variant_id))
     await another_guest.post("/cart")
 
     answers = [
@@ -255,7 +267,7 @@ async def test_a_stranger_reaches_no_line_of_anothers_cart(
         await another_guest.delete(f"/cart/remove_line_item/{line_id}"),
     ]
     another_guest.order_token = None
-    answers.append(await add(another_guest, mug.sold))
+    answers.append(await add(another_guest, mug.variant_id))
 
     assert [answer.status for answer in answers] == [404, 404, 401]
     assert figures(await shopper.get("/cart"))[0] == 1
@@ -266,8 +278,8 @@ async def test_a_key_adds_once_and_many_at_once_add_up(make: Make, shopper: Shop
     key = {"Idempotency-Key": uuid4().hex}
 
     for _ in range(2):
-        assert (await add(shopper, mug.sold, 2, headers=key)).status == 200
-    answers = await asyncio.gather(*(add(shopper, mug.sold) for _ in range(20)))
+        assert (await add(shopper, mug.variant_id, 2, headers=key)).status == 200
+    answers = await asyncio.gather(*(add(shopper, mug.variant_id) for _ in range(20)))
 
     assert {answer.status for answer in answers} == {200}
     assert sorted(answer["item_count"] for answer in answers) == list(range(3, 23))
@@ -279,26 +291,26 @@ async def test_statements_do_not_grow_with_the_lines(make: Make, shopper: Shoppe
 
     counts = []
     for product in products:
-        answer = await add(shopper, product.sold)
+        answer = await add(shopper, product.variant_id)
         counts.append(service.request_line(answer.request_id)["statements"])
 
     assert len(set(counts[1:])) == 1, counts
-    # One more where anything is promoted by where goods stand.
+    # One statement more if a promotion depends on taxons.
     assert counts[-1] <= 7
     cart = await shopper.get("/cart")
     assert service.request_line(cart.request_id)["statements"] == 3
 
 
 async def test_a_guests_lines_and_a_users_become_one_cart(
-    make: Make, shopper: Shopper, http: httpx.AsyncClient, db: Any
+    make: Make, shopper: Shopper, http: httpx2.AsyncClient, db: Any
 ) -> None:
     member = await sign_in(http)
     both, only_users = await make.product(price="10", on_hand=5), await make.product(price="1", on_hand=9)
     await make.price_list(users=[await member.id()], percent_off="50")
     await member.post("/cart")
-    await add(member, both.sold, 3)
-    await add(member, only_users.sold, 2)
-    guests = await add(shopper, both.sold, 4)
+    await add(member, both.variant_id, 3)
+    await add(member, only_users.variant_id, 2)
+    guests = await add(shopper, both.variant_id, 4)
 
     async def associate(**more: Any) -> Answer:
         return await member.patch("/cart/associate", guest_order_token=shopper.order_token, **more)
@@ -311,23 +323,23 @@ async def test_a_guests_lines_and_a_users_become_one_cart(
         assert (answer["number"], figures(answer)) == (guests["number"], (7, "26.0", "26.0"))
         merge = answer.json["meta"]["merge"]
         assert merge["moved"] == [
-            {"variant_id": both.sold, "quantity": 1},
-            {"variant_id": only_users.sold, "quantity": 2},
+            {"variant_id": both.variant_id, "quantity": 1},
+            {"variant_id": only_users.variant_id, "quantity": 2},
         ]
-        assert merge["capped"] == [{"variant_id": both.sold, "quantity": 2}]
+        assert merge["capped"] == [{"variant_id": both.variant_id, "quantity": 2}]
     assert figures(before) == (4, "40.0", "40.0")
     assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
 
 
 @pytest.mark.parametrize(("strategy", "pieces"), [("keep_guest", 4), ("keep_user", 3)])
 async def test_one_of_two_carts_is_kept_as_it_is(
-    make: Make, shopper: Shopper, http: httpx.AsyncClient, strategy: str, pieces: int
+    make: Make, shopper: Shopper, http: httpx2.AsyncClient, strategy: str, pieces: int
 ) -> None:
     member = await sign_in(http)
     mug = await make.product(price="10", on_hand=5)
     await member.post("/cart")
-    await add(member, mug.sold, 3)
-    await add(shopper, mug.sold, 4)
+    await add(member, mug.variant_id, 3)
+    await add(shopper, mug.variant_id, 4)
 
     cart = await member.patch("/cart/associate", guest_order_token=shopper.order_token, strategy=strategy)
 
@@ -351,7 +363,7 @@ async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Mak
             zone_id,
             UUID(category),
         )
-        cart = await add(shopper, mug.sold, 3)
+        cart = await add(shopper, mug.variant_id, 3)
     finally:
         await db.execute("delete from tax_rates where zone_id = $1", zone_id)
         await db.execute("delete from zones where id = $1", zone_id)
@@ -366,7 +378,7 @@ async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Mak
 
 async def test_what_was_taken_away_is_left_out_where_it_is_to_be_shown(make: Make, shopper: Shopper) -> None:
     product = await make.product(price="1", on_hand=9)
-    await add(shopper, product.sold)
+    await add(shopper, product.variant_id)
     await make.remove("products", product.id)
 
     carts = [await shopper.get("/cart", include=include) for include in ("line_items.variant", "variants")]
@@ -378,9 +390,9 @@ async def test_what_was_taken_away_is_left_out_where_it_is_to_be_shown(make: Mak
 
 async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shopper: Shopper) -> None:
     product = await make.product(price="9999999999999.98")
-    await make.stock(product.sold, backorderable=True)
+    await make.stock(product.variant_id, backorderable=True)
 
-    too_much, enough = await add(shopper, product.sold, 1_000_000), await add(shopper, product.sold, 10)
+    too_much, enough = await add(shopper, product.variant_id, 1_000_000), await add(shopper, product.variant_id, 10)
 
     assert (too_much.status, list(too_much.json["errors"])) == (422, ["base"])
     assert (enough.status, enough["total"]) == (200, "99999999999999.8")
@@ -390,9 +402,9 @@ async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shop
 async def test_a_repeated_empty_leaves_what_was_added_since(shopper: Shopper, make: Make) -> None:
     product = await make.product(price="1", on_hand=9)
     key = {"Idempotency-Key": uuid4().hex}
-    await add(shopper, product.sold)
+    await add(shopper, product.variant_id)
     await shopper.ask("PATCH", "/cart/empty", headers=key)
-    await add(shopper, product.sold)
+    await add(shopper, product.variant_id)
 
     again = await shopper.ask("PATCH", "/cart/empty", headers=key)
 

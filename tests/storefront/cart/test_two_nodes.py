@@ -1,8 +1,8 @@
-"""Two processes of one shop: what one of them gives or takes away counts at the other at once."""
+"""Two processes of one shop: a session that ends at one of them ends at the other at once."""
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import AUTH, sign_in
@@ -11,7 +11,7 @@ from tests.shopper import PREFIX
 
 
 @pytest.fixture(scope="module")
-def other(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def other_service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     node = Service(
         SHOP_DATA_DIR=str(tmp_path_factory.mktemp("other")),
         SHOP_DATABASE_URL=database_url,
@@ -24,18 +24,20 @@ def other(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.mark.security("T-08")
-async def test_a_session_that_ended_at_one_is_over_at_the_other(http: httpx.AsyncClient, other: Service) -> None:
+async def test_a_session_that_ended_at_one_is_over_at_the_other(
+    http: httpx2.AsyncClient, other_service: Service
+) -> None:
     member = await sign_in(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}
-    async with other.client() as there:
-        before = await there.get(f"{PREFIX}/account", headers=bearer)
+    async with other_service.client() as other_client:
+        before = await other_client.get(f"{PREFIX}/account", headers=bearer)
         refresh = {"user": {"email": member.email, "refresh_token": member.refresh_token}}
-        pairs = [(await node.post(AUTH, json=refresh)).json() for node in (http, there)]
+        pairs = [(await node.post(AUTH, json=refresh)).json() for node in (http, other_client)]
 
         await http.delete(f"{AUTH}/{member.access_token}")
 
-        after = await there.get(f"{PREFIX}/account", headers=bearer)
-        again = await there.post(AUTH, json=refresh)
+        after = await other_client.get(f"{PREFIX}/account", headers=bearer)
+        again = await other_client.post(AUTH, json=refresh)
 
     assert (before.status_code, after.status_code, again.status_code) == (200, 401, 401)
     assert pairs[0] == pairs[1]

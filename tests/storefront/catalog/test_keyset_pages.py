@@ -1,21 +1,21 @@
-"""Lists by `page[after]`: every page once, whatever happens between two of them."""
+"""Keyset pages with `page[after]`: each record once, whatever changes between two requests."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import sign_in
 from tests.builders import Make
 from tests.checkout_builders import ADDRESS
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import Shelf, ids
+from tests.storefront.product_lists import CatalogSection, ids
 
 
-async def walk(ask: Any, **params: str) -> list[str]:
-    """The ids of all pages, one behind the other."""
+async def walk_pages(ask: Any, **params: str) -> list[str]:
+    """The ids of the records on all pages, in order."""
     record_ids: list[str] = []
     after: str | None = ""
     while after is not None:
@@ -44,39 +44,45 @@ SORTS = (
 
 
 @pytest.fixture
-async def five(make: Make, shelf: Shelf) -> list[str]:
-    """Two of them alike by name and price, and some without a day from which they are sold."""
+async def five_product_ids(make: Make, catalog_section: CatalogSection) -> list[str]:
+    """Two of them have the same name and price, and some have no date of availability."""
     days = [None, "2020-01-02", None, "2020-01-01", "2020-01-02"]
     names, prices = ["Mug", "Mug", "Pot", "Lamp", "Jug"], ["5.0", "5.0", "2.5", "9.0", "7.0"]
     return [
-        (await make.product(name=name, price=price, taxons=[shelf.root], available_on=day)).id
+        (await make.product(name=name, price=price, taxons=[catalog_section.root], available_on=day)).id
         for name, price, day in zip(names, prices, days, strict=True)
     ]
 
 
 @pytest.mark.parametrize("sort", SORTS)
-async def test_pages_by_place_are_the_list_in_its_order(shelf: Shelf, five: list[str], sort: str) -> None:
-    wish = {"sort": sort} if sort else {}
+async def test_pages_by_place_are_the_list_in_its_order(
+    catalog_section: CatalogSection, five_product_ids: list[str], sort: str
+) -> None:
+    sort_params = {"sort": sort} if sort else {}
 
-    whole = ids(await shelf.get(**wish, per_page="500"))
+    whole = ids(await catalog_section.get(**sort_params, per_page="500"))
 
-    assert sorted(whole) == sorted(five)
-    assert await walk(shelf.get, **wish) == whole
+    assert sorted(whole) == sorted(five_product_ids)
+    assert await walk_pages(catalog_section.get, **sort_params) == whole
 
 
 @pytest.mark.parametrize("by", ["newest-first", "best-selling", "price-high-to-low", "manual"])
-async def test_pages_by_place_follow_sort_by_too(shelf: Shelf, five: list[str], by: str) -> None:
-    whole = ids(await shelf.get(sort_by=by, per_page="500"))
+async def test_pages_by_place_follow_sort_by_too(
+    catalog_section: CatalogSection, five_product_ids: list[str], by: str
+) -> None:
+    whole = ids(await catalog_section.get(sort_by=by, per_page="500"))
 
-    assert len(five) == len(whole)
-    assert await walk(shelf.get, sort_by=by) == whole
+    assert len(five_product_ids) == len(whole)
+    assert await walk_pages(catalog_section.get, sort_by=by) == whole
 
 
-async def test_a_product_that_comes_between_two_pages_moves_no_other(make: Make, shelf: Shelf, five: list[str]) -> None:
-    first = await shelf.get(sort="name", per_page="2", **{"page[after]": ""})
-    await make.product(name="Aa", price="1.0", taxons=[shelf.root])
+async def test_a_product_that_comes_between_two_pages_moves_no_other(
+    make: Make, catalog_section: CatalogSection, five_product_ids: list[str]
+) -> None:
+    first = await catalog_section.get(sort="name", per_page="2", **{"page[after]": ""})
+    await make.product(name="Aa", price="1.0", taxons=[catalog_section.root])
 
-    second = await shelf.guest.ask("GET", first.json["links"]["next"].partition("/api/v2/storefront")[2])
+    second = await catalog_section.guest.ask("GET", first.json["links"]["next"].partition("/api/v2/storefront")[2])
 
     whole = [*ids(first), *ids(second)]
     assert len(set(whole)) == len(whole) == 4
@@ -112,17 +118,17 @@ async def test_taxons_are_walked_through_in_the_order_of_their_trees(guest: Shop
         return await guest.ask("GET", "/taxons", params={"filter[taxonomy_id]": taxonomy, **params})
 
     assert len(whole) == 4
-    assert await walk(ask) == whole
+    assert await walk_pages(ask) == whole
 
 
-async def test_lists_of_an_account_go_by_place(http: httpx.AsyncClient) -> None:
+async def test_lists_of_an_account_go_by_place(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     address_ids = [(await member.post("/account/addresses", address=ADDRESS)).id for _ in range(3)]
 
     async def ask(**params: str) -> Answer:
         return await member.ask("GET", "/account/addresses", params=params)
 
-    assert sorted(await walk(ask)) == sorted(address_ids)
+    assert sorted(await walk_pages(ask)) == sorted(address_ids)
     for path in ("/account/orders", "/account/credit_cards", "/account/sessions", "/wishlists"):
         page = await member.ask("GET", path, params={"page[after]": "", "per_page": "1"})
         assert (page.status, "total_count" in page.json["meta"]) == (200, False), path
@@ -135,13 +141,15 @@ async def test_pages_policies_and_menus_go_by_place(guest: Shopper, make: Make) 
         created_ids["/cms_pages"].append(
             (await make.new("cms_pages", "cms_page", slug=f"p{uuid4().hex}", **fields[0])).id
         )
-        place = f"footer-{3 - number}"
-        created_ids["/menus"].append((await make.new("menus", "menu", location=place, **fields[1])).id)
+        location = f"footer-{3 - number}"
+        created_ids["/menus"].append((await make.new("menus", "menu", location=location, **fields[1])).id)
 
-    for (path, ids_made), (name_filter,) in zip(created_ids.items(), (wish.items() for wish in fields), strict=True):
+    for (path, ids_made), (name_filter,) in zip(
+        created_ids.items(), (record_fields.items() for record_fields in fields), strict=True
+    ):
 
         async def ask(path: str = path, name_filter: tuple[str, str] = name_filter, **params: str) -> Answer:
             return await guest.ask("GET", path, params={f"filter[{name_filter[0]}]": name_filter[1], **params})
 
-        assert await walk(ask) == ids_made
+        assert await walk_pages(ask) == ids_made
     assert (await guest.get("/policies?page[after]=")).status == 200

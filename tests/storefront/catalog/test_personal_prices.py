@@ -1,18 +1,18 @@
-"""Whose prices: the lists that count for a customer, on every page alike; and that nobody sees another's."""
+"""Personal prices: the price lists of a customer count on every page, and never show to another customer."""
 
 import asyncio
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, sign_in
 from tests.builders import Make
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.storefront.product_lists import Shelf, headers_of, ids, included, prices, word
+from tests.storefront.product_lists import CatalogSection, headers_of, ids, included, prices, word
 
 
 def in_hours(count: int) -> str:
@@ -20,30 +20,30 @@ def in_hours(count: int) -> str:
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
 async def price_for(shopper: Any, product_id: str, **params: str) -> Any:
-    answer = await seen(shopper, f"/products/{product_id}", **params)
+    answer = await load_page(shopper, f"/products/{product_id}", **params)
     assert answer.status == 200, answer
     return answer["price"]
 
 
-async def seen(shopper: Any, path: str, **params: str) -> Answer:
+async def load_page(shopper: Any, path: str, **params: str) -> Answer:
     return Answer(await shopper.http.get(PREFIX + path, params=params, headers=headers_of(shopper)))
 
 
 async def test_without_a_list_a_user_sees_what_a_guest_sees(
-    make: Make, guest: Shopper, shelf: Shelf, member: Member, http: httpx.AsyncClient
+    make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member, http: httpx2.AsyncClient
 ) -> None:
-    product = await make.product(price="10", taxons=[shelf.root])
+    product = await make.product(price="10", taxons=[catalog_section.root])
     other = await sign_in(http)
     await make.price_list(users=[await other.id()], percent_off="50")
 
     for path in ("/products", f"/products/{product.id}", f"/products/{product.id}/variants"):
-        anybodys, member_response = await seen(guest, path), await seen(member, path)
-        assert member_response.json == anybodys.json
+        guest_response, member_response = await load_page(guest, path), await load_page(member, path)
+        assert member_response.json == guest_response.json
     assert await price_for(other, product.id) == "5.0"
 
 
@@ -101,7 +101,7 @@ async def test_of_equal_prices_the_older_list_decides(make: Make, member: Member
     older = await make.price_list(users=[user], entries={product.master: "7"})
     await make.price_list(users=[user], entries={product.master: "7"})
 
-    page = await seen(member, f"/products/{product.id}", explain="prices")
+    page = await load_page(member, f"/products/{product.id}", explain="prices")
 
     assert page.json["meta"]["prices"][0]["price_list"]["id"] == older
 
@@ -179,27 +179,29 @@ async def test_an_entry_for_more_than_one_piece_does_not_count_for_one(make: Mak
 
 
 async def test_a_list_changes_what_is_paid_and_not_what_is_listed(
-    make: Make, guest: Shopper, shelf: Shelf, member: Member
+    make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
-    product = await make.product(price=None, taxons=[shelf.root])
+    product = await make.product(price=None, taxons=[catalog_section.root])
     await make.price_list(users=[await member.id()], entries={product.master: "4"})
 
     for shopper in (member, guest):
-        assert ids(await shelf.of(shopper)) == ids(await shelf.of(shopper, sort="price")) == []
+        assert ids(await catalog_section.of(shopper)) == ids(await catalog_section.of(shopper, sort="price")) == []
     assert await price_for(member, product.id) == "4.0"
     assert await price_for(guest, product.id) is None
 
 
-async def test_every_page_tells_the_same_price(make: Make, shelf: Shelf, member: Member) -> None:
-    product = await make.product(price="10", options={word(): ["a", "b"]}, on_hand=1, taxons=[shelf.root])
+async def test_every_page_tells_the_same_price(make: Make, catalog_section: CatalogSection, member: Member) -> None:
+    product = await make.product(price="10", options={word(): ["a", "b"]}, on_hand=1, taxons=[catalog_section.root])
     first, second = product.variants
     await make.price_list(users=[await member.id()], percent_off="10", entries={first: "7.77", second: "6.66"})
     expected = {product.master: "9.0", first: "7.77", second: "6.66"}
 
-    listing = await shelf.of(member, include="variants,default_variant,primary_variant")
-    page = await seen(member, f"/products/{product.id}", include="variants,default_variant,primary_variant")
-    variants = await seen(member, f"/products/{product.id}/variants", include="product")
-    taxon = await seen(member, f"/taxons/{shelf.root}", include="products.variants.product,products.primary_variant")
+    listing = await catalog_section.of(member, include="variants,default_variant,primary_variant")
+    page = await load_page(member, f"/products/{product.id}", include="variants,default_variant,primary_variant")
+    variants = await load_page(member, f"/products/{product.id}/variants", include="product")
+    taxon = await load_page(
+        member, f"/taxons/{catalog_section.root}", include="products.variants.product,products.primary_variant"
+    )
 
     def costs(records: Any) -> dict[str, str]:
         return {record["id"]: record["attributes"]["price"] for record in records}
@@ -216,30 +218,30 @@ async def test_every_page_tells_the_same_price(make: Make, shelf: Shelf, member:
 
 
 async def test_lists_are_sorted_and_filtered_by_the_price_one_pays(
-    make: Make, guest: Shopper, shelf: Shelf, member: Member
+    make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
-    products = [await make.product(price=str(10 * number), taxons=[shelf.root]) for number in (1, 2, 3)]
+    products = [await make.product(price=str(10 * number), taxons=[catalog_section.root]) for number in (1, 2, 3)]
     await make.price_list(users=[await member.id()], entries={products[2].master: "5", products[0].master: "50"})
     one, two, three = (product.id for product in products)
 
-    assert ids(await shelf.of(member, sort="price")) == [three, two, one]
-    assert ids(await shelf.of(member, sort_by="price-high-to-low")) == [one, two, three]
-    assert ids(await shelf.of(guest, sort="price")) == [one, two, three]
-    assert ids(await shelf.of(member, **{"filter[price]": "1,9"})) == [three]
-    assert ids(await shelf.of(member, **{"filter[price]": "20,"}, sort="id")) == [one, two]
-    assert (await shelf.of(member, **{"filter[price]": "1,9"}, per_page="1")).json["meta"]["total_count"] == 1
+    assert ids(await catalog_section.of(member, sort="price")) == [three, two, one]
+    assert ids(await catalog_section.of(member, sort_by="price-high-to-low")) == [one, two, three]
+    assert ids(await catalog_section.of(guest, sort="price")) == [one, two, three]
+    assert ids(await catalog_section.of(member, **{"filter[price]": "1,9"})) == [three]
+    assert ids(await catalog_section.of(member, **{"filter[price]": "20,"}, sort="id")) == [one, two]
+    assert (await catalog_section.of(member, **{"filter[price]": "1,9"}, per_page="1")).json["meta"]["total_count"] == 1
 
 
 async def test_an_explanation_says_which_list_decided_and_why(
-    make: Make, guest: Shopper, shelf: Shelf, member: Member
+    make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
-    percent, entry, base = [await make.product(price="10", taxons=[shelf.root]) for _ in range(3)]
+    percent, entry, base = [await make.product(price="10", taxons=[catalog_section.root]) for _ in range(3)]
     user, name = await member.id(), word()
     top = await make.price_list(name=name, users=[user], priority=7, entries={entry.master: "6"})
     off = await make.price_list(users=[user], priority=3, percent_off="12.5")
     await make.entry(top, percent.master, "1", min_quantity=2)
 
-    listing = await shelf.of(member, explain="prices")
+    listing = await catalog_section.of(member, explain="prices")
 
     explanations = {explanation["variant_id"]: explanation for explanation in listing.json["meta"]["prices"]}
     assert set(explanations) == {percent.master, entry.master, base.master}
@@ -255,15 +257,15 @@ async def test_an_explanation_says_which_list_decided_and_why(
     assert explanations[percent.master]["price_list"]["id"] == off
     assert (explanations[percent.master]["amount"], explanations[percent.master]["currency"]) == ("8.75", "USD")
     assert "12.5 percent" in explanations[percent.master]["why"]
-    page = await seen(member, f"/products/{entry.id}", explain="prices")
-    variants = await seen(member, f"/products/{entry.id}/variants", explain="prices")
+    page = await load_page(member, f"/products/{entry.id}", explain="prices")
+    variants = await load_page(member, f"/products/{entry.id}/variants", explain="prices")
     assert page.json["meta"]["prices"] == variants.json["meta"]["prices"] == [explanations[entry.master]]
-    anybodys = await seen(guest, f"/products/{entry.id}", explain="prices")
-    (only,) = anybodys.json["meta"]["prices"]
+    guest_response = await load_page(guest, f"/products/{entry.id}", explain="prices")
+    (only,) = guest_response.json["meta"]["prices"]
     assert (only["amount"], only["price_list"]) == ("10.0", None)
-    assert name not in anybodys.response.text
-    assert "meta" not in (await seen(member, f"/products/{entry.id}")).json
-    assert "prices" not in (await shelf.of(member)).json["meta"]
+    assert name not in guest_response.response.text
+    assert "meta" not in (await load_page(member, f"/products/{entry.id}")).json
+    assert "prices" not in (await catalog_section.of(member)).json["meta"]
 
 
 PATHS = ("/products", "/products/{id}", "/products/{id}/variants", "/taxons", "/countries", "/countries/us", "/store")
@@ -316,7 +318,7 @@ async def test_an_answer_to_a_customer_is_kept_by_nobody(make: Make, guest: Shop
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_bearer_that_is_no_good_is_refused_on_public_pages_too(
-    make: Make, http: httpx.AsyncClient, member: Member, path: str
+    make: Make, http: httpx2.AsyncClient, member: Member, path: str
 ) -> None:
     place = path.replace("{id}", (await make.product()).id)
     await http.delete(f"{PREFIX}/auth/{member.access_token}")
@@ -330,25 +332,28 @@ async def test_a_bearer_that_is_no_good_is_refused_on_public_pages_too(
 
 
 async def test_no_customer_ever_sees_the_price_of_another(
-    make: Make, guest: Shopper, shelf: Shelf, http: httpx.AsyncClient, service: Service
+    make: Make, guest: Shopper, catalog_section: CatalogSection, http: httpx2.AsyncClient, service: Service
 ) -> None:
-    products = [await make.product(price="10", options={word(): ["a"]}, taxons=[shelf.root]) for _ in range(4)]
+    products = [
+        await make.product(price="10", options={word(): ["a"]}, taxons=[catalog_section.root]) for _ in range(4)
+    ]
     one, two = [await sign_in(http) for _ in range(2)]
     await make.price_list(users=[await one.id()], percent_off="10")
     await make.price_list(
-        users=[await two.id()], entries={each: "3" for product in products for each in (product.master, product.sold)}
+        users=[await two.id()],
+        entries={each: "3" for product in products for each in (product.master, product.variant_id)},
     )
     expected = {None: "10.0", one.access_token: "9.0", two.access_token: "3.0"}
     chance, tags = random.Random(1), ["*"]
     paths = [
-        f"/products?filter[taxons]={shelf.root}&include=variants",
-        f"/products?filter[taxons]={shelf.root}&sort=-price&explain=prices",
+        f"/products?filter[taxons]={catalog_section.root}&include=variants",
+        f"/products?filter[taxons]={catalog_section.root}&sort=-price&explain=prices",
         *(f"/products/{product.slug}?include=default_variant.product" for product in products),
         *(f"/products/{product.id}/variants?include=product" for product in products),
-        f"/taxons/{shelf.root}?include=products.variants",
+        f"/taxons/{catalog_section.root}?include=products.variants",
     ]
 
-    async def look(client: httpx.AsyncClient) -> None:
+    async def load_random_page(client: httpx2.AsyncClient) -> None:
         token = chance.choice(list(expected))
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if chance.random() < 0.5:
@@ -371,4 +376,4 @@ async def test_no_customer_ever_sees_the_price_of_another(
 
     async with service.client() as other:
         for _ in range(25):
-            await asyncio.gather(*(look(chance.choice([guest.http, other])) for _ in range(16)))
+            await asyncio.gather(*(load_random_page(chance.choice([guest.http, other])) for _ in range(16)))

@@ -1,4 +1,4 @@
-"""What a cart is read and written with is planned once: PostgreSQL would else plan for longer than it does."""
+"""Statements for carts get a generic plan: otherwise PostgreSQL would plan for longer than it executes."""
 
 from collections.abc import AsyncIterator, Callable
 from uuid import UUID, uuid4
@@ -21,34 +21,34 @@ from tests.builders import Make
 from tests.db.pools import acquire
 from tests.shopper import Shopper
 
-FIRST = 5
-"""So many plans PostgreSQL makes for so many values, before it thinks of keeping one."""
+CUSTOM_PLANS = 5
+"""PostgreSQL makes this many custom plans of a prepared statement before it considers a generic plan."""
 
 
 @pytest.fixture
 async def one_connection(database_url: str) -> AsyncIterator[Database]:
-    """With one connection, whose plans can be looked at."""
+    """A pool with one connection, so that the test can read its prepared statements."""
     database = open_database(database_url, size=1)
     yield database
     await database.close()
 
 
-async def planned_often(database: Database) -> tuple[int, list[str]]:
-    """How many statements were run more often than there are plans for single values, and which are planned still."""
+async def list_custom_planned(database: Database) -> tuple[int, list[str]]:
+    """The number of statements that ran often enough for a generic plan, and those that still get custom plans."""
     connection = await acquire(database)
     plans = "select statement, generic_plans, custom_plans from pg_prepared_statements"
-    rows = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > FIRST]
+    rows = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > CUSTOM_PLANS]
     database.connections.release(connection)
-    return len(rows), [row["statement"] for row in rows if row["custom_plans"] > FIRST]
+    return len(rows), [row["statement"] for row in rows if row["custom_plans"] > CUSTOM_PLANS]
 
 
 async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection: Database) -> None:
     product = await make.product(price="10.00", on_hand=10)
     cart = await guest.post("/cart")
     headers = {"X-Shop-Order-Token": cart["token"]}
-    await guest.post("/cart/add_item", headers=headers, variant_id=product.sold)
+    await guest.post("/cart/add_item", headers=headers, variant_id=product.variant_id)
 
-    for _ in range(FIRST + 3):
+    for _ in range(CUSTOM_PLANS + 3):
         session = one_connection.session()
         async with session.transaction():
             order = await lock_open_cart(session, UUID(cart.id))
@@ -62,9 +62,9 @@ async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection
             }
             await write_lines(session, order.id, put=lines, removed_ids=[], unpacks=False, order=figures)
 
-    count, still_planned = await planned_often(one_connection)
+    count, custom_planned = await list_custom_planned(one_connection)
     assert count >= 6
-    assert still_planned == []
+    assert custom_planned == []
 
 
 async def test_a_product_is_planned_once_however_many_there_are(own_database: Callable[..., str]) -> None:
@@ -75,21 +75,23 @@ async def test_a_product_is_planned_once_however_many_there_are(own_database: Ca
     await connection.execute("analyze products")
     product_id = await connection.fetchval("select id from products limit 1")
     await connection.close()
-    product = COLLECTIONS["product"].noun.records
-    to_many = [kin for kin in product.kin.values() if kin.is_many]
+    product = COLLECTIONS["product"].actions.records
+    to_many = [relation for relation in product.relation_links.values() if relation.is_many]
     database = open_database(url, size=1)
 
-    for _ in range(FIRST + 3):
+    for _ in range(CUSTOM_PLANS + 3):
         session = database.session()
         async with session.transaction():
             await refresh(session, [product_id])
             assert await list_related_ids(session, to_many, [product_id]) == [{product_id: []}] * len(to_many)
-            assert await list_related_records(session, COLLECTIONS["variant"].noun.records.kin["product"], [product_id])
+            assert await list_related_records(
+                session, COLLECTIONS["variant"].actions.records.relation_links["product"], [product_id]
+            )
 
-    count, still_planned = await planned_often(database)
+    count, custom_planned = await list_custom_planned(database)
     await database.close()
     assert count >= 4
-    assert still_planned == []
+    assert custom_planned == []
 
 
 @pytest.mark.parametrize(("customer", "has_ordered"), [("user8@example.org", True), ("nobody@example.org", False)])
@@ -108,13 +110,13 @@ async def test_whether_somebody_has_ordered_is_not_asked_of_every_order(
         customer,
     )
     await connection.execute("analyze orders")
-    read = "select pg_stat_force_next_flush(), seq_scan from pg_stat_user_tables where relname = 'orders'"
+    count_scans = "select pg_stat_force_next_flush(), seq_scan from pg_stat_user_tables where relname = 'orders'"
     database = open_database(url, size=1)
     try:
-        before = (await connection.fetchrow(read))["seq_scan"]
+        before = (await connection.fetchrow(count_scans))["seq_scan"]
         facts = await find_facts(database.session(), uuid4(), user_id)
     finally:
         await database.close()
-    after = (await connection.fetchrow(read))["seq_scan"]
+    after = (await connection.fetchrow(count_scans))["seq_scan"]
     await connection.close()
     assert (facts.has_ordered, after) == (has_ordered, before)

@@ -1,4 +1,4 @@
-"""The price resolver against a slow obvious model: any lists, entries, assignments, windows and quantities."""
+"""The price resolver against a slow obvious model: any lists, entries, assignments, validity periods and quantities."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,11 +17,11 @@ from shop.base.ids import new_id
 from shop.queries.catalog import prices
 from tests.accounts import Member, sign_in
 from tests.builders import Make
-from tests.http_client import Kept
-from tests.platform.client import back_office, new_machine
+from tests.http_client import SharedTransport
+from tests.platform.client import new_machine, operator_context
 from tests.service import Service
 from tests.shopper import Shopper
-from tests.storefront.product_lists import Shelf, headers_of, new_shelf
+from tests.storefront.product_lists import CatalogSection, headers_of, new_catalog_section
 
 NOW = datetime.now(UTC)
 VARIANTS = 4
@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class PriceList(msgspec.Struct, frozen=True):
-    """With the hours from now at which it starts and ends."""
+    """`starts` and `ends` are hours from now."""
 
     currency: str
     priority: int
@@ -63,8 +63,8 @@ entries = st.lists(
     max_size=5,
     unique_by=lambda entry: (entry.variant, entry.min_quantity),
 ).map(tuple)
-windows = st.tuples(st.none() | st.integers(-5, 5), st.none() | st.integers(-5, 5)).filter(
-    lambda window: window[0] is None or window[1] is None or window[0] < window[1]
+periods = st.tuples(st.none() | st.integers(-5, 5), st.none() | st.integers(-5, 5)).filter(
+    lambda period: period[0] is None or period[1] is None or period[0] < period[1]
 )
 percents = st.none() | st.sampled_from(
     [Decimal("10"), Decimal("33.33"), Decimal("50"), Decimal("100"), Decimal("0.01")]
@@ -73,7 +73,7 @@ percents = st.none() | st.sampled_from(
 
 @st.composite
 def price_lists(draw: st.DrawFn) -> PriceList:
-    starts, ends = draw(windows)
+    starts, ends = draw(periods)
     return PriceList(
         currency=draw(currencies),
         priority=draw(st.integers(-1, 2)),
@@ -106,7 +106,7 @@ def counts(price_list: PriceList, case: Case, currency: str, hours: float) -> bo
 
 
 def price_in(price_list: PriceList, variant: int, base: int | None, quantity: int) -> int | None:
-    """What one list says, if it says anything."""
+    """The price in one list, if it has one."""
     fitting = [entry for entry in price_list.entries if entry.variant == variant and entry.min_quantity <= quantity]
     if fitting:
         return max(fitting, key=lambda entry: entry.min_quantity).amount
@@ -116,7 +116,7 @@ def price_in(price_list: PriceList, variant: int, base: int | None, quantity: in
 
 
 def expected(case: Case, variant: int, currency: str, quantity: int, hours: float) -> tuple[int | None, int | None]:
-    """The amount, and the place of the list that decided."""
+    """The amount, and the index of the list that determines it."""
     base = case.base.get((variant, currency))
     best: tuple[Any, ...] | None = None
     for place, price_list in enumerate(case.lists):
@@ -126,22 +126,22 @@ def expected(case: Case, variant: int, currency: str, quantity: int, hours: floa
     return (base, None) if best is None else (best[1], best[2])
 
 
-class Stage:
-    """One product a variant, and a customer; everything else changes with each case."""
+class PriceSetup:
+    """One product for each variant, and one customer; each case replaces everything else."""
 
-    def __init__(self, ctx: Context, db: Any, member: Member, guest: Shopper, shelf: Shelf) -> None:
+    def __init__(self, ctx: Context, db: Any, member: Member, guest: Shopper, catalog_section: CatalogSection) -> None:
         self.ctx = ctx
         self.db = db
         self.member = member
         self.guest = guest
-        self.shelf = shelf
+        self.catalog_section = catalog_section
         self.user_id = UUID(int=0)
         self.variants: list[UUID] = []
         self.products: list[str] = []
         self.groups: list[UUID] = []
 
     async def set(self, case: Case) -> list[UUID]:
-        """The ids of the lists."""
+        """Stores a case and returns the ids of its price lists."""
         async with self.db.transaction():
             await self.db.execute("delete from price_lists")
             await self.db.execute("delete from customer_group_members")
@@ -153,11 +153,11 @@ class Stage:
             for group in case.member_of:
                 link = {"customer_group_id": self.groups[group], "user_id": self.user_id, "updated_at": NOW}
                 await self._insert("customer_group_members", **link)
-            # Ids of one moment are in no order, and the older list is the one with the smaller id.
+            # Ids created at the same moment have no order; the list with the smaller id counts as older.
             list_ids = sorted(new_id() for _ in case.lists)
             for list_id, price_list in zip(list_ids, case.lists, strict=True):
                 await self._list(list_id, price_list)
-            # As every write of prices leaves them.
+            # The shop does this with every write of prices.
             await self.db.execute(
                 "update listings set currencies = array(select currency from prices where variant_id = master_id)"
                 " where master_id = any($1)",
@@ -205,30 +205,32 @@ def at(hours: int | None) -> datetime | None:
 
 
 @pytest.fixture(scope="module")
-async def stage(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[Stage]:
+async def price_setup(
+    service: Service, database_url: str, shared_transport: SharedTransport
+) -> AsyncIterator[PriceSetup]:
     db = await asyncpg.connect(database_url)
-    async with service.client(transport=kept_lines) as http, back_office(database_url) as ctx:
+    async with service.client(transport=shared_transport) as http, operator_context(database_url) as ctx:
         make, guest = Make(await new_machine(http, db)), Shopper(http)
-        stage = Stage(ctx, db, await sign_in(http), guest, await new_shelf(make, guest))
-        stage.user_id = await stage.member.id()
+        price_setup = PriceSetup(ctx, db, await sign_in(http), guest, await new_catalog_section(make, guest))
+        price_setup.user_id = await price_setup.member.id()
         for _ in range(VARIANTS):
-            product = await make.product(price=None, taxons=[stage.shelf.root])
-            stage.products.append(product.id)
-            stage.variants.append(UUID(product.master))
-        stage.groups = [UUID(await make.group()) for _ in range(GROUPS)]
-        yield stage
+            product = await make.product(price=None, taxons=[price_setup.catalog_section.root])
+            price_setup.products.append(product.id)
+            price_setup.variants.append(UUID(product.master))
+        price_setup.groups = [UUID(await make.group()) for _ in range(GROUPS)]
+        yield price_setup
         await db.execute("delete from price_lists")
     await db.close()
 
 
-async def check_resolver(stage: Stage, case: Case, hours: float, quantity: int) -> None:
-    lists = await stage.set(case)
+async def check_resolver(price_setup: PriceSetup, case: Case, hours: float, quantity: int) -> None:
+    lists = await price_setup.set(case)
     for currency in ("USD", "EUR"):
         pricing = await prices.find_pricing(
-            stage.ctx.db, stage.user_id, currency, NOW + timedelta(hours=hours) if hours else None
+            price_setup.ctx.db, price_setup.user_id, currency, NOW + timedelta(hours=hours) if hours else None
         )
-        prices_by_variant = await prices.resolve(stage.ctx.db, pricing, stage.variants, quantity)
-        for variant, variant_id in enumerate(stage.variants):
+        prices_by_variant = await prices.resolve(price_setup.ctx.db, pricing, price_setup.variants, quantity)
+        for variant, variant_id in enumerate(price_setup.variants):
             price = prices_by_variant.get(variant_id)
             actual = (price.amount, price.price_list_id) if price else (None, None)
             amount, place = expected(case, variant, currency, quantity, hours)
@@ -237,29 +239,35 @@ async def check_resolver(stage: Stage, case: Case, hours: float, quantity: int) 
                 assert price.base_amount == case.base.get((variant, currency))
 
 
-async def check_pages(stage: Stage, case: Case) -> None:
-    """The list of products, in its order by price, and each product's page."""
-    await stage.set(case)
+async def check_pages(price_setup: PriceSetup, case: Case) -> None:
+    """Checks the list of products sorted by price, and each product's page."""
+    await price_setup.set(case)
     for currency in ("USD", "EUR"):
-        now = {product: expected(case, variant, currency, 1, 0)[0] for variant, product in enumerate(stage.products)}
-        listing = await stage.shelf.of(stage.member, sort="price", currency=currency)
+        now = {
+            product: expected(case, variant, currency, 1, 0)[0] for variant, product in enumerate(price_setup.products)
+        }
+        listing = await price_setup.catalog_section.of(price_setup.member, sort="price", currency=currency)
         listed_prices = [(record["id"], units(record["attributes"]["price"])) for record in listing.json["data"]]
-        # What the shop sells is what anybody can buy; a list changes only what it costs.
-        for_anybody = {product for variant, product in enumerate(stage.products) if (variant, currency) in case.base}
+        # Only products with a base price are listed; a price list changes nothing but the price.
+        for_anybody = {
+            product for variant, product in enumerate(price_setup.products) if (variant, currency) in case.base
+        }
         expected_prices = {
             product: amount for product, amount in now.items() if amount is not None and product in for_anybody
         }
         assert listed_prices == sorted(expected_prices.items(), key=lambda pair: (pair[1], UUID(pair[0]))), currency
         price_range = f"{Decimal(5) / 100},"
-        some = await stage.shelf.of(stage.member, currency=currency, **{"filter[price]": price_range})
+        some = await price_setup.catalog_section.of(
+            price_setup.member, currency=currency, **{"filter[price]": price_range}
+        )
         assert {record["id"] for record in some.json["data"]} == {
             key for key, amount in expected_prices.items() if amount >= 5
         }
         for product, amount in now.items():
-            page = await stage.member.http.get(
+            page = await price_setup.member.http.get(
                 f"/api/v2/storefront/products/{product}",
                 params={"currency": currency},
-                headers=headers_of(stage.member),
+                headers=headers_of(price_setup.member),
             )
             assert units(page.json()["data"]["attributes"]["price"]) == amount
 
@@ -269,46 +277,50 @@ def units(price: str | None) -> int | None:
 
 
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
-# Whole hours are the bounds of windows: half of one is never on a bound, and nothing here takes that long.
+# Periods start and end at whole hours: half hours are never on a bound, and no test takes that long.
 hours = st.sampled_from([0, 0, -4.5, -1.5, 1.5, 3.5, 9.5])
 quantities = st.sampled_from([1, 1, 2, 3, 9, 10, 10**6])
 
 
 @settings(max_examples=60, **QUIET)  # type: ignore[arg-type]
 @given(cases, hours, quantities)
-async def test_the_resolver_says_what_the_model_says(stage: Stage, case: Case, hours: float, quantity: int) -> None:
-    await check_resolver(stage, case, hours, quantity)
+async def test_the_resolver_says_what_the_model_says(
+    price_setup: PriceSetup, case: Case, hours: float, quantity: int
+) -> None:
+    await check_resolver(price_setup, case, hours, quantity)
 
 
 @settings(max_examples=10, **QUIET)  # type: ignore[arg-type]
 @given(cases)
-async def test_lists_and_pages_show_what_the_model_says(stage: Stage, case: Case) -> None:
-    await check_pages(stage, case)
+async def test_lists_and_pages_show_what_the_model_says(price_setup: PriceSetup, case: Case) -> None:
+    await check_pages(price_setup, case)
 
 
 @pytest.mark.torture
 @settings(max_examples=1500, **QUIET)  # type: ignore[arg-type]
 @given(cases, hours, quantities)
 async def test_the_resolver_says_what_the_model_says_at_length(
-    stage: Stage, case: Case, hours: float, quantity: int
+    price_setup: PriceSetup, case: Case, hours: float, quantity: int
 ) -> None:
-    await check_resolver(stage, case, hours, quantity)
+    await check_resolver(price_setup, case, hours, quantity)
 
 
 @pytest.mark.torture
 @settings(max_examples=300, **QUIET)  # type: ignore[arg-type]
 @given(cases)
-async def test_lists_and_pages_show_what_the_model_says_at_length(stage: Stage, case: Case) -> None:
-    await check_pages(stage, case)
+async def test_lists_and_pages_show_what_the_model_says_at_length(price_setup: PriceSetup, case: Case) -> None:
+    await check_pages(price_setup, case)
 
 
-async def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(stage: Stage) -> None:
+async def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(price_setup: PriceSetup) -> None:
     price_list = PriceList("USD", 0, Decimal(50), 1, 2, True, (), True, ())
-    await stage.set(Case({(0, "USD"): 100}, (price_list,), ()))
+    await price_setup.set(Case({(0, "USD"): 100}, (price_list,), ()))
 
     async def amount(moment: datetime) -> int | None:
-        pricing = await prices.find_pricing(stage.ctx.db, stage.user_id, "USD", moment)
-        return (await prices.resolve(stage.ctx.db, pricing, stage.variants[:1]))[stage.variants[0]].amount
+        pricing = await prices.find_pricing(price_setup.ctx.db, price_setup.user_id, "USD", moment)
+        return (await prices.resolve(price_setup.ctx.db, pricing, price_setup.variants[:1]))[
+            price_setup.variants[0]
+        ].amount
 
     starts, ends, moment = NOW + timedelta(hours=1), NOW + timedelta(hours=2), timedelta(microseconds=1)
     assert [await amount(when) for when in (starts - moment, starts, ends - moment, ends)] == [100, 50, 50, 100]

@@ -1,4 +1,4 @@
-"""Documents of products: what is included, which fields are shown, pages and links, and how much is asked for them."""
+"""Documents of products: included records, sparse fields, pages and links, and the number of statements."""
 
 from itertools import product as combinations
 
@@ -7,73 +7,79 @@ import pytest
 from tests.builders import MadeProduct, Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import Shelf, ids, included, linked, prices, word
+from tests.storefront.product_lists import CatalogSection, ids, included, prices, related_ids, word
 
 
-async def rich_product(make: Make, shelf: Shelf) -> MadeProduct:
+async def rich_product(make: Make, catalog_section: CatalogSection) -> MadeProduct:
     size, colour = word(), word()
     return await make.product(
         options={size: ["s", "m"], colour: ["red", "blue"]},
-        taxons=[await make.taxon(word(), shelf.root)],
+        taxons=[await make.taxon(word(), catalog_section.root)],
         properties={word(): "Wool", word(): "Blue"},
         on_hand=1,
     )
 
 
-async def test_every_relation_can_be_included_and_nested(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    rich = await rich_product(make, shelf)
+async def test_every_relation_can_be_included_and_nested(
+    make: Make, guest: Shopper, catalog_section: CatalogSection
+) -> None:
+    rich = await rich_product(make, catalog_section)
     paths = (
         "variants.option_values.option_type,default_variant.product,primary_variant.images,option_types.option_values,"
         "product_properties,taxons.parent.taxonomy,taxons.children,images"
     )
 
-    for answer in (await guest.get(f"/products/{rich.id}", include=paths), await shelf.get(include=paths)):
+    for answer in (await guest.get(f"/products/{rich.id}", include=paths), await catalog_section.get(include=paths)):
         data = answer.json["data"]
         product = data[0] if isinstance(data, list) else data
         assert set(included(answer, "variant")) == {rich.master, *rich.variants}
-        assert set(included(answer, "option_type")) == set(linked(product, "option_types"))
+        assert set(included(answer, "option_type")) == set(related_ids(product, "option_types"))
         assert len(included(answer, "option_value")) == 4
-        assert set(included(answer, "product_property")) == set(linked(product, "product_properties"))
-        assert set(included(answer, "taxon")) == {*linked(product, "taxons"), shelf.root}
-        assert list(included(answer, "taxonomy")) == [shelf.taxonomy_id]
+        assert set(included(answer, "product_property")) == set(related_ids(product, "product_properties"))
+        assert set(included(answer, "taxon")) == {*related_ids(product, "taxons"), catalog_section.root}
+        assert list(included(answer, "taxonomy")) == [catalog_section.taxonomy_id]
         assert included(answer, "product") == {}, "the data is not included once more"
 
 
 async def test_included_records_stand_once_and_those_nested_before_their_parents(
-    make: Make, guest: Shopper, shelf: Shelf
+    make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
-    products = [await rich_product(make, shelf) for _ in range(3)]
+    products = [await rich_product(make, catalog_section) for _ in range(3)]
 
-    answer = await shelf.get(include="variants.option_values.option_type,taxons.parent")
+    answer = await catalog_section.get(include="variants.option_values.option_type,taxons.parent")
 
-    marks = [(record["type"], record["id"]) for record in answer.json["included"]]
-    assert len(marks) == len(set(marks)) == 12 + 12 + 6 + 4
-    place = {mark: number for number, mark in enumerate(marks)}
+    record_keys = [(record["type"], record["id"]) for record in answer.json["included"]]
+    assert len(record_keys) == len(set(record_keys)) == 12 + 12 + 6 + 4
+    place = {key: number for number, key in enumerate(record_keys)}
     for variant in included(answer, "variant").values():
-        for value in linked(variant, "option_values"):
+        for value in related_ids(variant, "option_values"):
             assert place["option_value", value] < place["variant", variant["id"]]
     for value in included(answer, "option_value").values():
-        assert place["option_type", linked(value, "option_type")] < place["option_value", value["id"]]
+        assert place["option_type", related_ids(value, "option_type")] < place["option_value", value["id"]]
     assert sorted(ids(answer)) == sorted(product.id for product in products)
 
 
-async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(make: Make, shelf: Shelf) -> None:
-    await rich_product(make, shelf)
+async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(
+    make: Make, catalog_section: CatalogSection
+) -> None:
+    await rich_product(make, catalog_section)
 
-    one_way = await shelf.get(include="default_variant.option_values.option_type,variants.option_values")
-    the_other = await shelf.get(include="variants.option_values,default_variant.option_values.option_type")
+    one_way = await catalog_section.get(include="default_variant.option_values.option_type,variants.option_values")
+    the_other = await catalog_section.get(include="variants.option_values,default_variant.option_values.option_type")
 
     for answer in (one_way, the_other):
         assert len(included(answer, "option_value")) == 4
         assert len(included(answer, "option_type")) == 2
 
 
-async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothing(make: Make, shelf: Shelf) -> None:
-    await make.product(taxons=[shelf.root])
+async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothing(
+    make: Make, catalog_section: CatalogSection
+) -> None:
+    await make.product(taxons=[catalog_section.root])
 
-    assert "included" not in (await shelf.get()).json
-    assert "included" not in (await shelf.get(include="")).json
-    assert (await shelf.get(include="images")).json["included"] == []
+    assert "included" not in (await catalog_section.get()).json
+    assert "included" not in (await catalog_section.get(include="")).json
+    assert (await catalog_section.get(include="images")).json["included"] == []
 
 
 @pytest.mark.parametrize("include", ["vendor", "variants.vendor", "product_properties.product", "images.x", "."])
@@ -85,10 +91,10 @@ async def test_an_unknown_include_is_named_and_so_are_those_allowed(guest: Shopp
     assert "allowed" in refusal.json["error"]
 
 
-async def test_sparse_fields_hold_for_data_and_included_records(make: Make, shelf: Shelf) -> None:
-    await rich_product(make, shelf)
+async def test_sparse_fields_hold_for_data_and_included_records(make: Make, catalog_section: CatalogSection) -> None:
+    await rich_product(make, catalog_section)
 
-    answer = await shelf.get(
+    answer = await catalog_section.get(
         include="default_variant",
         **{"fields[product]": "name,price,default_variant,nonsense", "fields[variant]": "display_price"},
     )
@@ -99,10 +105,12 @@ async def test_sparse_fields_hold_for_data_and_included_records(make: Make, shel
     assert (set(variant["attributes"]), variant["relationships"]) == ({"display_price"}, {})
 
 
-async def test_pages_have_meta_and_five_links_that_can_be_followed(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    product_ids = [(await make.product(taxons=[shelf.root])).id for _ in range(5)]
+async def test_pages_have_meta_and_five_links_that_can_be_followed(
+    make: Make, guest: Shopper, catalog_section: CatalogSection
+) -> None:
+    product_ids = [(await make.product(taxons=[catalog_section.root])).id for _ in range(5)]
 
-    first = await shelf.get(per_page="2", sort="id", **{"filter[in_stock]": ""})
+    first = await catalog_section.get(per_page="2", sort="id", **{"filter[in_stock]": ""})
 
     assert ids(first) == product_ids[:2]
     assert {name: first.json["meta"][name] for name in ("count", "total_count", "total_pages")} == {
@@ -119,35 +127,40 @@ async def test_pages_have_meta_and_five_links_that_can_be_followed(make: Make, g
     assert last.json["links"]["next"] == links["last"]
     assert links["prev"] == links["first"] == second.json["links"]["prev"]
     assert ids(Answer(await guest.http.get(links["self"]))) == product_ids[:2]
-    beyond = await shelf.get(per_page="2", page="9")
+    beyond = await catalog_section.get(per_page="2", page="9")
     assert (ids(beyond), beyond.json["meta"]["total_count"]) == ([], 5)
 
 
-async def test_a_link_keeps_what_decides_which_products_are_listed(make: Make, guest: Shopper, shelf: Shelf) -> None:
+async def test_a_link_keeps_what_decides_which_products_are_listed(
+    make: Make, guest: Shopper, catalog_section: CatalogSection
+) -> None:
     mine = word()
     for number in range(3):
-        await make.product(f"{mine} {number}", prices={"EUR": str(number + 1)}, taxons=[shelf.root])
-    await make.product("Another", prices={"EUR": "9"}, taxons=[shelf.root])
+        await make.product(f"{mine} {number}", prices={"EUR": str(number + 1)}, taxons=[catalog_section.root])
+    await make.product("Another", prices={"EUR": "9"}, taxons=[catalog_section.root])
 
-    first = await shelf.get(q=mine, currency="eur", sort_by="price-high-to-low", per_page="2")
+    first = await catalog_section.get(q=mine, currency="eur", sort_by="price-high-to-low", per_page="2")
     second = Answer(await guest.http.get(first.json["links"]["next"]))
 
     assert (prices(first), prices(second)) == (["3.0", "2.0"], ["1.0"])
 
 
-async def test_a_page_size_out_of_range_is_the_usual_one(make: Make, shelf: Shelf) -> None:
+async def test_a_page_size_out_of_range_is_the_usual_one(make: Make, catalog_section: CatalogSection) -> None:
     for _ in range(26):
-        await make.product(taxons=[shelf.root])
+        await make.product(taxons=[catalog_section.root])
 
-    sizes = {size: len(ids(await shelf.get(per_page=size))) for size in ("0", "-1", "501", "many", "", "2.5", "9" * 30)}
+    sizes = {
+        size: len(ids(await catalog_section.get(per_page=size)))
+        for size in ("0", "-1", "501", "many", "", "2.5", "9" * 30)
+    }
 
     assert set(sizes.values()) == {25}
-    assert len(ids(await shelf.get(per_page="500"))) == 26
-    assert len(ids(await shelf.get(per_page="1"))) == 1
+    assert len(ids(await catalog_section.get(per_page="500"))) == 26
+    assert len(ids(await catalog_section.get(per_page="1"))) == 1
 
 
-async def test_an_empty_list_says_so(shelf: Shelf) -> None:
-    answer = await shelf.get()
+async def test_an_empty_list_says_so(catalog_section: CatalogSection) -> None:
+    answer = await catalog_section.get()
 
     assert answer.json["data"] == []
     assert {name: answer.json["meta"][name] for name in ("count", "total_count", "total_pages")} == {
@@ -158,14 +171,14 @@ async def test_an_empty_list_says_so(shelf: Shelf) -> None:
 
 
 async def test_the_number_of_statements_depends_on_neither_page_size_nor_records(
-    make: Make, service: Service, shelf: Shelf
+    make: Make, service: Service, catalog_section: CatalogSection
 ) -> None:
     for _ in range(4):
-        await rich_product(make, shelf)
+        await rich_product(make, catalog_section)
     includes = ("", "default_variant", "variants.option_values.option_type,images,taxons,product_properties")
 
     async def count_statements(include: str, size: str) -> int:
-        answer = await shelf.get(include=include, per_page=size)
+        answer = await catalog_section.get(include=include, per_page=size)
         return int(service.request_line(answer.request_id)["statements"])
 
     counts = {
@@ -179,11 +192,13 @@ async def test_the_number_of_statements_depends_on_neither_page_size_nor_records
     assert counts[includes[2], "4"] <= 12
 
 
-async def test_a_circle_of_relations_is_read_once(make: Make, service: Service, shelf: Shelf) -> None:
-    await rich_product(make, shelf)
+async def test_a_circle_of_relations_is_read_once(
+    make: Make, service: Service, catalog_section: CatalogSection
+) -> None:
+    await rich_product(make, catalog_section)
 
-    once = await shelf.get(include="variants.product", per_page="1")
-    around = await shelf.get(include="variants.product.variants.product.variants.product", per_page="1")
+    once = await catalog_section.get(include="variants.product", per_page="1")
+    around = await catalog_section.get(include="variants.product.variants.product.variants.product", per_page="1")
 
     assert around.json["data"] == once.json["data"]
     counts = [service.request_line(answer.request_id)["statements"] for answer in (once, around)]

@@ -1,4 +1,4 @@
-"""Products as a shopper sees them: what is shown, of which, at which price, with what belongs to it."""
+"""Products as a shopper sees them: visibility, attributes, prices, relations and availability."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import Make
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import Shelf, ids, included, linked, word
+from tests.storefront.product_lists import CatalogSection, ids, included, related_ids, word
 
 ATTRIBUTES = {
     "name",
@@ -104,30 +104,32 @@ async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make
     assert "cost" not in page.response.text
 
 
-async def test_a_list_shows_the_same_of_each_as_the_page_of_one(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    product = await make.product(price="7", compare_at_price="9.5", taxons=[shelf.root], on_hand=1)
+async def test_a_list_shows_the_same_of_each_as_the_page_of_one(
+    make: Make, guest: Shopper, catalog_section: CatalogSection
+) -> None:
+    product = await make.product(price="7", compare_at_price="9.5", taxons=[catalog_section.root], on_hand=1)
 
-    listing, page = await shelf.get(), await guest.get(f"/products/{product.id}")
+    listing, page = await catalog_section.get(), await guest.get(f"/products/{product.id}")
 
     assert listing.json["data"] == [page.json["data"]]
     assert (page["compare_at_price"], page["display_compare_at_price"]) == ("9.5", "$9.50")
 
 
-HIDDEN: dict[str, dict[str, Any]] = {
+HIDDEN_FIELDS: dict[str, dict[str, Any]] = {
     "draft": {"status": "draft"},
     "archived": {"status": "archived"},
     "to come": {"available_on": in_days(1)},
 }
 
 
-@pytest.mark.parametrize("why", HIDDEN)
+@pytest.mark.parametrize("why", HIDDEN_FIELDS)
 async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
-    make: Make, guest: Shopper, shelf: Shelf, why: str
+    make: Make, guest: Shopper, catalog_section: CatalogSection, why: str
 ) -> None:
-    product = await make.product("Seen", taxons=[shelf.root])
-    hidden_product = await make.product("Hidden", taxons=[shelf.root], **HIDDEN[why])
+    product = await make.product("Seen", taxons=[catalog_section.root])
+    hidden_product = await make.product("Hidden", taxons=[catalog_section.root], **HIDDEN_FIELDS[why])
 
-    listing = await shelf.get(**{"filter[show_deleted]": "true", "filter[show_discontinued]": "true"})
+    listing = await catalog_section.get(**{"filter[show_deleted]": "true", "filter[show_discontinued]": "true"})
 
     assert ids(listing) == [product.id]
     assert listing.json["meta"]["total_count"] == 1
@@ -135,49 +137,49 @@ async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
     missing += [await guest.get(f"/products/{key}/variants") for key in (hidden_product.id, word())]
     assert {answer.status for answer in missing} == {404}
     assert len({(answer.json["error"], answer.code) for answer in missing}) == 1
-    taxon = await guest.get(f"/taxons/{shelf.root}", include="products")
-    assert linked(taxon.json["data"], "products") == list(included(taxon, "product")) == [product.id]
+    taxon = await guest.get(f"/taxons/{catalog_section.root}", include="products")
+    assert related_ids(taxon.json["data"], "products") == list(included(taxon, "product")) == [product.id]
 
 
-async def test_a_removed_product_is_gone(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    product = await make.product(taxons=[shelf.root])
+async def test_a_removed_product_is_gone(make: Make, guest: Shopper, catalog_section: CatalogSection) -> None:
+    product = await make.product(taxons=[catalog_section.root])
 
     await make.remove("products", product.id)
 
-    assert ids(await shelf.get(**{"filter[show_deleted]": "true"})) == []
+    assert ids(await catalog_section.get(**{"filter[show_deleted]": "true"})) == []
     assert (await guest.get(f"/products/{product.id}")).status == 404
     assert (await guest.get(f"/products/{product.slug}")).status == 404
 
 
-async def test_what_was_available_before_and_is_active_is_seen(make: Make, shelf: Shelf) -> None:
-    past = await make.product(taxons=[shelf.root], available_on=in_days(-1))
+async def test_what_was_available_before_and_is_active_is_seen(make: Make, catalog_section: CatalogSection) -> None:
+    past = await make.product(taxons=[catalog_section.root], available_on=in_days(-1))
 
-    assert ids(await shelf.get()) == [past.id]
+    assert ids(await catalog_section.get()) == [past.id]
 
 
 async def test_a_discontinued_product_is_listed_on_request_and_keeps_its_page(
-    make: Make, guest: Shopper, shelf: Shelf
+    make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
-    product = await make.product(taxons=[shelf.root], available_on=in_days(-9), discontinue_on=in_days(-1))
+    product = await make.product(taxons=[catalog_section.root], available_on=in_days(-9), discontinue_on=in_days(-1))
 
     page = await guest.get(f"/products/{product.slug}")
 
     assert (page.status, page["available"]) == (200, False)
-    assert ids(await shelf.get()) == []
-    assert ids(await shelf.get(**{"filter[show_discontinued]": "1"})) == [product.id]
+    assert ids(await catalog_section.get()) == []
+    assert ids(await catalog_section.get(**{"filter[show_discontinued]": "1"})) == [product.id]
 
 
 async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_shown_without_one(
-    make: Make, guest: Shopper, shelf: Shelf
+    make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
-    dollars = await make.product("Dollars", taxons=[shelf.root])
-    both = await make.product("Both", taxons=[shelf.root], prices={"EUR": "8.50"})
-    neither = await make.product("Neither", price=None, taxons=[shelf.root])
+    dollars = await make.product("Dollars", taxons=[catalog_section.root])
+    both = await make.product("Both", taxons=[catalog_section.root], prices={"EUR": "8.50"})
+    neither = await make.product("Neither", price=None, taxons=[catalog_section.root])
 
     page = await guest.get(f"/products/{dollars.id}", currency="EUR")
 
-    assert ids(await shelf.get()) == [both.id, dollars.id]
-    assert ids(await shelf.get(currency="EUR")) == [both.id]
+    assert ids(await catalog_section.get()) == [both.id, dollars.id]
+    assert ids(await catalog_section.get(currency="EUR")) == [both.id]
     assert (await guest.get(f"/products/{neither.id}"))["price"] is None
     assert [page[name] for name in ("currency", "price", "display_price", "compare_at_price")] == [
         "EUR",
@@ -200,7 +202,7 @@ async def test_a_product_that_is_no_more_than_a_name_is_a_draft_that_no_shopper_
     for path in (f"/products/{product.id}", f"/products/{product['slug']}", f"/products/{product.id}/variants"):
         assert (await guest.get(path)).status == 404
     await guest.post("/cart")
-    refusal = await guest.post("/cart/add_item", variant_id=linked(product.json["data"], "primary_variant"))
+    refusal = await guest.post("/cart/add_item", variant_id=related_ids(product.json["data"], "primary_variant"))
     assert (refusal.status, refusal.code) == (422, "not_purchasable")
 
 
@@ -208,14 +210,14 @@ async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(ma
     product = await make.product(word(), price=None, on_hand=1)
     await guest.post("/cart")
 
-    refusal = await guest.post("/cart/add_item", variant_id=product.sold)
+    refusal = await guest.post("/cart/add_item", variant_id=product.variant_id)
 
     assert ids(await guest.get(f"/products?filter[ids]={product.id}")) == []
     assert (refusal.status, refusal.code) == (422, "no_price_in_currency")
 
 
 @pytest.mark.parametrize(
-    ("asked", "currency", "price", "display"),
+    ("currency_param", "currency", "price", "display"),
     [
         ("EUR", "EUR", "8.5", "€8.50"),
         ("eur", "EUR", "8.5", "€8.50"),
@@ -226,15 +228,23 @@ async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(ma
     ],
 )
 async def test_prices_are_in_the_currency_asked_for_if_the_shop_sells_in_it(
-    make: Make, guest: Shopper, shelf: Shelf, asked: str, currency: str, price: str, display: str
+    make: Make,
+    guest: Shopper,
+    catalog_section: CatalogSection,
+    currency_param: str,
+    currency: str,
+    price: str,
+    display: str,
 ) -> None:
-    product = await make.product(price="10", prices={"EUR": "8.50", "JPY": "900", "CHF": "1"}, taxons=[shelf.root])
+    product = await make.product(
+        price="10", prices={"EUR": "8.50", "JPY": "900", "CHF": "1"}, taxons=[catalog_section.root]
+    )
 
     answers = [
-        (await guest.get(f"/products/{product.id}", currency=asked)).json["data"],
-        (await shelf.get(currency=asked)).json["data"][0],
-        (await shelf.get(**{"filter[currency]": asked})).json["data"][0],
-        (await guest.get(f"/products/{product.id}/variants", currency=asked)).json["data"][0],
+        (await guest.get(f"/products/{product.id}", currency=currency_param)).json["data"],
+        (await catalog_section.get(currency=currency_param)).json["data"][0],
+        (await catalog_section.get(**{"filter[currency]": currency_param})).json["data"][0],
+        (await guest.get(f"/products/{product.id}/variants", currency=currency_param)).json["data"][0],
     ]
 
     for record in answers:
@@ -276,8 +286,8 @@ async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make
 
     data = (await guest.get(f"/products/{product.id}")).json["data"]
 
-    assert linked(data, "variants") == []
-    assert linked(data, "default_variant") == linked(data, "primary_variant") == product.master
+    assert related_ids(data, "variants") == []
+    assert related_ids(data, "default_variant") == related_ids(data, "primary_variant") == product.master
 
 
 @pytest.mark.parametrize(
@@ -295,33 +305,33 @@ async def test_the_default_variant_is_the_first_other_that_can_be_bought_else_th
     page = await guest.get(f"/products/{product.id}")
 
     data = page.json["data"]
-    assert linked(data, "variants") == others
-    assert linked(data, "default_variant") == others[expected]
-    assert linked(data, "primary_variant") == product.master
+    assert related_ids(data, "variants") == others
+    assert related_ids(data, "default_variant") == others[expected]
+    assert related_ids(data, "primary_variant") == product.master
     assert page["price"] == f"{10 + expected}.0"
-    # What lies in stock of the master is not sold, while there are others.
+    # The stock of the master does not count while the product has other variants.
     assert page["in_stock"] == page["purchasable"] == any(on_hand)
 
 
-def having(answer: Answer) -> tuple[bool, bool, bool]:
+def availability_of(answer: Answer) -> tuple[bool, bool, bool]:
     return answer["in_stock"], answer["backorderable"], answer["purchasable"]
 
 
 async def test_whether_it_can_be_had_follows_stock_and_place(make: Make, guest: Shopper) -> None:
     product = await make.product()
     path, place = f"/products/{product.id}", (await make.new("stock_locations", "stock_location", name=word())).id
-    availability = [having(await guest.get(path))]
+    availability = [availability_of(await guest.get(path))]
 
-    here = await make.stock(product.master, 2, place=place)
-    availability.append(having(await guest.get(path)))
-    await make.change("stock_items", here, "stock_item", count_on_hand=0)
-    availability.append(having(await guest.get(path)))
-    await make.change("stock_items", here, "stock_item", backorderable=True)
-    availability.append(having(await guest.get(path)))
+    stock_item_id = await make.stock(product.master, 2, place=place)
+    availability.append(availability_of(await guest.get(path)))
+    await make.change("stock_items", stock_item_id, "stock_item", count_on_hand=0)
+    availability.append(availability_of(await guest.get(path)))
+    await make.change("stock_items", stock_item_id, "stock_item", backorderable=True)
+    availability.append(availability_of(await guest.get(path)))
     await make.change("stock_locations", place, "stock_location", active=False)
-    availability.append(having(await guest.get(path)))
+    availability.append(availability_of(await guest.get(path)))
     await make.change("products", product.id, "product", track_inventory=False)
-    availability.append(having(await guest.get(path)))
+    availability.append(availability_of(await guest.get(path)))
 
     nothing, in_stock, beyond = (False, False, False), (True, False, True), (False, True, True)
     assert availability == [nothing, in_stock, nothing, beyond, nothing, in_stock]
@@ -334,4 +344,4 @@ async def test_counts_of_several_places_add_up(make: Make, guest: Shopper) -> No
     await make.stock(product.master, 0, backorderable=True, place=other)
     await make.new("stock_movements", "stock_movement", stock_item_id=item, quantity=-3)
 
-    assert having(await guest.get(f"/products/{product.id}")) == (False, True, True)
+    assert availability_of(await guest.get(f"/products/{product.id}")) == (False, True, True)

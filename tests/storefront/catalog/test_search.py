@@ -1,4 +1,4 @@
-"""Search: what `q` finds and in which order, in any script and with any sign; `filter[name]` asks the name alone."""
+"""Search: the results of `q` and their order, in any script and with any sign; `filter[name]` searches names only."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,36 +9,40 @@ from tests.builders import Make
 from tests.sampling import first
 from tests.service import Service
 from tests.shopper import Shopper
-from tests.storefront.product_lists import Shelf, ids, word
+from tests.storefront.product_lists import CatalogSection, ids, word
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-async def found(shelf: Shelf, q: str) -> list[str]:
-    return ids(await shelf.get(q=q))
+async def search(catalog_section: CatalogSection, q: str) -> list[str]:
+    return ids(await catalog_section.get(q=q))
 
 
-async def test_a_name_ranks_before_a_number_a_taxon_and_a_description(make: Make, shelf: Shelf) -> None:
-    mine, below = word(), await make.taxon(word(), shelf.root)
-    by_description = await make.product("Told", description=f"{mine} " * 50, taxons=[shelf.root])
-    by_name = await make.product(f"Named {mine} and more words than the others", taxons=[shelf.root])
+async def test_a_name_ranks_before_a_number_a_taxon_and_a_description(
+    make: Make, catalog_section: CatalogSection
+) -> None:
+    mine, below = word(), await make.taxon(word(), catalog_section.root)
+    by_description = await make.product("Told", description=f"{mine} " * 50, taxons=[catalog_section.root])
+    by_name = await make.product(f"Named {mine} and more words than the others", taxons=[catalog_section.root])
     by_taxon = await make.product("Placed", taxons=[await make.taxon(mine, below)])
-    by_sku = await make.product("Numbered", sku=mine, taxons=[shelf.root])
-    await make.product("Another", taxons=[shelf.root])
+    by_sku = await make.product("Numbered", sku=mine, taxons=[catalog_section.root])
+    await make.product("Another", taxons=[catalog_section.root])
 
-    assert await found(shelf, mine) == [by_name.id, by_sku.id, by_taxon.id, by_description.id]
+    assert await search(catalog_section, mine) == [by_name.id, by_sku.id, by_taxon.id, by_description.id]
 
 
-async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(make: Make, shelf: Shelf) -> None:
+async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(
+    make: Make, catalog_section: CatalogSection
+) -> None:
     mine = word()
-    products = [await make.product(mine, price=str(9 - number), taxons=[shelf.root]) for number in range(3)]
+    products = [await make.product(mine, price=str(9 - number), taxons=[catalog_section.root]) for number in range(3)]
 
-    assert await found(shelf, mine) == [product.id for product in reversed(products)]
-    assert ids(await shelf.get(q=mine, sort="-price")) == [product.id for product in products]
+    assert await search(catalog_section, mine) == [product.id for product in reversed(products)]
+    assert ids(await catalog_section.get(q=mine, sort="-price")) == [product.id for product in products]
 
 
 @pytest.mark.parametrize(
-    ("text", "asked"),
+    ("text", "query"),
     first(
         18,
         [
@@ -91,62 +95,69 @@ async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(m
     ),
 )
 async def test_words_are_found_by_their_beginnings_in_any_case_with_or_without_marks(
-    make: Make, shelf: Shelf, text: str, asked: str
+    make: Make, catalog_section: CatalogSection, text: str, query: str
 ) -> None:
-    by_name = await make.product(text, taxons=[shelf.root])
-    by_description = await make.product("Another", description=text, taxons=[shelf.root])
+    by_name = await make.product(text, taxons=[catalog_section.root])
+    by_description = await make.product("Another", description=text, taxons=[catalog_section.root])
 
-    assert await found(shelf, asked) == [by_name.id, by_description.id]
-    assert ids(await shelf.get(**{"filter[name]": asked})) == [by_name.id]
-
-
-@pytest.mark.parametrize("asked", ["teapots", "pot", "blue mug", "ea", "teapot xyz", "日本"])
-async def test_what_is_not_the_beginning_of_a_word_of_it_is_not_found(make: Make, shelf: Shelf, asked: str) -> None:
-    await make.product("Blue Teapot", description="A pitcher", taxons=[shelf.root])
-
-    assert await found(shelf, asked) == []
+    assert await search(catalog_section, query) == [by_name.id, by_description.id]
+    assert ids(await catalog_section.get(**{"filter[name]": query})) == [by_name.id]
 
 
-async def test_every_word_must_be_there_wherever_it_stands(make: Make, shelf: Shelf) -> None:
+@pytest.mark.parametrize("query", ["teapots", "pot", "blue mug", "ea", "teapot xyz", "日本"])
+async def test_what_is_not_the_beginning_of_a_word_of_it_is_not_found(
+    make: Make, catalog_section: CatalogSection, query: str
+) -> None:
+    await make.product("Blue Teapot", description="A pitcher", taxons=[catalog_section.root])
+
+    assert await search(catalog_section, query) == []
+
+
+async def test_every_word_must_be_there_wherever_it_stands(make: Make, catalog_section: CatalogSection) -> None:
     one, two = word(), word()
-    both = await make.product(one, description=two, taxons=[shelf.root])
-    await make.product(one, taxons=[shelf.root])
+    both = await make.product(one, description=two, taxons=[catalog_section.root])
+    await make.product(one, taxons=[catalog_section.root])
 
-    assert await found(shelf, f"{two} {one}") == [both.id]
+    assert await search(catalog_section, f"{two} {one}") == [both.id]
 
 
-async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_searched(make: Make, shelf: Shelf) -> None:
+async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_searched(
+    make: Make, catalog_section: CatalogSection
+) -> None:
     master, other, tag, kind, key = (word() for _ in range(5))
     product = await make.product(
-        "Searched", sku=f"{master}-12.5", tags=[tag], meta_keywords=f"x, {key}", taxons=[shelf.root]
+        "Searched", sku=f"{master}-12.5", tags=[tag], meta_keywords=f"x, {key}", taxons=[catalog_section.root]
     )
     await make.variant(product.id, {kind: "turquoise"}, sku=f"{other}/a")
 
     for query in (master, f"{master}-12.5", f"{other}/a", other.upper(), tag, key, "turquoise"):
-        assert await found(shelf, query) == [product.id], query
+        assert await search(catalog_section, query) == [product.id], query
     for query in (master, tag, "turquoise"):
-        assert ids(await shelf.get(**{"filter[name]": query})) == []
+        assert ids(await catalog_section.get(**{"filter[name]": query})) == []
 
 
-async def test_tags_of_html_are_no_words(make: Make, shelf: Shelf) -> None:
+async def test_tags_of_html_are_no_words(make: Make, catalog_section: CatalogSection) -> None:
     product = await make.product(
-        "Plain", description='<p class="lead">Soft <strong>wool</strong> 3 < 5</p>', taxons=[shelf.root]
+        "Plain", description='<p class="lead">Soft <strong>wool</strong> 3 < 5</p>', taxons=[catalog_section.root]
     )
 
-    assert await found(shelf, "soft wool 5") == [product.id]
-    assert await found(shelf, "strong") == await found(shelf, "lead") == []
+    assert await search(catalog_section, "soft wool 5") == [product.id]
+    assert await search(catalog_section, "strong") == await search(catalog_section, "lead") == []
 
 
-async def test_a_search_follows_what_is_written(make: Make, shelf: Shelf) -> None:
+async def test_a_search_follows_what_is_written(make: Make, catalog_section: CatalogSection) -> None:
     old, new, taxon_name, option_name = (word() for _ in range(4))
-    taxon = await make.taxon(taxon_name, shelf.root)
+    taxon = await make.taxon(taxon_name, catalog_section.root)
     product = await make.product(old, taxons=[taxon], options={word(): [option_name]})
 
     await make.change("products", product.id, "product", name=new)
-    assert (await found(shelf, old), await found(shelf, new)) == ([], [product.id])
+    assert (await search(catalog_section, old), await search(catalog_section, new)) == ([], [product.id])
     new_taxon_name = word()
     await make.change("taxons", taxon, "taxon", name=new_taxon_name)
-    assert (await found(shelf, taxon_name), await found(shelf, new_taxon_name)) == ([], [product.id])
+    assert (await search(catalog_section, taxon_name), await search(catalog_section, new_taxon_name)) == (
+        [],
+        [product.id],
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,19 +167,21 @@ async def test_a_search_follows_what_is_written(make: Make, shelf: Shelf) -> Non
         ["&", "|", "!", ":*", "'", "''", "\\", "(", ")", "()", "<->", "<2>", "*", ":A", '"', "%", "_", "--", "/*", ";"],
     ),
 )
-async def test_signs_of_the_search_language_are_plain_text(make: Make, shelf: Shelf, sign: str) -> None:
-    # A number of its own: one by chance may begin with what is looked for.
-    product = await make.product("Blue Teapot", taxons=[shelf.root], sku=f"sku{word()}")
+async def test_signs_of_the_search_language_are_plain_text(
+    make: Make, catalog_section: CatalogSection, sign: str
+) -> None:
+    # A fixed SKU, because a random one may begin with the search text.
+    product = await make.product("Blue Teapot", taxons=[catalog_section.root], sku=f"sku{word()}")
 
     for query in (f"blue {sign} teapot", f"{sign}blue", f"teapot{sign}", f"bl{sign} te"):
         letters = sign.strip("<>:*").isalnum()
-        assert await found(shelf, query) == ([] if letters else [product.id]), query
-    assert await found(shelf, sign) == []
+        assert await search(catalog_section, query) == ([] if letters else [product.id]), query
+    assert await search(catalog_section, sign) == []
 
 
-@pytest.mark.parametrize("asked", ["😀", "😀 😀", "«»", "。、", "\u0301", "\u200d", "²", "٣", "Ⅷ", "ﬁ", "🇩🇪", "\ufdfa"])
-async def test_what_has_no_words_or_odd_ones_does_not_fail(shelf: Shelf, asked: str) -> None:
-    assert await found(shelf, asked) == []
+@pytest.mark.parametrize("query", ["😀", "😀 😀", "«»", "。、", "\u0301", "\u200d", "²", "٣", "Ⅷ", "ﬁ", "🇩🇪", "\ufdfa"])
+async def test_what_has_no_words_or_odd_ones_does_not_fail(catalog_section: CatalogSection, query: str) -> None:
+    assert await search(catalog_section, query) == []
 
 
 async def test_a_search_of_too_many_characters_is_refused(guest: Shopper) -> None:
@@ -178,8 +191,8 @@ async def test_a_search_of_too_many_characters_is_refused(guest: Shopper) -> Non
     assert "200" in refusal.json["error"]
 
 
-async def test_a_search_of_many_words_is_answered_quickly(shelf: Shelf, service: Service) -> None:
-    answer = await shelf.get(q="a b c d e f g h i j k l m n o p q r s t u v w x y z " * 3)
+async def test_a_search_of_many_words_is_answered_quickly(catalog_section: CatalogSection, service: Service) -> None:
+    answer = await catalog_section.get(q="a b c d e f g h i j k l m n o p q r s t u v w x y z " * 3)
 
     assert service.request_line(answer.request_id)["ms"] < 1_000
 
@@ -199,13 +212,13 @@ LETTERS = st.text(
 
 @QUICK
 @given(LETTERS)
-async def test_a_name_is_found_by_itself(make: Make, shelf: Shelf, text: str) -> None:
-    """The program and the database fold the same way: what a name is made of finds it."""
+async def test_a_name_is_found_by_itself(make: Make, catalog_section: CatalogSection, text: str) -> None:
+    """Python and the database fold text the same way, so that each word of a name finds it."""
     product = await make.new(
-        "products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[shelf.root]
+        "products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[catalog_section.root]
     )
     words = fold_text(text).split()
     upper = text.upper() if fold_text(text.upper()) == fold_text(text) else text
 
     for each in (text, upper, *words) if words else ():
-        assert product.id in ids(await shelf.get(q=each, per_page="500")), each
+        assert product.id in ids(await catalog_section.get(q=each, per_page="500")), each

@@ -1,4 +1,4 @@
-"""The image of a taxon as a storefront shows it: with the taxon wherever that is shown, and current at once."""
+"""Images of taxons in the storefront: available with every taxon, and up to date at once."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.builders import Make
 from tests.image_files import png
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import Shelf, included, linked
+from tests.storefront.product_lists import CatalogSection, included, related_ids
 
 
 async def upload(make: Make, taxon_id: str, alt: str = "A shelf") -> str:
@@ -19,12 +19,12 @@ async def upload(make: Make, taxon_id: str, alt: str = "A shelf") -> str:
 
 
 @pytest.fixture
-async def taxon(make: Make, shelf: Shelf) -> str:
-    return await make.taxon("Lanterns", shelf.root)
+async def taxon(make: Make, catalog_section: CatalogSection) -> str:
+    return await make.taxon("Lanterns", catalog_section.root)
 
 
-async def list_tree(guest: Shopper, shelf: Shelf, **params: str) -> Answer:
-    return await guest.ask("GET", "/taxons", params={"filter[taxonomy_id]": shelf.taxonomy_id, **params})
+async def list_tree(guest: Shopper, catalog_section: CatalogSection, **params: str) -> Answer:
+    return await guest.ask("GET", "/taxons", params={"filter[taxonomy_id]": catalog_section.taxonomy_id, **params})
 
 
 def statements_of(service: Service, answer: Answer) -> int:
@@ -32,31 +32,34 @@ def statements_of(service: Service, answer: Answer) -> int:
 
 
 async def test_a_taxon_names_its_image_in_lists_alone_and_with_products(
-    make: Make, guest: Shopper, shelf: Shelf, taxon: str
+    make: Make, guest: Shopper, catalog_section: CatalogSection, taxon: str
 ) -> None:
     image = await upload(make, taxon)
     product = await make.product(taxons=[taxon])
 
-    listing = await list_tree(guest, shelf)
+    listing = await list_tree(guest, catalog_section)
     alone = await guest.get(f"/taxons/{taxon}")
     by_permalink = await guest.get(f"/taxons/{alone['permalink']}")
     with_product = await guest.get(f"/products/{product.id}", include="taxons")
 
-    assert {item["id"]: linked(item, "image") for item in listing.json["data"]} == {shelf.root: None, taxon: image}
-    assert linked(alone.json["data"], "image") == linked(by_permalink.json["data"], "image") == image
-    assert linked(included(with_product, "taxon")[taxon], "image") == image
+    assert {item["id"]: related_ids(item, "image") for item in listing.json["data"]} == {
+        catalog_section.root: None,
+        taxon: image,
+    }
+    assert related_ids(alone.json["data"], "image") == related_ids(by_permalink.json["data"], "image") == image
+    assert related_ids(included(with_product, "taxon")[taxon], "image") == image
 
 
 async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
-    make: Make, guest: Shopper, service: Service, shelf: Shelf, taxon: str
+    make: Make, guest: Shopper, service: Service, catalog_section: CatalogSection, taxon: str
 ) -> None:
     image, product = await upload(make, taxon), await make.product(taxons=[taxon])
     size: dict[str, Any] = {"image_transformation[size]": "100x50"}
 
     answers = [
-        await list_tree(guest, shelf, include="image", **size),
+        await list_tree(guest, catalog_section, include="image", **size),
         await guest.get(f"/taxons/{taxon}", include="image", **size),
-        await guest.get(f"/taxons/{shelf.root}", include="children.image", **size),
+        await guest.get(f"/taxons/{catalog_section.root}", include="children.image", **size),
         await guest.get(f"/products/{product.id}", include="taxons.image", **size),
     ]
 
@@ -69,12 +72,12 @@ async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
 
 
 async def test_a_list_that_was_cached_shows_a_changed_image_at_once(
-    make: Make, guest: Shopper, shelf: Shelf, taxon: str
+    make: Make, guest: Shopper, catalog_section: CatalogSection, taxon: str
 ) -> None:
     async def list_images() -> tuple[Any, list[str]]:
-        answer = await list_tree(guest, shelf, include="image")
+        answer = await list_tree(guest, catalog_section, include="image")
         alts = [image["attributes"]["alt"] for image in included(answer, "image").values()]
-        return linked(answer.json["data"][1], "image"), alts
+        return related_ids(answer.json["data"][1], "image"), alts
 
     assert await list_images() == (None, [])
     first = await upload(make, taxon, "First")
@@ -98,15 +101,15 @@ async def test_an_etag_is_another_after_a_new_image(make: Make, guest: Shopper, 
 
 
 async def test_images_cost_one_statement_and_only_where_they_are_included(
-    make: Make, guest: Shopper, service: Service, shelf: Shelf, taxon: str
+    make: Make, guest: Shopper, service: Service, catalog_section: CatalogSection, taxon: str
 ) -> None:
-    # Another size of page each time, so that no cached one is shown.
-    without = statements_of(service, await list_tree(guest, shelf, per_page="11"))
-    none_to_include = statements_of(service, await list_tree(guest, shelf, per_page="12", include="image"))
-    for each in (taxon, shelf.root):
+    # Each request has another page size, so that none gets a cached page.
+    without = statements_of(service, await list_tree(guest, catalog_section, per_page="11"))
+    none_to_include = statements_of(service, await list_tree(guest, catalog_section, per_page="12", include="image"))
+    for each in (taxon, catalog_section.root):
         await upload(make, each)
 
-    linked_only = statements_of(service, await list_tree(guest, shelf, per_page="13"))
-    with_images = statements_of(service, await list_tree(guest, shelf, per_page="14", include="image"))
+    linked_only = statements_of(service, await list_tree(guest, catalog_section, per_page="13"))
+    with_images = statements_of(service, await list_tree(guest, catalog_section, per_page="14", include="image"))
 
     assert (none_to_include, linked_only, with_images) == (without, without, without + 1)

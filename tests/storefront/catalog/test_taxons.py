@@ -7,7 +7,7 @@ import pytest
 from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import Shelf, ids, included, linked, names
+from tests.storefront.product_lists import CatalogSection, ids, included, names, related_ids
 
 ATTRIBUTES = {
     "name",
@@ -31,32 +31,32 @@ ATTRIBUTES = {
     "has_products",
     "header_url",
 }
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 
 class Tree:
     """root ─ b ─ (b2, b1) and a."""
 
-    def __init__(self, shelf: Shelf, **taxons: str) -> None:
-        self.taxonomy_id = shelf.taxonomy_id
-        self.root = shelf.root
+    def __init__(self, catalog_section: CatalogSection, **taxons: str) -> None:
+        self.taxonomy_id = catalog_section.taxonomy_id
+        self.root = catalog_section.root
         self.b, self.b2, self.b1, self.a = (taxons[name] for name in ("b", "b2", "b1", "a"))
-        self.in_order = [shelf.root, self.b, self.b2, self.b1, self.a]
+        self.in_order = [catalog_section.root, self.b, self.b2, self.b1, self.a]
 
 
 @pytest.fixture
-async def tree(make: Make, shelf: Shelf) -> Tree:
-    b = await make.taxon("Moths & Wasps", shelf.root, meta_title="All moths", public_metadata={"n": 1})
+async def tree(make: Make, catalog_section: CatalogSection) -> Tree:
+    b = await make.taxon("Moths & Wasps", catalog_section.root, meta_title="All moths", public_metadata={"n": 1})
     return Tree(
-        shelf,
+        catalog_section,
         b=b,
         b2=await make.taxon("Zebra moth", b),
         b1=await make.taxon("Amber moth", b),
-        a=await make.taxon("Ants", shelf.root),
+        a=await make.taxon("Ants", catalog_section.root),
     )
 
 
-async def asked(guest: Shopper, **filters: str) -> Answer:
+async def list_taxons(guest: Shopper, **filters: str) -> Answer:
     params = {f"filter[{name}]": value for name, value in filters.items()}
     return await guest.ask("GET", "/taxons", params={"per_page": "500", **params})
 
@@ -78,13 +78,13 @@ async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest:
     assert answer["permalink"].endswith("/moths-wasps")
     assert [answer[name] for name in ("left", "right", "depth", "position")] == [2, 7, 1, 0]
     assert [answer[name] for name in ("is_root", "is_child", "is_leaf")] == [False, True, False]
-    assert linked(data, "parent") == tree.root
-    assert linked(data, "taxonomy") == tree.taxonomy_id
-    assert linked(data, "children") == [tree.b2, tree.b1]
+    assert related_ids(data, "parent") == tree.root
+    assert related_ids(data, "taxonomy") == tree.taxonomy_id
+    assert related_ids(data, "children") == [tree.b2, tree.b1]
 
 
 async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_asked(guest: Shopper, tree: Tree) -> None:
-    listing = await asked(guest, taxonomy_id=tree.taxonomy_id)
+    listing = await list_taxons(guest, taxonomy_id=tree.taxonomy_id)
     sorted_by_name = await guest.get(f"/taxons?sort=-name&filter[taxonomy_id]={tree.taxonomy_id}")
 
     assert ids(listing) == ids(sorted_by_name) == tree.in_order
@@ -99,45 +99,47 @@ async def test_each_filter_chooses_and_several_together_narrow(guest: Shopper, t
     permalink = (await guest.get(f"/taxons/{tree.b}"))["permalink"]
     mine = {"taxonomy_id": tree.taxonomy_id}
 
-    assert ids(await asked(guest, ids=f"{tree.a},{tree.b1},{uuid4()}")) == [tree.b1, tree.a]
-    assert ids(await asked(guest, parent_id=tree.root)) == [tree.b, tree.a]
-    assert ids(await asked(guest, parent_permalink=permalink)) == [tree.b2, tree.b1]
-    assert ids(await asked(guest, name="MOTH", **mine)) == [tree.b, tree.b2, tree.b1]
-    assert ids(await asked(guest, name="hs & w", **mine)) == [tree.b]
-    assert ids(await asked(guest, roots="1", **mine)) == [tree.root]
-    assert ids(await asked(guest, roots="", **mine)) == tree.in_order
-    assert ids(await asked(guest, roots="true", parent_id=tree.root)) == []
-    assert tree.root in ids(await asked(guest, roots="true"))
-    assert tree.a not in ids(await asked(guest, roots="true"))
+    assert ids(await list_taxons(guest, ids=f"{tree.a},{tree.b1},{uuid4()}")) == [tree.b1, tree.a]
+    assert ids(await list_taxons(guest, parent_id=tree.root)) == [tree.b, tree.a]
+    assert ids(await list_taxons(guest, parent_permalink=permalink)) == [tree.b2, tree.b1]
+    assert ids(await list_taxons(guest, name="MOTH", **mine)) == [tree.b, tree.b2, tree.b1]
+    assert ids(await list_taxons(guest, name="hs & w", **mine)) == [tree.b]
+    assert ids(await list_taxons(guest, roots="1", **mine)) == [tree.root]
+    assert ids(await list_taxons(guest, roots="", **mine)) == tree.in_order
+    assert ids(await list_taxons(guest, roots="true", parent_id=tree.root)) == []
+    assert tree.root in ids(await list_taxons(guest, roots="true"))
+    assert tree.a not in ids(await list_taxons(guest, roots="true"))
 
 
 @pytest.mark.parametrize("name", ["%", "_", "\\", "b%e", "b_e", "'"])
-async def test_signs_of_a_pattern_are_plain_text_in_a_name(guest: Shopper, make: Make, shelf: Shelf, name: str) -> None:
-    await make.taxon("Plain moth", shelf.root)
-    odd = await make.taxon(f"Odd {name} one", shelf.root)
+async def test_signs_of_a_pattern_are_plain_text_in_a_name(
+    guest: Shopper, make: Make, catalog_section: CatalogSection, name: str
+) -> None:
+    await make.taxon("Plain moth", catalog_section.root)
+    odd = await make.taxon(f"Odd {name} one", catalog_section.root)
 
-    assert ids(await asked(guest, name=name, taxonomy_id=shelf.taxonomy_id)) == [odd]
+    assert ids(await list_taxons(guest, name=name, taxonomy_id=catalog_section.taxonomy_id)) == [odd]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("ids", "x"),
-        ("ids", f"{NOBODY},"),
+        ("ids", f"{UNKNOWN_ID},"),
         ("parent_id", "'"),
-        ("parent_id", f"{NOBODY},{NOBODY}"),
+        ("parent_id", f"{UNKNOWN_ID},{UNKNOWN_ID}"),
         ("taxonomy_id", "1"),
     ],
 )
 async def test_what_is_no_id_is_refused(guest: Shopper, name: str, value: str) -> None:
-    refusal = await asked(guest, **{name: value})
+    refusal = await list_taxons(guest, **{name: value})
 
     assert (refusal.status, refusal.code) == (400, "bad_filter")
     assert name in refusal.json["error"]
 
 
 async def test_an_unknown_filter_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
-    refusal = await asked(guest, parents="x")
+    refusal = await list_taxons(guest, parents="x")
 
     assert (refusal.status, refusal.code) == (400, "unknown_filter")
     assert all(
@@ -174,7 +176,7 @@ async def test_a_permalink_follows_a_move_and_a_new_name_of_its_tree(make: Make,
 
     assert taxon["permalink"].endswith("/ants/amber-moth")
     assert (await guest.get(f"/taxons/{taxon['permalink']}")).id == tree.b1
-    assert ids(await asked(guest, taxonomy_id=tree.taxonomy_id)) == [tree.root, tree.b, tree.b2, tree.a, tree.b1]
+    assert ids(await list_taxons(guest, taxonomy_id=tree.taxonomy_id)) == [tree.root, tree.b, tree.b2, tree.a, tree.b1]
 
 
 async def test_a_tree_whose_name_has_no_latin_letter_is_found_by_its_permalink(make: Make, guest: Shopper) -> None:
@@ -199,17 +201,17 @@ async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
     b = await guest.get(f"/taxons/{tree.b}", include="products.primary_variant")
     root = await guest.get(f"/taxons/{tree.root}")
 
-    assert linked(b.json["data"], "products") == [first.id, last.id, below.id]
+    assert related_ids(b.json["data"], "products") == [first.id, last.id, below.id]
     assert set(included(b, "product")) == {first.id, last.id, below.id}
     assert set(included(b, "variant")) == {first.master, last.master, below.master}
-    assert len(linked(root.json["data"], "products")) == 4
-    assert linked((await guest.get(f"/taxons/{tree.a}")).json["data"], "products") == [in_a.id]
-    assert linked((await guest.get(f"/taxons/{tree.a}", currency="EUR")).json["data"], "products") == []
+    assert len(related_ids(root.json["data"], "products")) == 4
+    assert related_ids((await guest.get(f"/taxons/{tree.a}")).json["data"], "products") == [in_a.id]
+    assert related_ids((await guest.get(f"/taxons/{tree.a}", currency="EUR")).json["data"], "products") == []
 
 
 async def test_whether_any_product_is_to_be_seen_in_it_or_below_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
     async def with_products() -> list[str]:
-        listing = await asked(guest, taxonomy_id=tree.taxonomy_id)
+        listing = await list_taxons(guest, taxonomy_id=tree.taxonomy_id)
         return [item["id"] for item in listing.json["data"] if item["attributes"]["has_products"]]
 
     product = await make.product(taxons=[tree.b1])

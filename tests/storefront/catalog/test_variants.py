@@ -1,8 +1,8 @@
-"""The variants of a product: what is shown of each, in which order, and by which options they are chosen."""
+"""The variants of a product: their attributes, their order, and filters by option."""
 
 from tests.builders import Make
 from tests.shopper import Shopper
-from tests.storefront.product_lists import ids, linked, word
+from tests.storefront.product_lists import ids, related_ids, word
 
 VARIANT_ATTRIBUTES = {
     "sku",
@@ -42,7 +42,7 @@ async def test_variants_show_the_attributes_of_the_contract_and_their_options(ma
         {"name": colour, "value": "red", "presentation": "Red"},
     ]
     assert (other["attributes"]["price"], other["attributes"]["display_price"]) == ("12.0", "$12.00")
-    assert linked(other, "product") == product.id
+    assert related_ids(other, "product") == product.id
 
 
 async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Shopper) -> None:
@@ -50,13 +50,13 @@ async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Sh
     product = await make.product(options={size: ["s", "m"], colour: ["red", "blue"]})
     path = f"/products/{product.id}/variants"
 
-    async def fitting(**options: str) -> list[str]:
+    async def list_matching(**options: str) -> list[str]:
         params = {f"filter[options][{name}]": value for name, value in options.items()}
         return ids(await guest.ask("GET", path, params=params))
 
-    assert await fitting(**{size: "m"}) == list(product.variants[2:])
-    assert await fitting(**{size: "m", colour: "red"}) == [product.variants[2]]
-    assert await fitting(**{size: "xl"}) == []
+    assert await list_matching(**{size: "m"}) == list(product.variants[2:])
+    assert await list_matching(**{size: "m", colour: "red"}) == [product.variants[2]]
+    assert await list_matching(**{size: "xl"}) == []
     assert (await guest.get(f"{path}?filter[size]=m")).code == "unknown_filter"
 
 
@@ -77,7 +77,7 @@ async def test_variants_stand_by_their_positions(make: Make, guest: Shopper) -> 
     listing = await guest.get(f"/products/{product.id}/variants")
 
     assert ids(listing) == [product.master, first, last]
-    assert linked((await guest.get(f"/products/{product.id}")).json["data"], "variants") == [first, last]
+    assert related_ids((await guest.get(f"/products/{product.id}")).json["data"], "variants") == [first, last]
 
 
 async def test_a_variant_that_is_removed_is_no_longer_shown(make: Make, guest: Shopper) -> None:
@@ -86,6 +86,6 @@ async def test_a_variant_that_is_removed_is_no_longer_shown(make: Make, guest: S
     await make.remove("variants", product.variants[0])
 
     data = (await guest.get(f"/products/{product.id}")).json["data"]
-    assert linked(data, "variants") == [product.variants[1]]
-    assert linked(data, "default_variant") == product.variants[1]
+    assert related_ids(data, "variants") == [product.variants[1]]
+    assert related_ids(data, "default_variant") == product.variants[1]
     assert ids(await guest.get(f"/products/{product.id}/variants")) == [product.master, product.variants[1]]

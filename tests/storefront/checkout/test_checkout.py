@@ -1,47 +1,49 @@
-"""From a cart with something in it to a completed order: steps, parcels, payments, and what can go wrong between."""
+"""Checkout, from a cart with items to a completed order: steps, shipments, payments and failures."""
 
 import asyncio
 from collections import Counter
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, new_email, sign_in
 from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, Till, leave, on_hand
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, on_hand, set_stock
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import included, linked
+from tests.storefront.product_lists import included, related_ids
 
 
 def sums(cart: Answer) -> tuple[str, ...]:
     return cart["item_total"], cart["ship_total"], cart["adjustment_total"], cart["total"]
 
 
-async def test_a_cart_is_bought_step_by_step(buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient) -> None:
-    mug = await till.product("10.00", on_hand=10)
-    await buyer.put_in((mug, 2))
+async def test_a_cart_is_bought_step_by_step(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient
+) -> None:
+    mug = await checkout_setup.product("10.00", on_hand=10)
+    await buyer.add_items((mug, 2))
 
-    cart = await buyer.come_from()
+    cart = await buyer.enter_address()
     rates = await buyer.get("/checkout/shipping_rates")
     methods = await buyer.get("/checkout/payment_methods")
     payable_cart = await buyer.pay()
     email = new_email()
-    await buyer.tell(email=email)
+    await buyer.update_checkout(email=email)
     order = await buyer.complete()
 
     assert (cart["state"], cart["email"], sums(cart)) == ("address", "ada@example.org", ("20.0", "5.0", "0.0", "25.0"))
     (shipment,) = rates.json["data"]
     shipping_rates = [
-        included(rates, "shipping_rate")[rate]["attributes"] for rate in linked(shipment, "shipping_rates")
+        included(rates, "shipping_rate")[rate]["attributes"] for rate in related_ids(shipment, "shipping_rates")
     ]
     assert [(rate["name"], rate["cost"], rate["selected"]) for rate in shipping_rates] == [
         ("Post", "5.0", True),
         ("Express", "18.0", False),
     ]
-    assert {till.check, till.card} <= {method["id"] for method in methods.json["data"]}
+    assert {checkout_setup.check, checkout_setup.card} <= {method["id"] for method in methods.json["data"]}
     assert (payable_cart["state"], sums(payable_cart)) == ("payment", ("20.0", "5.0", "0.0", "25.0"))
     assert (order.status, order["state"], order["payment_state"], order["shipment_state"]) == (
         200,
@@ -50,7 +52,7 @@ async def test_a_cart_is_bought_step_by_step(buyer: Buyer, till: Till, db: Any, 
         "ready",
     )
     assert order["completed_at"] is not None
-    assert await on_hand(db, mug.sold) == 8
+    assert await on_hand(db, mug.variant_id) == 8
     assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(order.id)) == 0
     row = await db.fetchrow("select state, amount, captured_amount from payments where order_id = $1", UUID(order.id))
     assert tuple(row) == ("completed", 2500, 2500)
@@ -58,15 +60,17 @@ async def test_a_cart_is_bought_step_by_step(buyer: Buyer, till: Till, db: Any, 
     assert any(order["number"] in mail["subject"] and "$25.00" in mail["text"] for mail in mails)
 
 
-async def test_completing_alone_walks_every_step(buyer: Buyer, till: Till) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_completing_alone_walks_every_step(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
 
     assert (await buyer.complete())["state"] == "complete"
 
 
 @pytest.mark.security("C-05")
-async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(buyer: Buyer, till: Till) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
 
     again = await buyer.complete()
@@ -88,40 +92,42 @@ async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(b
     assert (new.status, new.id != order.id, new["item_count"]) == (201, True, 0)
 
 
-async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, till: Till) -> None:
+async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.post("/cart")
 
-    async def missing() -> list[tuple[str, str]]:
+    async def list_missing() -> list[tuple[str, str]]:
         requirements = (await buyer.get("/checkout/requirements")).json["missing"]
-        return [(lack["step"], lack["code"]) for lack in requirements]
+        return [(requirement["step"], requirement["code"]) for requirement in requirements]
 
-    assert [code for _, code in await missing()][:1] == ["cart_empty"]
+    assert [code for _, code in await list_missing()][:1] == ["cart_empty"]
     refusal = await buyer.patch("/checkout/next")
     assert (refusal.status, refusal.code) == (422, "cart_empty")
-    await buyer.put_in((await till.product(), 1))
+    await buyer.add_items((await checkout_setup.product(), 1))
     assert (await buyer.patch("/checkout/next"))["state"] == "address"
     refusal = await buyer.patch("/checkout/next")
     assert (refusal.status, refusal.code) == (422, "email_missing")
     assert sorted(refusal.json["errors"]) == ["bill_address", "email", "ship_address"]
-    await buyer.come_from()
-    assert await missing() == [("payment", "payment_missing")]
+    await buyer.enter_address()
+    assert await list_missing() == [("payment", "payment_missing")]
     cart = await buyer.patch("/checkout/advance")
     assert (cart.status, cart["state"]) == (200, "payment")
     refusal = await buyer.complete()
     assert (refusal.status, refusal.code) == (422, "payment_missing")
     await buyer.pay()
-    assert await missing() == []
+    assert await list_missing() == []
 
 
-async def test_another_way_to_send_is_chosen(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 2))
-    await buyer.come_from()
+async def test_another_way_to_send_is_chosen(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product(), 2))
+    await buyer.enter_address()
     rates = await buyer.get("/checkout/shipping_rates")
     (shipment,) = rates.json["data"]
-    express = linked(shipment, "shipping_rates")[1]
+    express = related_ids(shipment, "shipping_rates")[1]
 
-    cart = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
-    back = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=till.post)
+    cart = await buyer.update_checkout(
+        shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}]
+    )
+    back = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=checkout_setup.post)
     unknown = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=str(uuid4()))
 
     assert (cart["state"], sums(cart)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
@@ -129,7 +135,7 @@ async def test_another_way_to_send_is_chosen(buyer: Buyer, till: Till) -> None:
     assert (unknown.status, unknown.code) == (422, "shipping_method_not_found")
 
 
-WRITTEN = """select 'orders', id, xmin, xmax, ctid from orders where id = $1
+ROW_VERSIONS = """select 'orders', id, xmin, xmax, ctid from orders where id = $1
     union all select 'line', id, xmin, xmax, ctid from line_items where order_id = $1
     union all select 'shipment', id, xmin, xmax, ctid from shipments where order_id = $1
     union all select 'rate', id, xmin, xmax, ctid from shipping_rates where order_id = $1
@@ -139,24 +145,24 @@ WRITTEN = """select 'orders', id, xmin, xmax, ctid from orders where id = $1
 @pytest.mark.security("H-13")
 @pytest.mark.parametrize("is_stored", [True, False])
 async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chosen(
-    buyer: Buyer, till: Till, db: Any, is_stored: bool
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, is_stored: bool
 ) -> None:
-    await buyer.put_in((await till.product(), 1))
-    cart = await buyer.come_from()
+    await buyer.add_items((await checkout_setup.product(), 1))
+    cart = await buyer.enter_address()
     if not is_stored:
-        await buyer.put_in((await till.product(), 1))
-    before = await db.fetch(WRITTEN, UUID(cart.id))
+        await buyer.add_items((await checkout_setup.product(), 1))
+    before = await db.fetch(ROW_VERSIONS, UUID(cart.id))
 
     rates = [await buyer.get("/checkout/shipping_rates") for _ in range(2)]
 
-    # A row that was written or locked has another version.
-    assert await db.fetch(WRITTEN, UUID(cart.id)) == before
+    # Writing or locking a row changes its version.
+    assert await db.fetch(ROW_VERSIONS, UUID(cart.id)) == before
     assert sum(row[0] == "shipment" for row in before) == is_stored
     assert rates[0].json == rates[1].json
     (shipment,) = rates[0].json["data"]
-    express = linked(shipment, "shipping_rates")[1]
+    express = related_ids(shipment, "shipping_rates")[1]
     response = await buyer.patch(
-        "/checkout/select_shipping_method", shipping_method_id=till.express, shipment_id=shipment["id"]
+        "/checkout/select_shipping_method", shipping_method_id=checkout_setup.express, shipment_id=shipment["id"]
     )
     stored_rates = await buyer.get("/checkout/shipping_rates")
     assert (response.status, response["state"]) == (200, "delivery")
@@ -165,22 +171,28 @@ async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chose
     assert stored_rates.json["data"][0]["attributes"]["number"] == shipment["attributes"]["number"]
 
 
-async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
-    await buyer.put_in((await till.product(), 1))
+async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
+    await buyer.add_items((await checkout_setup.product(), 1))
     (shipment,) = (await buyer.get("/checkout/shipping_rates")).json["data"]
-    express = linked(shipment, "shipping_rates")[1]
+    express = related_ids(shipment, "shipping_rates")[1]
 
-    cart = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
+    cart = await buyer.update_checkout(
+        shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}]
+    )
 
     assert (cart["state"], sums(cart)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
 
 
 @pytest.mark.parametrize("steps", ["", "next", "advance"])
-async def test_the_rates_keep_their_ids_from_step_to_step(buyer: Buyer, till: Till, steps: str) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
+async def test_the_rates_keep_their_ids_from_step_to_step(
+    buyer: Buyer, checkout_setup: CheckoutSetup, steps: str
+) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
     early = await buyer.get("/checkout/shipping_rates")
     if steps:
         await buyer.patch(f"/checkout/{steps}")
@@ -191,51 +203,53 @@ async def test_the_rates_keep_their_ids_from_step_to_step(buyer: Buyer, till: Ti
 
     assert early.json == late.json
     assert (order["state"], order["ship_total"]) == ("complete", "5.0")
-    assert linked(order.json["data"], "shipments") == [shipment["id"] for shipment in late.json["data"]]
+    assert related_ids(order.json["data"], "shipments") == [shipment["id"] for shipment in late.json["data"]]
 
 
-async def test_an_address_is_saved_though_nothing_is_sent_there(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
+async def test_an_address_is_saved_though_nothing_is_sent_there(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
 
-    cart = await buyer.come_from(country_iso="CH", zipcode="8000", state_name="ZH", city="Zürich")
+    cart = await buyer.enter_address(country_iso="CH", zipcode="8000", state_name="ZH", city="Zürich")
     refusal = await buyer.get("/checkout/shipping_rates")
 
-    assert (cart["state"], cart["ship_total"], linked(cart.json["data"], "shipments")) == ("address", "0.0", [])
+    assert (cart["state"], cart["ship_total"], related_ids(cart.json["data"], "shipments")) == ("address", "0.0", [])
     assert (refusal.status, refusal.code) == (422, "no_shipping_rate")
 
 
-async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
+async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
     await buyer.get("/checkout/shipping_rates")
 
-    cart = await buyer.put_in((await till.product(), 1))
+    cart = await buyer.add_items((await checkout_setup.product(), 1))
 
-    assert (cart["state"], cart["ship_total"], linked(cart.json["data"], "shipments")) == ("address", "0.0", [])
+    assert (cart["state"], cart["ship_total"], related_ids(cart.json["data"], "shipments")) == ("address", "0.0", [])
 
 
 @pytest.mark.parametrize("source", ["decline"])
-async def test_a_refused_payment_freezes_nothing(buyer: Buyer, till: Till, db: Any, source: str) -> None:
-    mug = await till.product(on_hand=3)
+async def test_a_refused_payment_freezes_nothing(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, source: str
+) -> None:
+    mug = await checkout_setup.product(on_hand=3)
     await buyer.ready((mug, 2), source=source)
 
     refusal = await buyer.complete()
 
     assert (refusal.status, refusal.code) == (422, "payment_refused")
-    assert await on_hand(db, mug.sold) == 3
+    assert await on_hand(db, mug.variant_id) == 3
     cart = await buyer.get("/cart")
-    assert (cart["state"], linked(cart.json["data"], "payments")) == ("payment", [])
+    assert (cart["state"], related_ids(cart.json["data"], "payments")) == ("payment", [])
     await buyer.pay()
     assert (await buyer.complete())["state"] == "complete"
     attempts = await db.fetch("select outcome from payment_attempts where order_id = $1 order by id", UUID(cart.id))
     assert [row["outcome"] for row in attempts] == ["declined", "approved"]
 
 
-async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
-    await buyer.pay(method=till.check)
+async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
+    await buyer.pay(method=checkout_setup.check)
 
     order = await buyer.complete()
 
@@ -243,9 +257,11 @@ async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, till: Till) ->
 
 
 @pytest.mark.security("C-04")
-async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx.AsyncClient, db: Any) -> None:
-    mug = await till.product(on_hand=10)
-    buyers = [Buyer(http, till) for _ in range(24)]
+async def test_of_many_who_buy_the_last_ten_ten_get_them(
+    checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
+) -> None:
+    mug = await checkout_setup.product(on_hand=10)
+    buyers = [Buyer(http, checkout_setup) for _ in range(24)]
     for buyer in buyers:
         await buyer.ready((mug, 1))
 
@@ -259,14 +275,16 @@ async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx
         (409, "total_changed"),
         (503, "temporarily_unavailable"),
     }
-    assert await on_hand(db, mug.sold) == 0
+    assert await on_hand(db, mug.variant_id) == 0
     query = "select count(*) from stock_holds h join stock_items i on i.id = h.stock_item_id where i.variant_id = $1"
-    assert await db.fetchval(query, UUID(mug.sold)) == 0
+    assert await db.fetchval(query, UUID(mug.variant_id)) == 0
 
 
 @pytest.mark.security("C-03")
-async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(buyer: Buyer, till: Till, db: Any) -> None:
-    mug = await till.product(on_hand=30)
+async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug = await checkout_setup.product(on_hand=30)
     cart = await buyer.ready((mug, 2))
 
     answers = await asyncio.gather(*(buyer.complete() for _ in range(20)))
@@ -277,17 +295,17 @@ async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(buye
         (503, "temporarily_unavailable"),
     }
     assert (await buyer.complete())["state"] == "complete"
-    assert await on_hand(db, mug.sold) == 28
+    assert await on_hand(db, mug.variant_id) == 28
     query = "select count(*), sum(captured_amount) from payments where order_id = $1 and state = 'completed'"
     assert tuple(await db.fetchrow(query, UUID(cart.id))) == (1, 2500)
     assert await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(cart.id)) == 1
 
 
-async def test_a_changed_price_needs_consent(buyer: Buyer, till: Till, make: Make) -> None:
-    mug = await till.product("10.00")
+async def test_a_changed_price_needs_consent(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
+    mug = await checkout_setup.product("10.00")
     cart = await buyer.ready((mug, 2))
-    line = linked(cart.json["data"], "line_items")[0]
-    await make.change("variants", mug.sold, "variant", price="12.00")
+    line = related_ids(cart.json["data"], "line_items")[0]
+    await make.change("variants", mug.variant_id, "variant", price="12.00")
 
     conflict = await buyer.complete()
     wrong = await buyer.complete(consent_token="shpco_" + "0" * 64)
@@ -303,12 +321,14 @@ async def test_a_changed_price_needs_consent(buyer: Buyer, till: Till, make: Mak
     assert (order["state"], order["total"]) == ("complete", "29.0")
 
 
-async def test_a_consent_is_for_what_was_shown_and_nothing_else(buyer: Buyer, till: Till, make: Make) -> None:
-    mug = await till.product("10.00")
+async def test_a_consent_is_for_what_was_shown_and_nothing_else(
+    buyer: Buyer, checkout_setup: CheckoutSetup, make: Make
+) -> None:
+    mug = await checkout_setup.product("10.00")
     await buyer.ready((mug, 2))
-    await make.change("variants", mug.sold, "variant", price="12.00")
+    await make.change("variants", mug.variant_id, "variant", price="12.00")
     conflict = await buyer.complete()
-    await make.change("variants", mug.sold, "variant", price="15.00")
+    await make.change("variants", mug.variant_id, "variant", price="15.00")
 
     again = await buyer.complete(consent_token=conflict.json["consent_token"])
 
@@ -316,11 +336,11 @@ async def test_a_consent_is_for_what_was_shown_and_nothing_else(buyer: Buyer, ti
 
 
 async def test_fewer_than_wanted_need_consent_and_none_is_refused(
-    buyer: Buyer, till: Till, make: Make, db: Any
+    buyer: Buyer, checkout_setup: CheckoutSetup, make: Make, db: Any
 ) -> None:
-    mug, cup = await till.product(on_hand=3), await till.product(on_hand=3)
+    mug, cup = await checkout_setup.product(on_hand=3), await checkout_setup.product(on_hand=3)
     await buyer.ready((mug, 3), (cup, 1))
-    await leave(db, mug.sold, 1)
+    await set_stock(db, mug.variant_id, 1)
 
     conflict = await buyer.complete()
     order = await buyer.complete(consent_token=conflict.json["consent_token"])
@@ -329,10 +349,10 @@ async def test_fewer_than_wanted_need_consent_and_none_is_refused(
     assert (order["state"], order["item_count"], order["total"]) == ("complete", 2, "25.0")
 
 
-async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till, db: Any) -> None:
-    mug = await till.product(on_hand=3)
+async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+    mug = await checkout_setup.product(on_hand=3)
     await buyer.ready((mug, 1))
-    await leave(db, mug.sold, 0)
+    await set_stock(db, mug.variant_id, 0)
 
     refusal = await buyer.complete()
 
@@ -341,21 +361,21 @@ async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till
 
 
 async def test_an_answer_that_was_lost_is_found_by_the_worker(
-    buyer: Buyer, till: Till, db: Any, service: Service
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, service: Service
 ) -> None:
-    mug = await till.product(on_hand=3)
+    mug = await checkout_setup.product(on_hand=3)
     cart = await buyer.ready((mug, 1), source="late")
     order_id = UUID(cart.id)
-    asking = asyncio.create_task(buyer.complete())
+    completion = asyncio.create_task(buyer.complete())
     while await db.fetchval("select state from payments where order_id = $1", order_id) != "processing":
         await db.execute("select pg_sleep(0.02)")
     await db.execute("select pg_sleep(0.3)")
 
     while_paying = await buyer.complete()
-    meddling = [
-        await buyer.put_in_anyway(mug),
+    other_changes = [
+        await buyer.add_item(mug),
         await buyer.patch("/cart/empty"),
-        await buyer.tell(email="eve@example.org"),
+        await buyer.update_checkout(email="eve@example.org"),
         await buyer.delete("/cart"),
     ]
     statement = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
@@ -363,27 +383,27 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
     while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
         await db.execute("select pg_sleep(0.1)")
     order = await buyer.complete()
-    asking.cancel()
+    completion.cancel()
 
     assert (while_paying.status, while_paying.code) == (409, "payment_in_progress")
-    assert [(answer.status, answer.code) for answer in meddling] == [
+    assert [(answer.status, answer.code) for answer in other_changes] == [
         *[(409, "payment_in_progress")] * 3,
         (422, "cart_has_payment"),
     ]
     assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
-    assert await on_hand(db, mug.sold) == 2
+    assert await on_hand(db, mug.variant_id) == 2
 
 
 @pytest.mark.security("C-01")
 async def test_an_address_of_another_is_never_attached(
-    buyer: Buyer, till: Till, http: httpx.AsyncClient, db: Any
+    buyer: Buyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
     owner, member = await sign_in(http), await sign_in(http)
     address = await owner.post("/account/addresses", address=ADDRESS)
-    await buyer.put_in((await till.product(), 1))
+    await buyer.add_items((await checkout_setup.product(), 1))
 
-    by_id = await buyer.tell(ship_address_id=address.id, bill_address_id=address.id)
-    by_attributes = await buyer.tell(ship_address_attributes={"id": address.id, "firstname": "Eve"})
+    by_id = await buyer.update_checkout(ship_address_id=address.id, bill_address_id=address.id)
+    by_attributes = await buyer.update_checkout(ship_address_attributes={"id": address.id, "firstname": "Eve"})
 
     assert (by_id.status, by_attributes.status, list(by_attributes.json["errors"])) == (200, 422, ["ship_address.id"])
     assert await db.fetchval("select ship_address_id from orders where id = $1", UUID(by_id.id)) is None
@@ -392,10 +412,10 @@ async def test_an_address_of_another_is_never_attached(
     assert refusal.status == 422
 
 
-async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
+async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
 
-    refusal = await buyer.tell(
+    refusal = await buyer.update_checkout(
         email="nobody", ship_address_attributes={**ADDRESS, "zipcode": "1", "firstname": ""}, special_instructions=["x"]
     )
 
@@ -409,13 +429,15 @@ async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer,
     assert (await buyer.get("/cart"))["email"] is None
 
 
-async def test_a_users_addresses_and_email_are_filled_in(till: Till, http: httpx.AsyncClient) -> None:
+async def test_a_users_addresses_and_email_are_filled_in(
+    checkout_setup: CheckoutSetup, http: httpx2.AsyncClient
+) -> None:
     member = await sign_in(http)
     await member.post("/account/addresses", address=ADDRESS)
     await member.post("/cart")
-    mug = await till.product()
-    await member.post("/cart/add_item", variant_id=mug.sold, quantity=1)
-    await member.post("/checkout/create_payment", payment_method_id=till.check)
+    mug = await checkout_setup.product()
+    await member.post("/cart/add_item", variant_id=mug.variant_id, quantity=1)
+    await member.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
 
     order = await member.patch("/checkout/complete")
     again = await member.patch("/checkout/complete")
@@ -426,15 +448,15 @@ async def test_a_users_addresses_and_email_are_filled_in(till: Till, http: httpx
     assert [record["id"] for record in orders.json["data"]] == [order.id]
 
 
-async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: Make) -> None:
+async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
     category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
-    rate = {"zone_id": till.zone, "tax_category_id": category, "name": "VAT"}
+    rate = {"zone_id": checkout_setup.zone, "tax_category_id": category, "name": "VAT"}
     await make.new("tax_rates", "tax_rate", **rate, amount="0.19", included_in_price=True)
     await make.new("tax_rates", "tax_rate", **{**rate, "name": "Levy"}, amount="0.05")
-    mug = await till.product("11.90", tax_category_id=category)
-    await buyer.put_in((mug, 1))
+    mug = await checkout_setup.product("11.90", tax_category_id=category)
+    await buyer.add_items((mug, 1))
 
-    await buyer.come_from()
+    await buyer.enter_address()
     cart = await buyer.pay()
     explanation = await buyer.get("/cart", explain="totals")
     order = await buyer.patch("/checkout/complete?explain=totals")
@@ -455,23 +477,25 @@ async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: 
 
 
 async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
-    buyer: Buyer, till: Till, make: Make
+    buyer: Buyer, checkout_setup: CheckoutSetup, make: Make
 ) -> None:
-    mug, cup = await till.product(on_hand=2), await till.product(on_hand=0)
+    mug, cup = await checkout_setup.product(on_hand=2), await checkout_setup.product(on_hand=0)
     elsewhere = (await make.new("stock_locations", "stock_location", name=uuid4().hex)).id
-    await make.stock(cup.sold, 1, place=elsewhere, backorderable=True)
-    await buyer.put_in((mug, 1), (cup, 3))
-    await buyer.come_from()
+    await make.stock(cup.variant_id, 1, place=elsewhere, backorderable=True)
+    await buyer.add_items((mug, 1), (cup, 3))
+    await buyer.enter_address()
     await buyer.pay()
 
     order = await buyer.complete()
 
     assert (order["shipment_state"], order["ship_total"]) == ("backorder", "15.0")
-    assert len(linked(order.json["data"], "shipments")) == 3
+    assert len(related_ids(order.json["data"], "shipments")) == 3
 
 
-async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper, http: httpx.AsyncClient) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_a_stranger_sees_no_order(
+    buyer: Buyer, checkout_setup: CheckoutSetup, guest: Shopper, http: httpx2.AsyncClient
+) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
     await guest.post("/cart")
     member: Member = await sign_in(http)
@@ -486,13 +510,13 @@ async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper
 
 
 async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_orders_as_for_one(
-    http: httpx.AsyncClient, till: Till, service: Service
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
-    member, mug = await sign_in(http), await till.product()
+    member, mug = await sign_in(http), await checkout_setup.product()
     parts = "line_items.variant,shipments.stock_location,payments.source,billing_address,shipping_address,user"
 
     async def buy() -> None:
-        buyer = Buyer(http, till)
+        buyer = Buyer(http, checkout_setup)
         await buyer.post("/cart")
         cart = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
         buyer.order_token = cart["token"]
@@ -513,7 +537,7 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
 
     assert [len(answer.json["data"]) for answer in (one, three)] == [1, 3]
     for record in (*three.json["data"], alone.json["data"]):
-        counts = {name: len(linked(record, name)) for name in ("line_items", "shipments", "payments", "variants")}
+        counts = {name: len(related_ids(record, name)) for name in ("line_items", "shipments", "payments", "variants")}
         assert counts == {"line_items": 1, "shipments": 1, "payments": 1, "variants": 1}
         assert record["relationships"]["billing_address"]["data"]
     kinds = Counter(record["type"] for record in alone.json["included"])
@@ -535,7 +559,7 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
         ("/account/orders?page[after]=x", "bad_page"),
     ],
 )
-async def test_what_an_account_cannot_be_asked_is_said(http: httpx.AsyncClient, path: str, code: str) -> None:
+async def test_what_an_account_cannot_be_asked_is_said(http: httpx2.AsyncClient, path: str, code: str) -> None:
     answer = await (await sign_in(http)).get(path)
 
     assert (answer.status, answer.code) == (400, code)

@@ -1,17 +1,17 @@
-"""Promotions through the door: codes with every reason why one is refused, automatic ones, what they do to totals."""
+"""Promotions over HTTP: coupon codes and reasons to refuse one, automatic promotions, and their effect on totals."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.base.email import read_email
 from shop.models.cart.orders import customer_of
 from tests.accounts import sign_in
 from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
-from tests.promotion_builders import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup
+from tests.promotion_builders import FREE_SHIPPING, TENTH, create_promotion, for_products, new_code, promotions_of
 from tests.service import Service
 from tests.shopper import Answer
 
@@ -26,20 +26,20 @@ def refusal(answer: Answer) -> tuple[int, str, str]:
 
 async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer, make: Make) -> None:
     """The worked example of the contract: a line of 10.00, shipping of 100.00."""
-    till = buyer.till = await new_till(make)
-    for method in (till.post, till.express):
-        await till.make.change("shipping_methods", method, "shipping_method", amounts={"USD": "100.00"})
-    code, product = new_code(), await till.product("10.00")
-    await new_deal(till.make, TENTH, code=code.upper(), name="A tenth", description="Off everything")
-    await buyer.put_in((product, 1))
-    await buyer.come_from()
+    checkout_setup = buyer.checkout_setup = await new_checkout_setup(make)
+    for method in (checkout_setup.post, checkout_setup.express):
+        await checkout_setup.make.change("shipping_methods", method, "shipping_method", amounts={"USD": "100.00"})
+    code, product = new_code(), await checkout_setup.product("10.00")
+    await create_promotion(checkout_setup.make, TENTH, code=code.upper(), name="A tenth", description="Off everything")
+    await buyer.add_items((product, 1))
+    await buyer.enter_address()
     await buyer.get("/checkout/shipping_rates")
 
     discounted_cart = await apply(buyer, f"  {code.upper()} ")
 
     names = ("item_total", "ship_total", "promo_total", "adjustment_total", "total", "display_promo_total")
     assert [discounted_cart[name] for name in names] == ["10.0", "100.0", "-1.0", "-1.0", "109.0", "-$1.00"]
-    assert named(discounted_cart) == {"A tenth": ("-1.0", code)}
+    assert promotions_of(discounted_cart) == {"A tenth": ("-1.0", code)}
     (promotion,) = [each for each in discounted_cart.json["included"] if each["type"] == "promotion"]
     assert promotion["attributes"] == {
         "name": "A tenth",
@@ -59,13 +59,13 @@ async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer
     assert plain_cart.json["data"]["relationships"]["promotions"] == {"data": []}
 
 
-async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, till: Till) -> None:
+async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     code = new_code()
-    await new_deal(till.make, FREE_SHIPPING, code=code)
-    await buyer.put_in((await till.product("10.00"), 1))
+    await create_promotion(checkout_setup.make, FREE_SHIPPING, code=code)
+    await buyer.add_items((await checkout_setup.product("10.00"), 1))
 
     early = await apply(buyer, code)
-    await buyer.come_from()
+    await buyer.enter_address()
     rates = await buyer.get("/checkout/shipping_rates")
     cart = await buyer.get("/cart", include="promotions")
 
@@ -81,27 +81,31 @@ async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, till:
     )
 
 
-async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) -> None:
-    make, product, other = till.make, await till.product("10.00"), await till.product("1.00")
+async def test_every_refused_code_says_why(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+    make, product, other = (
+        checkout_setup.make,
+        await checkout_setup.product("10.00"),
+        await checkout_setup.product("1.00"),
+    )
     now = datetime.now(UTC)
     codes: dict[str, str] = {}
 
-    async def deal(name: str, *conditions: Any, benefit: Any = TENTH, **fields: Any) -> None:
+    async def create_deal(name: str, *conditions: Any, benefit: Any = TENTH, **fields: Any) -> None:
         codes[name] = new_code()
-        promotion = await new_deal(make, benefit, conditions=conditions, code=codes[name], **fields)
+        promotion = await create_promotion(make, benefit, conditions=conditions, code=codes[name], **fields)
         if name == "used_up":
             await db.execute("update promotions set uses = 1 where id = $1", promotion.id)
 
     group = (await make.new("customer_groups", "customer_group", name=new_code())).id
-    await deal("ended", expires_at=(now - timedelta(hours=1)).isoformat())
-    await deal("later", starts_at=(now + timedelta(hours=1)).isoformat())
-    await deal("used_up", usage_limit=1)
-    await deal("product", about(other))
-    await deal("group", ("customer_group", {"group_ids": [group]}))
-    await deal("minimum", ("item_total", {"amounts": {"USD": "10.01"}}))
-    await deal("euros", benefit=("amount_off_order", {"amounts": {"EUR": "1"}}))
-    await deal("good")
-    await deal("worse", benefit=("percent_off_items", {"percent": "5"}))
+    await create_deal("ended", expires_at=(now - timedelta(hours=1)).isoformat())
+    await create_deal("later", starts_at=(now + timedelta(hours=1)).isoformat())
+    await create_deal("used_up", usage_limit=1)
+    await create_deal("product", for_products(other))
+    await create_deal("group", ("customer_group", {"group_ids": [group]}))
+    await create_deal("minimum", ("item_total", {"amounts": {"USD": "10.01"}}))
+    await create_deal("euros", benefit=("amount_off_order", {"amounts": {"EUR": "1"}}))
+    await create_deal("good")
+    await create_deal("worse", benefit=("percent_off_items", {"percent": "5"}))
     empty = await buyer.post("/cart")
     assert empty.status == 201
     assert refusal(await apply(buyer, codes["good"])) == (
@@ -109,7 +113,7 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
         "coupon_not_eligible",
         "Add an item to the cart first.",
     )
-    await buyer.put_in((product, 1))
+    await buyer.add_items((product, 1))
 
     refusals = {name: await apply(buyer, codes[name]) for name in codes if name not in {"good", "worse"}}
     good = await apply(buyer, codes["good"])
@@ -126,9 +130,9 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
         "euros": "coupon_not_eligible",
     }
     sentences = {name: answer.json["error"] for name, answer in refusals.items()}
-    assert sentences["product"] == "This code does not apply: none of its products is in the cart."
-    assert sentences["minimum"] == "This code does not apply: it needs goods for at least 10.01 USD."
-    assert sentences["group"] == "This code does not apply: it is for a group of customers."
+    assert sentences["product"] == "This code does not apply: the cart has none of its products."
+    assert sentences["minimum"] == "This code does not apply: it requires an item total of at least 10.01 USD."
+    assert sentences["group"] == "This code does not apply: it is limited to a customer group."
     assert sentences["euros"] == "This code gives no discount in USD."
     assert sentences["later"].startswith("It begins on ")
     assert all(answer.json["errors"] == {"coupon_code": [answer.json["error"]]} for answer in refusals.values())
@@ -138,8 +142,8 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
     assert (await buyer.get("/cart"))["total"] == "9.0"
 
 
-async def test_what_is_no_code_is_unknown(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product("1.00"), 1))
+async def test_what_is_no_code_is_unknown(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.add_items((await checkout_setup.product("1.00"), 1))
     codes: list[Any] = ["", "no such code", "x" * 10_000, None, 7, ["a"]]
 
     answers = [await buyer.patch("/cart/apply_coupon_code", coupon_code=code) for code in codes]
@@ -149,11 +153,11 @@ async def test_what_is_no_code_is_unknown(buyer: Buyer, till: Till) -> None:
     assert (with_nul.status, with_nul.code) in {(422, "coupon_unknown"), (400, "malformed")}
 
 
-async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, till: Till) -> None:
+async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     line, whole = new_code(), new_code()
-    await new_deal(till.make, TENTH, code=line)
-    await new_deal(till.make, ("amount_off_order", {"amounts": {"USD": "2"}}), code=whole)
-    await buyer.put_in((await till.product("10.00"), 1))
+    await create_promotion(checkout_setup.make, TENTH, code=line)
+    await create_promotion(checkout_setup.make, ("amount_off_order", {"amounts": {"USD": "2"}}), code=whole)
+    await buyer.add_items((await checkout_setup.product("10.00"), 1))
     assert (await apply(buyer, line))["total"] == "9.0"
     assert (await apply(buyer, whole))["total"] == "7.0"
 
@@ -167,130 +171,149 @@ async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, till:
 
 
 async def test_a_code_stays_while_its_conditions_do_not_hold_and_goes_when_the_cart_is_emptied(
-    buyer: Buyer, till: Till
+    buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
-    code, product, other = new_code(), await till.product("10.00"), await till.product("1.00")
-    await new_deal(till.make, TENTH, code=code, conditions=[("item_total", {"amounts": {"USD": "20"}})])
-    await buyer.put_in((product, 2))
+    code, product, other = new_code(), await checkout_setup.product("10.00"), await checkout_setup.product("1.00")
+    await create_promotion(
+        checkout_setup.make, TENTH, code=code, conditions=[("item_total", {"amounts": {"USD": "20"}})]
+    )
+    await buyer.add_items((product, 2))
     cart = await apply(buyer, code)
     lines = (await buyer.get("/cart", include="line_items")).json["included"]
 
     fewer = await buyer.patch("/cart/set_quantity", line_item_id=lines[0]["id"], quantity=1)
     more = await buyer.patch("/cart/set_quantity", line_item_id=lines[0]["id"], quantity=3)
     await buyer.patch("/cart/empty")
-    anew = await buyer.put_in((product, 2), (other, 1))
+    refilled_cart = await buyer.add_items((product, 2), (other, 1))
 
-    assert [answer["total"] for answer in (cart, fewer, more, anew)] == ["18.0", "10.0", "27.0", "21.0"]
+    assert [answer["total"] for answer in (cart, fewer, more, refilled_cart)] == ["18.0", "10.0", "27.0", "21.0"]
 
 
-async def test_automatic_promotions_need_no_code_and_the_best_wins(buyer: Buyer, till: Till) -> None:
-    make, product, other = till.make, await till.product("10.00"), await till.product("10.00")
-    await new_deal(make, TENTH, conditions=[about(product)], name="Tenth")
-    fifth = await new_deal(make, ("percent_off_items", {"percent": "20"}), conditions=[about(product)], name="Fifth")
+async def test_automatic_promotions_need_no_code_and_the_best_wins(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    make, product, other = (
+        checkout_setup.make,
+        await checkout_setup.product("10.00"),
+        await checkout_setup.product("10.00"),
+    )
+    await create_promotion(make, TENTH, conditions=[for_products(product)], name="Tenth")
+    fifth = await create_promotion(
+        make, ("percent_off_items", {"percent": "20"}), conditions=[for_products(product)], name="Fifth"
+    )
 
-    cart = await buyer.put_in((product, 1), (other, 1))
+    cart = await buyer.add_items((product, 1), (other, 1))
     with_promotions = await buyer.get("/cart", include="promotions")
     await make.change("promotions", fifth.id, "promotion", expires_at=datetime.now(UTC).isoformat())
-    later = await buyer.put_in((other, 1))
+    later = await buyer.add_items((other, 1))
 
-    assert (cart["total"], named(with_promotions)) == ("18.0", {"Fifth": ("-2.0", None)})
+    assert (cart["total"], promotions_of(with_promotions)) == ("18.0", {"Fifth": ("-2.0", None)})
     assert later["total"] == "29.0"
 
 
 async def test_a_code_that_was_typed_before_its_promotion_became_automatic_counts_once(
-    buyer: Buyer, till: Till
+    buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
-    code, product = new_code(), await till.product("100.00")
+    code, product = new_code(), await checkout_setup.product("100.00")
     whole = ("percent_off_order", {"percent": "10"})
-    promotion = await new_deal(till.make, whole, conditions=[about(product)], code=code)
-    await buyer.put_in((product, 1))
+    promotion = await create_promotion(checkout_setup.make, whole, conditions=[for_products(product)], code=code)
+    await buyer.add_items((product, 1))
     assert (await apply(buyer, code))["total"] == "90.0"
 
-    await till.make.change("promotions", promotion.id, "promotion", code=None, is_automatic=True)
-    cart = await buyer.put_in((product, 1))
+    await checkout_setup.make.change("promotions", promotion.id, "promotion", code=None, is_automatic=True)
+    cart = await buyer.add_items((product, 1))
 
     assert cart["total"] == "180.0"
 
 
-async def test_taxons_above_count_and_what_is_not_promotionable_does_not(buyer: Buyer, till: Till) -> None:
-    make = till.make
+async def test_taxons_above_count_and_what_is_not_promotionable_does_not(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    make = checkout_setup.make
     _, root = await make.taxonomy()
     below = await make.taxon("Below", root)
-    inside = await till.product("10.00", taxons=[below])
-    outside, plain = await till.product("10.00"), await till.product("10.00", taxons=[below], promotionable=False)
-    await new_deal(make, TENTH, conditions=[("taxon", {"taxon_ids": [root]})])
+    inside = await checkout_setup.product("10.00", taxons=[below])
+    outside, plain = (
+        await checkout_setup.product("10.00"),
+        await checkout_setup.product("10.00", taxons=[below], promotionable=False),
+    )
+    await create_promotion(make, TENTH, conditions=[("taxon", {"taxon_ids": [root]})])
 
-    cart = await buyer.put_in((inside, 1), (outside, 1), (plain, 1))
+    cart = await buyer.add_items((inside, 1), (outside, 1), (plain, 1))
 
     assert (cart["promo_total"], cart["total"]) == ("-1.0", "29.0")
 
 
-async def test_groups_and_first_orders_are_the_customers(http: httpx.AsyncClient, till: Till) -> None:
-    make, product = till.make, await till.product("10.00", on_hand=9)
+async def test_groups_and_first_orders_are_the_customers(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
+    make, product = checkout_setup.make, await checkout_setup.product("10.00", on_hand=9)
     member = await sign_in(http)
     user_id = str(await member.id())
     group = (await make.new("customer_groups", "customer_group", name=new_code())).id
-    await new_deal(make, TENTH, conditions=[about(product), ("customer_group", {"group_ids": [group]})])
-    await new_deal(
-        make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=[about(product), ("first_order", {})]
+    await create_promotion(make, TENTH, conditions=[for_products(product), ("customer_group", {"group_ids": [group]})])
+    await create_promotion(
+        make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=[for_products(product), ("first_order", {})]
     )
     await member.post("/cart")
 
-    async def put_in() -> Answer:
-        return await member.post("/cart/add_item", variant_id=product.sold)
+    async def add_item() -> Answer:
+        return await member.post("/cart/add_item", variant_id=product.variant_id)
 
-    first = await put_in()
+    first = await add_item()
     await make.new("customer_group_members", "customer_group_member", customer_group_id=group, user_id=user_id)
-    as_member = await put_in()
+    as_member = await add_item()
 
     assert [answer["total"] for answer in (first, as_member)] == ["9.0", "17.0"]
 
 
 @pytest.mark.security("C-16")
 async def test_a_guest_learns_nothing_of_an_address_by_the_code_of_a_first_order(
-    http: httpx.AsyncClient, till: Till
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
-    product, codes = await till.product("10.00", on_hand=9), [new_code(), new_code()]
+    product, codes = await checkout_setup.product("10.00", on_hand=9), [new_code(), new_code()]
     known_email, unknown = f"{new_code()}@example.org", f"{new_code()}@example.org"
-    only_first = [about(product), ("first_order", {})]
-    await new_deal(till.make, TENTH, code=codes[0], conditions=only_first)
-    await new_deal(till.make, TENTH, code=codes[1], customer_limit=1)
-    await new_deal(till.make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=only_first)
-    first = Buyer(http, till)
-    await first.put_in((product, 1))
+    only_first = [for_products(product), ("first_order", {})]
+    await create_promotion(checkout_setup.make, TENTH, code=codes[0], conditions=only_first)
+    await create_promotion(checkout_setup.make, TENTH, code=codes[1], customer_limit=1)
+    await create_promotion(checkout_setup.make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=only_first)
+    first = Buyer(http, checkout_setup)
+    await first.add_items((product, 1))
     await apply(first, codes[1])
-    await first.tell(email=known_email, bill_address_attributes=ADDRESS, use_billing=True)
+    await first.update_checkout(email=known_email, bill_address_attributes=ADDRESS, use_billing=True)
     await first.pay()
     assert (await first.complete()).status == 200
 
-    async def seen_by_a_guest(email: str) -> list[Any]:
-        buyer = Buyer(http, till)
-        await buyer.put_in((product, 1))
-        await buyer.tell(email=email, bill_address_attributes=ADDRESS, use_billing=True)
+    async def list_guest_outcomes(email: str) -> list[Any]:
+        buyer = Buyer(http, checkout_setup)
+        await buyer.add_items((product, 1))
+        await buyer.update_checkout(email=email, bill_address_attributes=ADDRESS, use_billing=True)
         answers = [await apply(buyer, code) for code in codes]
         cart = await buyer.pay()
         return [*((answer.status, answer.code if answer.status != 200 else "") for answer in answers), cart["total"]]
 
-    as_seen = [await seen_by_a_guest(email) for email in (known_email, unknown)]
+    outcomes = [await list_guest_outcomes(email) for email in (known_email, unknown)]
 
-    assert as_seen[0] == as_seen[1] == [(422, "coupon_not_eligible"), (200, ""), "14.0"]
-    buyer = Buyer(http, till)
-    await buyer.put_in((product, 1))
+    assert outcomes[0] == outcomes[1] == [(422, "coupon_not_eligible"), (200, ""), "14.0"]
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((product, 1))
     response = await apply(buyer, codes[0])
-    sentence = "This code does not apply: it is for a first order; sign in to use it."
+    sentence = "This code does not apply: it is limited to first orders; sign in to use it."
     assert response.json["error"] == sentence
 
 
 @pytest.mark.security("C-16")
-async def test_an_owner_learns_nothing_of_an_address_they_type(http: httpx.AsyncClient, till: Till) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    await new_deal(till.make, TENTH, code=code, conditions=[about(product), ("first_order", {})])
-    victim = Buyer(http, till)
+async def test_an_owner_learns_nothing_of_an_address_they_type(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    await create_promotion(
+        checkout_setup.make, TENTH, code=code, conditions=[for_products(product), ("first_order", {})]
+    )
+    victim = Buyer(http, checkout_setup)
     await victim.ready((product, 1))
     assert (await victim.complete()).status == 200
     member = await sign_in(http)
     await member.post("/cart")
-    await member.post("/cart/add_item", variant_id=product.sold)
+    await member.post("/cart/add_item", variant_id=product.variant_id)
 
     cart = await member.patch("/checkout", order={"email": "ada@example.org", "coupon_code": code})
 
@@ -307,59 +330,65 @@ async def test_the_database_folds_an_address_as_we_do(db: Any) -> None:
 
 @pytest.mark.parametrize("is_signed_in", [True, False])
 async def test_a_first_order_is_not_made_again_by_the_same_customer(
-    http: httpx.AsyncClient, till: Till, is_signed_in: bool
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, is_signed_in: bool
 ) -> None:
-    """Nor by one who bought as a guest before, under another spelling of the address."""
-    product, name = await till.product("10.00", on_hand=9), new_code()
-    await new_deal(till.make, TENTH, conditions=[about(product), ("first_order", {})])
+    """An earlier order as a guest counts too, even with another spelling of the address."""
+    product, name = await checkout_setup.product("10.00", on_hand=9), new_code()
+    await create_promotion(checkout_setup.make, TENTH, conditions=[for_products(product), ("first_order", {})])
     member = await sign_in(http, f"{name}@example.org")
-    buyer = SignedIn(http, till, member) if is_signed_in else Buyer(http, till)
-    await buyer.put_in((product, 1))
+    buyer = SignedInBuyer(http, checkout_setup, member) if is_signed_in else Buyer(http, checkout_setup)
+    await buyer.add_items((product, 1))
     address = f"{name[0]}.{name[1:].upper()}+again@Example.org"
-    await buyer.tell(email=address, bill_address_attributes=ADDRESS, use_billing=True)
+    await buyer.update_checkout(email=address, bill_address_attributes=ADDRESS, use_billing=True)
     await buyer.pay()
     order = await buyer.complete()
     await member.post("/cart")
 
-    again = await member.post("/cart/add_item", variant_id=product.sold)
+    again = await member.post("/cart/add_item", variant_id=product.variant_id)
 
     assert (order.status, order["promo_total"]) == (200, "-1.0" if is_signed_in else "0.0")
     assert again["promo_total"] == "0.0"
 
 
-async def test_a_code_of_a_batch_is_no_code_of_a_promotion_as_well(till: Till) -> None:
-    promotion = await new_deal(till.make, TENTH, code=None, is_automatic=False)
-    await till.make.new("coupon_batches", "coupon_batch", name="Spring", promotion_id=promotion.id, codes_count=1)
-    codes = await till.make.machine.get(f"/coupon_codes?filter[promotion_id_eq]={promotion.id}")
+async def test_a_code_of_a_batch_is_no_code_of_a_promotion_as_well(checkout_setup: CheckoutSetup) -> None:
+    promotion = await create_promotion(checkout_setup.make, TENTH, code=None, is_automatic=False)
+    await checkout_setup.make.new(
+        "coupon_batches", "coupon_batch", name="Spring", promotion_id=promotion.id, codes_count=1
+    )
+    codes = await checkout_setup.make.machine.get(f"/coupon_codes?filter[promotion_id_eq]={promotion.id}")
     code = codes.json["data"][0]["attributes"]["code"]
 
-    own = await till.make.machine.patch(f"/promotions/{promotion.id}", {"promotion": {"code": code}})
-    others = await till.make.machine.post("/promotions", {"promotion": {"name": "Other", "code": code.upper()}})
+    own = await checkout_setup.make.machine.patch(f"/promotions/{promotion.id}", {"promotion": {"code": code}})
+    others = await checkout_setup.make.machine.post(
+        "/promotions", {"promotion": {"name": "Other", "code": code.upper()}}
+    )
 
     assert [(each.status, each.json["errors"]) for each in (own, others)] == [(422, {"code": ["is taken"]})] * 2
 
 
-async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, till: Till) -> None:
+async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     code = new_code()
-    await new_deal(till.make, TENTH, code=code)
-    await buyer.put_in((await till.product("10.00"), 1))
+    await create_promotion(checkout_setup.make, TENTH, code=code)
+    await buyer.add_items((await checkout_setup.product("10.00"), 1))
 
-    cart = await buyer.tell(coupon_code=code)
-    unknown = await buyer.tell(coupon_code="no such code")
+    cart = await buyer.update_checkout(coupon_code=code)
+    unknown = await buyer.update_checkout(coupon_code="no such code")
 
     assert (cart.status, cart["total"]) == (200, "9.0")
     assert (unknown.status, unknown.code) == (422, "coupon_unknown")
 
 
-async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(buyer: Buyer, till: Till) -> None:
-    code, one, other = new_code(), await till.product("10.05"), await till.product("3.33")
-    promotion = await new_deal(
-        till.make, TENTH, ("amount_off_order", {"amounts": {"USD": "2"}}), code=code, name="Both"
+async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    code, one, other = new_code(), await checkout_setup.product("10.05"), await checkout_setup.product("3.33")
+    promotion = await create_promotion(
+        checkout_setup.make, TENTH, ("amount_off_order", {"amounts": {"USD": "2"}}), code=code, name="Both"
     )
-    await buyer.put_in((one, 1), (other, 2))
+    await buyer.add_items((one, 1), (other, 2))
     await apply(buyer, code)
 
-    await buyer.come_from()
+    await buyer.enter_address()
     steps = (await buyer.get("/checkout/requirements")).json
     assert steps["state"] == "address"
     cart = await buyer.patch("/checkout?explain=totals")
@@ -376,18 +405,20 @@ async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(buyer: Bu
     assert [step["label"] for step in promotion_steps[:2]] == ["Mug", "Mug"]
 
 
-async def test_statements_do_not_grow_with_promotions_or_lines(buyer: Buyer, till: Till, service: Service) -> None:
-    products = [await till.product("1.00") for _ in range(6)]
-    await buyer.put_in((products[0], 1))
+async def test_statements_do_not_grow_with_promotions_or_lines(
+    buyer: Buyer, checkout_setup: CheckoutSetup, service: Service
+) -> None:
+    products = [await checkout_setup.product("1.00") for _ in range(6)]
+    await buyer.add_items((products[0], 1))
 
     counts = []
     for number, product in enumerate(products[1:]):
-        answer = await buyer.put_in((product, 1))
+        answer = await buyer.add_items((product, 1))
         counts.append(service.request_line(answer.request_id)["statements"])
         share = ("percent_off_items", {"percent": str(number + 1)})
-        await new_deal(till.make, share, conditions=[about(*products)])
-        # Whoever comes first after a change reads them all; they are kept then.
-        await buyer.put_in((products[0], 1))
+        await create_promotion(checkout_setup.make, share, conditions=[for_products(*products)])
+        # The first request after a change reads all promotions and caches them.
+        await buyer.add_items((products[0], 1))
 
     assert len(set(counts)) == 1, counts
     assert (await buyer.get("/cart"))["promo_total"] == "-0.55"

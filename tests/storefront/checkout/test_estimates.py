@@ -1,10 +1,10 @@
-"""What it would cost to send a cart, before anybody says where they live; and whether it can still be paid."""
+"""Estimates of shipping costs for carts without an address, and the check whether a cart can be paid."""
 
 from typing import Any
 
 import pytest
 
-from tests.checkout_builders import Buyer, Till, leave
+from tests.checkout_builders import Buyer, CheckoutSetup, set_stock
 from tests.shopper import Shopper
 
 ESTIMATE = "/cart/estimate_shipping_rates"
@@ -12,9 +12,9 @@ ESTIMATE = "/cart/estimate_shipping_rates"
 
 @pytest.mark.parametrize("country", [None, "US", "us", "USA", "DEU"])
 async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
-    buyer: Buyer, till: Till, db: Any, country: str | None
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, country: str | None
 ) -> None:
-    await buyer.put_in((await till.product(), 2))
+    await buyer.add_items((await checkout_setup.product(), 2))
 
     rates = await buyer.get(ESTIMATE, country_iso=country or "")
 
@@ -26,10 +26,12 @@ async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
     assert (await buyer.get("/cart"))["state"] == "cart"
 
 
-async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(buyer: Buyer, till: Till) -> None:
+async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
     await buyer.post("/cart")
     nothing = await buyer.get(ESTIMATE)
-    await buyer.put_in((await till.product(), 1))
+    await buyer.add_items((await checkout_setup.product(), 1))
     unreachable, unknown = await buyer.get(ESTIMATE, country_iso="JP"), await buyer.get(ESTIMATE, country_iso="XX")
 
     assert (nothing.status, nothing.json["data"], unreachable.status, unreachable.json["data"]) == (200, [], 200, [])
@@ -43,19 +45,21 @@ async def test_nobody_estimates_without_a_cart(guest: Shopper) -> None:
 VALIDATE = "/checkout/validate_order_for_payment"
 
 
-async def test_what_can_be_paid_is_valid(buyer: Buyer, till: Till) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_what_can_be_paid_is_valid(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
 
     answer = await buyer.post(VALIDATE)
 
     assert (answer.status, answer["item_count"], "meta" in answer.json) == (200, 1, False)
 
 
-async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, till: Till, db: Any) -> None:
-    mug, bowl, jar = [await till.product(on_hand=5, name=name) for name in ("Mug", "Bowl", "Jar")]
+async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug, bowl, jar = [await checkout_setup.product(on_hand=5, name=name) for name in ("Mug", "Bowl", "Jar")]
     await buyer.ready((mug, 1), (bowl, 3), (jar, 1))
-    await leave(db, mug.sold, 0)
-    await leave(db, bowl.sold, 2)
+    await set_stock(db, mug.variant_id, 0)
+    await set_stock(db, bowl.variant_id, 2)
 
     answer = await buyer.post(VALIDATE, skip_state=True)
     again = await buyer.post(VALIDATE, skip_state=True)
@@ -66,12 +70,14 @@ async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, 
         "Bowl: only 2 available.",
     ]
     assert again.json["meta"]["messages"] == ["Bowl: only 2 available."]
-    # An error like any other, with the cart beside it.
+    # The response is an ordinary error that also contains the cart.
     assert (answer.code, answer.json["request_id"]) == ("not_payable", answer.request_id)
 
 
-async def test_what_is_missing_is_told_unless_the_step_does_not_matter(buyer: Buyer, till: Till) -> None:
-    await buyer.put_in((await till.product(), 1))
+async def test_what_is_missing_is_told_unless_the_step_does_not_matter(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    await buyer.add_items((await checkout_setup.product(), 1))
 
     response, without_state = await buyer.post(VALIDATE), await buyer.post(VALIDATE, skip_state=True)
 

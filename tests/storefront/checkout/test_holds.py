@@ -1,23 +1,23 @@
-"""Goods that lie aside while somebody pays: nobody else's, for so long and no longer."""
+"""Stock holds: goods are reserved for a limited time while a customer pays."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import sign_in
-from tests.checkout_builders import Buyer, Till, on_hand
+from tests.checkout_builders import Buyer, CheckoutSetup, on_hand
 from tests.db.processes import until
-from tests.http_client import Kept
+from tests.http_client import SharedTransport
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 
 
 @pytest.fixture(scope="module")
-def holding(service: Service) -> Iterator[Service]:
-    """The same shop, told to hold goods for a minute."""
+def holding_service(service: Service) -> Iterator[Service]:
+    """The same shop, which holds goods for one minute."""
     shop = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
         SHOP_SECRET_KEYS=KEYS,
@@ -29,48 +29,52 @@ def holding(service: Service) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def there(holding: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
-    async with holding.client(transport=kept_lines) as client:
+async def holding_client(
+    holding_service: Service, shared_transport: SharedTransport
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with holding_service.client(transport=shared_transport) as client:
         yield client
 
 
 @pytest.fixture
-def buyer(there: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(there, till)
+def buyer(holding_client: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> Buyer:
+    return Buyer(holding_client, checkout_setup)
 
 
 async def test_who_chooses_how_to_pay_has_the_last_one_and_another_does_not(
-    buyer: Buyer, till: Till, db: Any, there: httpx.AsyncClient
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, holding_client: httpx2.AsyncClient
 ) -> None:
-    mug = await till.product(on_hand=1)
-    other = Buyer(there, till)
-    await other.put_in((mug, 1))
-    paying = await buyer.ready((mug, 1))
+    mug = await checkout_setup.product(on_hand=1)
+    other = Buyer(holding_client, checkout_setup)
+    await other.add_items((mug, 1))
+    paying_cart = await buyer.ready((mug, 1))
 
-    until_then = (await buyer.get("/checkout/requirements")).json["held_until"]
+    held_until = (await buyer.get("/checkout/requirements")).json["held_until"]
     cart = await buyer.get("/cart")
-    assert (until_then is not None, "meta" in cart.json, await on_hand(db, mug.sold)) == (True, False, 0)
-    await other.come_from()
+    assert (held_until is not None, "meta" in cart.json, await on_hand(db, mug.variant_id)) == (True, False, 0)
+    await other.enter_address()
     await other.pay()
     refusal = await other.complete()
     assert (refusal.status, refusal.code) == (422, "out_of_stock")
     order = await buyer.complete()
-    assert (order["state"], await on_hand(db, mug.sold)) == ("complete", 0)
-    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(paying.id)) == 0
+    assert (order["state"], await on_hand(db, mug.variant_id)) == ("complete", 0)
+    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(paying_cart.id)) == 0
 
 
-async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(buyer: Buyer, till: Till, db: Any) -> None:
-    mug = await till.product(on_hand=2)
+async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug = await checkout_setup.product(on_hand=2)
     cart = await buyer.ready((mug, 2))
-    over = "update stock_holds set expires_at = now() - interval '1 second' where order_id = $1"
-    await db.execute(over, UUID(cart.id))
+    statement = "update stock_holds set expires_at = now() - interval '1 second' where order_id = $1"
+    await db.execute(statement, UUID(cart.id))
 
     async def is_back() -> bool:
-        return await on_hand(db, mug.sold) == 2
+        return await on_hand(db, mug.variant_id) == 2
 
     await until(is_back)
     assert (await buyer.complete())["state"] == "complete"
-    assert await on_hand(db, mug.sold) == 0
+    assert await on_hand(db, mug.variant_id) == 0
 
 
 @pytest.mark.parametrize(
@@ -82,35 +86,37 @@ async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(buye
         *(pytest.param(act, marks=pytest.mark.torture) for act in ("more of another", "moved", "in euros")),
     ],
 )
-async def test_whatever_is_done_with_the_cart_nothing_is_lost(buyer: Buyer, till: Till, db: Any, act: str) -> None:
-    mug, bowl = await till.product(on_hand=3, prices={"EUR": "9.00"}), await till.product(on_hand=3)
+async def test_whatever_is_done_with_the_cart_nothing_is_lost(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, act: str
+) -> None:
+    mug, bowl = await checkout_setup.product(on_hand=3, prices={"EUR": "9.00"}), await checkout_setup.product(on_hand=3)
     cart = await buyer.ready((mug, 3))
-    assert await on_hand(db, mug.sold) == 0
+    assert await on_hand(db, mug.variant_id) == 0
     line = cart.json["data"]["relationships"]["line_items"]["data"][0]["id"]
 
     acts: dict[str, Callable[[], Awaitable[Answer]]] = {
         "fewer": lambda: buyer.patch("/cart/set_quantity", line_item_id=line, quantity=2),
-        "more of another": lambda: buyer.put_in((bowl, 1)),
+        "more of another": lambda: buyer.add_items((bowl, 1)),
         "emptied": lambda: buyer.patch("/cart/empty"),
         "abandoned": lambda: buyer.delete("/cart"),
-        "moved": lambda: buyer.come_from(city="Chicago"),
+        "moved": lambda: buyer.enter_address(city="Chicago"),
         "in euros": lambda: buyer.patch("/cart/change_currency", new_currency="EUR"),
     }
     assert (await acts[act]()).status in (200, 204)
 
-    assert await on_hand(db, mug.sold) == 3
+    assert await on_hand(db, mug.variant_id) == 3
     sums = "select count_on_hand - (select sum(quantity) from stock_movements where stock_item_id = i.id)"
-    assert await db.fetchval(f"{sums} from stock_items i where variant_id = $1", UUID(mug.sold)) == 0
+    assert await db.fetchval(f"{sums} from stock_items i where variant_id = $1", UUID(mug.variant_id)) == 0
 
 
 async def test_a_cart_that_joins_another_at_sign_in_takes_nothing_with_it(
-    buyer: Buyer, till: Till, db: Any, there: httpx.AsyncClient
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, holding_client: httpx2.AsyncClient
 ) -> None:
-    mug = await till.product(on_hand=3)
+    mug = await checkout_setup.product(on_hand=3)
     await buyer.ready((mug, 3))
-    member = await sign_in(there)
+    member = await sign_in(holding_client)
 
     cart = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
 
     assert (cart.status, cart["item_count"]) == (200, 3)
-    assert await on_hand(db, mug.sold) == 3
+    assert await on_hand(db, mug.variant_id) == 3

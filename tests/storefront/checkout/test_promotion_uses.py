@@ -1,50 +1,52 @@
-"""How often a promotion is used: reserved when an order is completed, once, and given back when it is not."""
+"""Uses of a promotion: each completed order reserves one, and a failed or cancelled order gives it back."""
 
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import Member, sign_in
-from tests.checkout_builders import ADDRESS, Buyer, Till
-from tests.promotion_builders import FREE_SHIPPING, TENTH, new_code, new_deal
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
+from tests.promotion_builders import FREE_SHIPPING, TENTH, create_promotion, new_code
 from tests.shopper import Answer
 
 
-async def ready(http: httpx.AsyncClient, till: Till, product: Any, code: str, source: str = "approve") -> Buyer:
-    buyer = Buyer(http, till)
-    await buyer.put_in((product, 1))
+async def ready(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, product: Any, code: str, source: str = "approve"
+) -> Buyer:
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((product, 1))
     cart = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
     assert cart.status == 200, cart
-    await buyer.come_from()
+    await buyer.enter_address()
     await buyer.pay(source)
     return buyer
 
 
 async def uses(db: Any, deal: Answer) -> tuple[int, int]:
-    """As they are counted, and as they are written down."""
+    """The counter of the promotion, and the number of its recorded uses."""
     count = await db.fetchval("select uses from promotions where id = $1", deal.id)
     return count, await db.fetchval("select count(*) from promotion_uses where promotion_id = $1", deal.id)
 
 
-async def nothing_is_wrong(db: Any, deal: Answer) -> None:
+async def assert_uses_agree(db: Any, deal: Answer) -> None:
     count, rows = await uses(db, deal)
     assert count == rows
 
 
 @pytest.mark.parametrize("buyers", [8, pytest.param(50, marks=pytest.mark.torture)])
 async def test_one_use_is_left_and_many_complete_at_once(
-    http: httpx.AsyncClient, till: Till, db: Any, buyers: int
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any, buyers: int
 ) -> None:
-    product, code = await till.product("10.00", on_hand=100), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
-    everybody = [await ready(http, till, product, code) for _ in range(buyers)]
+    product, code = await checkout_setup.product("10.00", on_hand=100), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=1)
+    all_buyers = [await ready(http, checkout_setup, product, code) for _ in range(buyers)]
 
-    answers = await asyncio.gather(*(buyer.complete() for buyer in everybody))
+    answers = await asyncio.gather(*(buyer.complete() for buyer in all_buyers))
 
     orders = [answer for answer in answers if answer.status == 200]
-    conflicts = [(buyer, answer) for buyer, answer in zip(everybody, answers, strict=True) if answer.status != 200]
+    conflicts = [(buyer, answer) for buyer, answer in zip(all_buyers, answers, strict=True) if answer.status != 200]
     assert [(answer["total"], answer["promo_total"]) for answer in orders] == [("14.0", "-1.0")]
     assert {(answer.status, answer.code) for _, answer in conflicts} == {(409, "total_changed")}
     for _, answer in conflicts:
@@ -65,21 +67,21 @@ async def test_one_use_is_left_and_many_complete_at_once(
 
 
 async def test_a_use_is_given_back_when_the_payment_is_refused_and_when_the_order_is_cancelled(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
-    buyer = await ready(http, till, product, code, "decline")
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=1)
+    buyer = await ready(http, checkout_setup, product, code, "decline")
 
     refusal = await buyer.complete()
     after_refusal = await uses(db, deal)
     await buyer.pay("approve")
     order = await buyer.complete()
     after_buying = await uses(db, deal)
-    other = Buyer(http, till)
-    await other.put_in((product, 1))
+    other = Buyer(http, checkout_setup)
+    await other.add_items((product, 1))
     used_up = await other.patch("/cart/apply_coupon_code", coupon_code=code)
-    cancellation = await till.make.machine.patch(f"/orders/{order.id}/cancel", {})
+    cancellation = await checkout_setup.make.machine.patch(f"/orders/{order.id}/cancel", {})
     after_cancelling = await uses(db, deal)
     free_again = await other.patch("/cart/apply_coupon_code", coupon_code=code)
 
@@ -90,13 +92,13 @@ async def test_a_use_is_given_back_when_the_payment_is_refused_and_when_the_orde
 
 
 async def test_an_order_that_is_resumed_takes_its_use_again_if_there_is_one(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
-    machine = till.make.machine
-    first, second = await ready(http, till, product, code), await ready(http, till, product, code)
-    await first.pay(method=till.check)
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=1)
+    machine = checkout_setup.make.machine
+    first, second = await ready(http, checkout_setup, product, code), await ready(http, checkout_setup, product, code)
+    await first.pay(method=checkout_setup.check)
     order = await first.complete()
     await machine.patch(f"/orders/{order.id}/cancel", {})
 
@@ -110,19 +112,21 @@ async def test_an_order_that_is_resumed_takes_its_use_again_if_there_is_one(
     assert (too_late.status, too_late.code) == (422, "coupon_used_up")
 
 
-async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
+async def test_each_customer_may_use_it_so_often(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, customer_limit=1)
     member, other = await sign_in(http), await sign_in(http)
 
     async def buy(who: Member) -> Answer:
         await who.post("/cart")
-        await who.post("/cart/add_item", variant_id=product.sold)
+        await who.post("/cart/add_item", variant_id=product.variant_id)
         cart = await who.patch("/cart/apply_coupon_code", coupon_code=code)
         if cart.status != 200:
             return cart
         await who.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
-        await who.post("/checkout/create_payment", payment_method_id=till.check)
+        await who.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
         return await who.patch("/checkout/complete")
 
     first, again, others = await buy(member), await buy(member), await buy(other)
@@ -133,13 +137,15 @@ async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: 
         "coupon_used_up",
         "You have already used it the maximum number of times.",
     )
-    await nothing_is_wrong(db, deal)
+    await assert_uses_agree(db, deal)
 
 
-async def test_one_customer_with_two_carts_gets_it_once(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
-    carts = [await ready(http, till, product, code) for _ in range(4)]
+async def test_one_customer_with_two_carts_gets_it_once(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, customer_limit=1)
+    carts = [await ready(http, checkout_setup, product, code) for _ in range(4)]
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in carts))
 
@@ -147,21 +153,23 @@ async def test_one_customer_with_two_carts_gets_it_once(http: httpx.AsyncClient,
     assert await uses(db, deal) == (1, 1)
 
 
-async def test_codes_of_a_batch_are_good_for_one_order_each(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    product, machine = await till.product("10.00", on_hand=9), till.make.machine
-    deal = await new_deal(till.make, TENTH, is_automatic=False)
-    batch = await till.make.new(
+async def test_codes_of_a_batch_are_good_for_one_order_each(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    product, machine = await checkout_setup.product("10.00", on_hand=9), checkout_setup.make.machine
+    deal = await create_promotion(checkout_setup.make, TENTH, is_automatic=False)
+    batch = await checkout_setup.make.new(
         "coupon_batches", "coupon_batch", promotion_id=deal.id, name="Letters", prefix="HI-", codes_count=3
     )
     coupon_codes = await machine.get(f"/coupon_codes?filter[batch_id_eq]={batch.id}")
     code, other, _ = (each["attributes"]["code"] for each in coupon_codes.json["data"])
-    both = [await ready(http, till, product, code.upper()) for _ in range(2)]
-    third = await ready(http, till, product, other)
+    both = [await ready(http, checkout_setup, product, code.upper()) for _ in range(2)]
+    third = await ready(http, checkout_setup, product, other)
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in both))
     order = next(answer for answer in answers if answer.status == 200)
-    late = Buyer(http, till)
-    await late.put_in((product, 1))
+    late = Buyer(http, checkout_setup)
+    await late.add_items((product, 1))
     refusal = await late.patch("/cart/apply_coupon_code", coupon_code=code)
     deletion = await machine.delete(f"/coupon_batches/{batch.id}")
     await machine.patch(f"/orders/{order.id}/cancel", {})
@@ -176,16 +184,16 @@ async def test_codes_of_a_batch_are_good_for_one_order_each(http: httpx.AsyncCli
 
 
 async def test_a_limit_that_comes_later_counts_what_was_used_before(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code)
-    assert (await (await ready(http, till, product, code)).complete()).status == 200
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code)
+    assert (await (await ready(http, checkout_setup, product, code)).complete()).status == 200
     before_limit = await uses(db, deal)
 
-    await till.make.change("promotions", deal.id, "promotion", usage_limit=1)
-    buyer = Buyer(http, till)
-    await buyer.put_in((product, 1))
+    await checkout_setup.make.change("promotions", deal.id, "promotion", usage_limit=1)
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((product, 1))
     late = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
 
     assert (before_limit, await uses(db, deal)) == ((0, 1), (1, 1))
@@ -193,11 +201,11 @@ async def test_a_limit_that_comes_later_counts_what_was_used_before(
 
 
 async def test_a_promotion_that_ended_before_the_order_was_completed_is_told(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
-    deal = await new_deal(till.make, TENTH, code=code)
-    buyer = await ready(http, till, product, code)
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code)
+    buyer = await ready(http, checkout_setup, product, code)
     await db.execute("update promotions set expires_at = now() where id = $1", deal.id)
 
     conflict = await buyer.complete()
@@ -208,22 +216,22 @@ async def test_a_promotion_that_ended_before_the_order_was_completed_is_told(
 
 
 async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
     deal, unused_deal = (
-        await new_deal(till.make, TENTH, code=code, name="Kept"),
-        await new_deal(till.make, TENTH, code=new_code()),
+        await create_promotion(checkout_setup.make, TENTH, code=code, name="Kept"),
+        await create_promotion(checkout_setup.make, TENTH, code=new_code()),
     )
-    buyer = await ready(http, till, product, code)
+    buyer = await ready(http, checkout_setup, product, code)
     order = await buyer.complete()
-    machine = till.make.machine
+    machine = checkout_setup.make.machine
 
     refusal, unused_deletion = (
         await machine.delete(f"/promotions/{deal.id}"),
         await machine.delete(f"/promotions/{unused_deal.id}"),
     )
-    await till.make.change("promotions", deal.id, "promotion", name="Renamed")
+    await checkout_setup.make.change("promotions", deal.id, "promotion", name="Renamed")
     order_status = await buyer.get(f"/order_status/{order['number']}", include="promotions")
     rows = await machine.get(f"/adjustments?filter[order_id_eq]={order.id}")
 
@@ -246,17 +254,17 @@ async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
 
 
 async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_it_costs_now(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
     free = ("percent_off_items", {"percent": "100"})
-    await new_deal(till.make, free, FREE_SHIPPING, code=code, usage_limit=1)
+    await create_promotion(checkout_setup.make, free, FREE_SHIPPING, code=code, usage_limit=1)
     both = []
     for _ in range(2):
-        buyer = Buyer(http, till)
-        await buyer.put_in((product, 1))
+        buyer = Buyer(http, checkout_setup)
+        await buyer.add_items((product, 1))
         assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
-        await buyer.come_from()
+        await buyer.enter_address()
         both.append(buyer)
 
     first, second = [await buyer.complete() for buyer in both]
@@ -269,13 +277,13 @@ async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_i
 
 @pytest.mark.torture
 async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
-    http: httpx.AsyncClient, till: Till, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
-    product, code = await till.product("10.00", on_hand=100), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
+    product, code = await checkout_setup.product("10.00", on_hand=100), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=100)
     before = await db.fetchval("select deadlocks from pg_stat_database where datname = current_database()")
     scripts = ["approve", "decline"] * 8
-    buyers = [await ready(http, till, product, code, script) for script in scripts]
+    buyers = [await ready(http, checkout_setup, product, code, script) for script in scripts]
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
 
@@ -285,20 +293,22 @@ async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
     assert await db.fetchval("select deadlocks from pg_stat_database where datname = current_database()") == before
 
 
-async def test_a_cart_that_is_being_paid_is_not_thrown_away(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    """However close they come: what was charged is an order, and what was thrown away was not charged."""
-    product, code = await till.product("10.00", on_hand=100), new_code()
-    deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
-    buyers = [await ready(http, till, product, code) for _ in range(12)]
+async def test_a_cart_that_is_being_paid_is_not_thrown_away(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    """However close the requests are: a charged cart becomes an order, and an abandoned cart is not charged."""
+    product, code = await checkout_setup.product("10.00", on_hand=100), new_code()
+    deal = await create_promotion(checkout_setup.make, TENTH, code=code, usage_limit=100)
+    buyers = [await ready(http, checkout_setup, product, code) for _ in range(12)]
 
-    async def both(buyer: Buyer, seconds: float) -> tuple[Answer, Answer]:
-        async def throw_away() -> Answer:
-            await asyncio.sleep(seconds)  # The moment between is what is looked for.
+    async def complete_and_abandon(buyer: Buyer, seconds: float) -> tuple[Answer, Answer]:
+        async def abandon_cart() -> Answer:
+            await asyncio.sleep(seconds)  # Another delay for each buyer, to hit a race.
             return await buyer.delete("/cart")
 
-        return await asyncio.gather(buyer.complete(), throw_away())
+        return await asyncio.gather(buyer.complete(), abandon_cart())
 
-    pairs = [await both(buyer, place * 0.002) for place, buyer in enumerate(buyers)]
+    pairs = [await complete_and_abandon(buyer, place * 0.002) for place, buyer in enumerate(buyers)]
 
     for completion, deletion in pairs:
         assert (completion.status, deletion.status) in {(200, 422), (200, 404), (404, 204)}, (completion, deletion)

@@ -3,20 +3,20 @@
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.models.checkout.payments import STORE_CREDIT_METHOD
 from tests.accounts import Member, sign_in
 from tests.builders import MadeProduct, Make
-from tests.checkout_builders import ADDRESS, Buyer, Till, leave
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, set_stock
 from tests.db.processes import until
-from tests.promotion_builders import FREE_SHIPPING, new_code, new_deal
+from tests.promotion_builders import FREE_SHIPPING, create_promotion, new_code
 from tests.shopper import Answer
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -28,28 +28,30 @@ async def grant(make: Make, member: Member, amount: str, currency: str = "USD", 
     return await make.new("store_credits", "store_credit", user_id=user_id, amount=amount, currency=currency, memo=memo)
 
 
-async def ready(member: Member, till: Till, *lines: tuple[MadeProduct, int]) -> Answer:
-    """Everything but how it is paid."""
+async def ready(member: Member, checkout_setup: CheckoutSetup, *lines: tuple[MadeProduct, int]) -> Answer:
+    """Fills a cart and its checkout, except for the payment."""
     await member.post("/cart")
-    items = [{"variant_id": product.sold, "quantity": quantity} for product, quantity in lines]
+    items = [{"variant_id": product.variant_id, "quantity": quantity} for product, quantity in lines]
     await member.post("/cart/add_items", items=items)
     return await member.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
 
 
-async def pay_by_card(member: Member, till: Till, script: str) -> Answer:
+async def pay_by_card(member: Member, checkout_setup: CheckoutSetup, script: str) -> Answer:
     source = {"gateway_payment_profile_id": script, "last_digits": "1111"}
-    return await member.post("/checkout/create_payment", payment_method_id=till.card, source_attributes=source)
+    return await member.post(
+        "/checkout/create_payment", payment_method_id=checkout_setup.card, source_attributes=source
+    )
 
 
-async def left(db: Any, member: Member, currency: str = "USD") -> tuple[int, int]:
-    """What is left by the grants, and by the ledger."""
-    of = (await member.id(), currency)
+async def fetch_balances(db: Any, member: Member, currency: str = "USD") -> tuple[int, int]:
+    """The remaining credit according to the grants, and according to the ledger."""
+    owner = (await member.id(), currency)
     balance = await db.fetchval(
         "select coalesce(sum(amount - amount_used), 0)::int from store_credits where user_id = $1 and currency = $2",
-        *of,
+        *owner,
     )
     ledger = "select coalesce(sum(amount), 0)::int from store_credit_events where user_id = $1 and currency = $2"
-    return balance, await db.fetchval(ledger, *of)
+    return balance, await db.fetchval(ledger, *owner)
 
 
 def payments(answer: Answer) -> list[tuple[str, str]]:
@@ -61,10 +63,10 @@ def payments(answer: Answer) -> list[tuple[str, str]]:
 
 
 async def test_the_owner_sees_which_credit_a_payment_is_made_of(
-    till: Till, member: Member, http: httpx.AsyncClient
+    checkout_setup: CheckoutSetup, member: Member, http: httpx2.AsyncClient
 ) -> None:
-    first, _ = [await grant(till.make, member, amount) for amount in ("2.00", "50.00")]
-    cart = await ready(member, till, (await till.product("20.00"), 1))
+    first, _ = [await grant(checkout_setup.make, member, amount) for amount in ("2.00", "50.00")]
+    cart = await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     include = "payments.source.payment_method"
 
     with_credit = await member.post(f"/checkout/add_store_credit?include={include}")
@@ -72,7 +74,7 @@ async def test_the_owner_sees_which_credit_a_payment_is_made_of(
     token = {"X-Spree-Order-Token": cart["token"]}
     by_token = (await http.get(f"{STATUS}/{order['number']}?include={include}", headers=token)).json()
 
-    payment_list = await till.make.machine.get(f"/payments?filter[order_id_eq]={order.id}&include=source")
+    payment_list = await checkout_setup.make.machine.get(f"/payments?filter[order_id_eq]={order.id}&include=source")
     assert payment_list.json["data"][0]["relationships"]["source"]["data"] == {"id": first.id, "type": "store_credit"}
     assert [each["type"] for each in payment_list.json["included"]] == ["store_credit"]
     for answer in (with_credit, order):
@@ -85,9 +87,11 @@ async def test_the_owner_sees_which_credit_a_payment_is_made_of(
     assert payment["relationships"]["source"]["data"] is None
 
 
-async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(till: Till, member: Member, db: Any) -> None:
-    first, second = await grant(till.make, member, "10.00"), await grant(till.make, member, "50.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
+    first, second = await grant(checkout_setup.make, member, "10.00"), await grant(checkout_setup.make, member, "50.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
 
     cart = await member.post("/checkout/add_store_credit?include=payments")
     order = await member.patch("/checkout/complete?include=payments")
@@ -96,37 +100,37 @@ async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(till: Till, 
     assert payments(cart) == [("25.0", "checkout")]
     assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
     assert payments(order) == [("25.0", "completed")]
-    assert await left(db, member) == (3_500, 3_500)
+    assert await fetch_balances(db, member) == (3_500, 3_500)
     amounts_used = [
-        (await till.make.machine.get(f"/store_credits/{each.id}"))["amount_used"] for each in (first, second)
+        (await checkout_setup.make.machine.get(f"/store_credits/{each.id}"))["amount_used"] for each in (first, second)
     ]
     assert amounts_used == ["10.0", "15.0"]
     assert (await member.get("/account"))["store_credits"] == "35.0"
 
 
-async def test_what_credit_does_not_pay_the_card_pays(till: Till, member: Member, db: Any) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+async def test_what_credit_does_not_pay_the_card_pays(checkout_setup: CheckoutSetup, member: Member, db: Any) -> None:
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
 
     cart = await member.post("/checkout/add_store_credit")
-    lacking = await member.patch("/checkout/complete")
-    await pay_by_card(member, till, "approve")
+    refusal = await member.patch("/checkout/complete")
+    await pay_by_card(member, checkout_setup, "approve")
     order = await member.patch("/checkout/complete?include=payments")
 
     assert cart["total_minus_store_credits"] == "15.0"
-    assert (lacking.status, lacking.code) == (422, "payment_missing")
+    assert (refusal.status, refusal.code) == (422, "payment_missing")
     assert payments(order) == [("10.0", "completed"), ("15.0", "completed")]
-    assert (order["payment_state"], await left(db, member)) == ("paid", (0, 0))
+    assert (order["payment_state"], await fetch_balances(db, member)) == ("paid", (0, 0))
     rows = await db.fetch("select amount, captured_amount from payments where order_id = $1", order.id)
     assert sorted(map(tuple, rows)) == [(1_000, 1_000), (1_500, 1_500)]
 
 
 @pytest.mark.parametrize("amount", ["4.00", "4", 4, 4.0])
 async def test_an_amount_is_a_number_or_the_text_of_one(
-    till: Till, member: Member, db: Any, amount: str | float
+    checkout_setup: CheckoutSetup, member: Member, db: Any, amount: str | float
 ) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
 
     cart = await member.post("/checkout/add_store_credit?include=payments", amount=amount)
 
@@ -135,58 +139,64 @@ async def test_an_amount_is_a_number_or_the_text_of_one(
         assert (await member.post("/checkout/add_store_credit", amount=wrong)).status == 422, wrong
 
 
-async def test_a_refused_card_leaves_the_credit_as_it_was(till: Till, member: Member, db: Any) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+async def test_a_refused_card_leaves_the_credit_as_it_was(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     await member.post("/checkout/add_store_credit", amount="4.00")
-    await pay_by_card(member, till, "decline")
+    await pay_by_card(member, checkout_setup, "decline")
 
     refusal = await member.patch("/checkout/complete")
-    after = await left(db, member)
-    await pay_by_card(member, till, "approve")
+    after = await fetch_balances(db, member)
+    await pay_by_card(member, checkout_setup, "approve")
     order = await member.patch("/checkout/complete?include=payments")
 
     assert (refusal.status, refusal.code, after) == (422, "payment_refused", (1_000, 1_000))
     assert payments(order) == [("21.0", "completed"), ("4.0", "completed")]
-    assert await left(db, member) == (600, 600)
+    assert await fetch_balances(db, member) == (600, 600)
 
 
-async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(till: Till, member: Member, db: Any) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00", on_hand=5), 1))
+async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00", on_hand=5), 1))
     await member.post("/checkout/add_store_credit")
-    await pay_by_card(member, till, "approve")
+    await pay_by_card(member, checkout_setup, "approve")
     order = await member.patch("/checkout/complete?include=payments")
     credit = next(
         each["id"]
         for each in order.json["included"]
         if each["type"] == "payment" and each["attributes"]["amount"] == "10.0"
     )
-    machine = till.make.machine
+    machine = checkout_setup.make.machine
 
     refund = {"payment_id": credit, "amount": "3.00", "reason": "Scratched"}
     part = await machine.post("/refunds", {"refund": refund})
-    after_part = await left(db, member)
+    after_part = await fetch_balances(db, member)
     cancellation = await machine.patch(f"/orders/{order.id}/cancel", {})
     events = await machine.get(f"/store_credit_events?filter[user_id_eq]={await member.id()}&sort=id")
 
     assert (part.status, after_part) == (201, (300, 300)), part
-    assert (cancellation.status, await left(db, member)) == (200, (1_000, 1_000))
+    assert (cancellation.status, await fetch_balances(db, member)) == (200, (1_000, 1_000))
     actions = [(each["attributes"]["action"], each["attributes"]["amount"]) for each in events.json["data"]]
     assert actions == [("granted", "10.0"), ("spent", "-10.0"), ("restored", "3.0"), ("restored", "7.0")]
     totals = [each["attributes"]["user_total_amount"] for each in events.json["data"]]
     assert totals == ["10.0", "0.0", "3.0", "10.0"]
 
 
-async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(till: Till, member: Member) -> None:
-    product = await till.product("20.00")
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (product, 1))
+async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(
+    checkout_setup: CheckoutSetup, member: Member
+) -> None:
+    product = await checkout_setup.product("20.00")
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (product, 1))
     await member.post("/checkout/add_store_credit")
 
     cart = await member.post("/checkout/remove_store_credit?include=payments")
     await member.post("/checkout/add_store_credit")
-    await member.post("/cart/add_item", variant_id=product.sold)
+    await member.post("/cart/add_item", variant_id=product.variant_id)
     cart_after = await member.get("/cart?include=payments")
 
     assert (cart.status, cart["total_minus_store_credits"]) == (200, "25.0")
@@ -194,12 +204,14 @@ async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(till:
     assert (cart_after["total_minus_store_credits"], cart_after.json["included"]) == ("40.0", [])
 
 
-async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(till: Till, member: Member, db: Any) -> None:
-    await grant(till.make, member, "50.00")
-    product = await till.product("20.00")
-    await ready(member, till, (product, 1))
+async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
+    await grant(checkout_setup.make, member, "50.00")
+    product = await checkout_setup.product("20.00")
+    await ready(member, checkout_setup, (product, 1))
     await member.post("/checkout/add_store_credit")
-    await leave(db, product.sold, 0)
+    await set_stock(db, product.variant_id, 0)
 
     answer = await member.post("/checkout/validate_order_for_payment?include=payments", skip_state=True)
 
@@ -207,15 +219,15 @@ async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(till: T
     query = "select store_credit_total from orders where id = $1"
     assert await db.fetchval(query, answer.id) == 0
     assert "included" not in answer.json or payments(answer) == []
-    assert await left(db, member) == (5000, 5000)
+    assert await fetch_balances(db, member) == (5000, 5000)
 
 
-async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, member: Member) -> None:
-    product, guest = await till.product("20.00"), Buyer(http, till)
-    await guest.put_in((product, 1))
-    await guest.come_from()
-    await grant(till.make, member, "10.00", "EUR")
-    await ready(member, till, (product, 1))
+async def test_who_has_none_is_told_so(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member) -> None:
+    product, guest = await checkout_setup.product("20.00"), Buyer(http, checkout_setup)
+    await guest.add_items((product, 1))
+    await guest.enter_address()
+    await grant(checkout_setup.make, member, "10.00", "EUR")
+    await ready(member, checkout_setup, (product, 1))
 
     by_guest, in_euros = await guest.post("/checkout/add_store_credit"), await member.post("/checkout/add_store_credit")
     empty = await sign_in(http)
@@ -227,9 +239,9 @@ async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, memb
     assert (await member.get("/account"))["store_credits"] == 0
 
 
-async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+async def test_an_amount_must_be_one(checkout_setup: CheckoutSetup, member: Member) -> None:
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e9", "\u0661", " 1", True, -5]
 
     answers = [await member.post("/checkout/add_store_credit", amount=amount) for amount in amounts]
@@ -238,36 +250,40 @@ async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
 
 
 async def test_two_orders_at_once_do_not_spend_it_twice(
-    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
-    """Each counted on all of it: one gets it, the other is told what is left."""
-    product, carts = await till.product("20.00", on_hand=9), []
-    await grant(till.make, member, "30.00")
+    """Both carts use all of the credit: one order gets it, and the other learns how much remains."""
+    product, carts = await checkout_setup.product("20.00", on_hand=9), []
+    await grant(checkout_setup.make, member, "30.00")
     for _ in range(2):
-        buyer = Buyer(http, till)
-        cart = await buyer.put_in((product, 1))
+        buyer = Buyer(http, checkout_setup)
+        cart = await buyer.add_items((product, 1))
         await db.execute("update orders set user_id = $1 where id = $2", await member.id(), cart.id)
-        await buyer.come_from()
-        both = {"X-Shop-Order-Token": str(buyer.order_token)}
-        with_credit = await member.post("/checkout/add_store_credit", headers=both)
+        await buyer.enter_address()
+        token_headers = {"X-Shop-Order-Token": str(buyer.order_token)}
+        with_credit = await member.post("/checkout/add_store_credit", headers=token_headers)
         assert with_credit["total_minus_store_credits"] == "0.0"
-        await buyer.post("/checkout/create_payment", payment_method_id=till.check)
-        carts.append(both)
+        await buyer.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
+        carts.append(token_headers)
 
-    answers = await asyncio.gather(*(member.patch("/checkout/complete", headers=both) for both in carts))
+    answers = await asyncio.gather(
+        *(member.patch("/checkout/complete", headers=token_headers) for token_headers in carts)
+    )
 
     assert sorted(answer.status for answer in answers) == [200, 409]
     place = next(place for place, answer in enumerate(answers) if answer.status == 409)
     conflict = answers[place].json
     assert conflict["differences"] == [{"code": "store_credit_changed", "was": "25.0", "now": "5.0"}]
-    assert await left(db, member) == (500, 500)
+    assert await fetch_balances(db, member) == (500, 500)
     order = await member.patch("/checkout/complete", headers=carts[place], consent_token=conflict["consent_token"])
     assert (order.status, order["payment_state"]) == (200, "balance_due")
-    assert await left(db, member) == (0, 0)
+    assert await fetch_balances(db, member) == (0, 0)
 
 
-async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(till: Till, member: Member, db: Any) -> None:
-    machine, user_id = till.make.machine, str(await member.id())
+async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
+    machine, user_id = checkout_setup.make.machine, str(await member.id())
     good = {"user_id": user_id, "amount": "5.00", "currency": "USD", "memo": "Sorry"}
 
     async def rejected_fields(**wrong: Any) -> list[str]:
@@ -280,23 +296,25 @@ async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(till: Till, 
     assert await rejected_fields(currency="XXX") == ["currency"]
     assert await rejected_fields(memo="") == ["memo"]
     assert await rejected_fields(user_id="018f0000-0000-7000-8000-000000000000") == ["user_id"]
-    credit = await grant(till.make, member, "5.00")
-    withdrawn = await machine.patch(f"/store_credits/{credit.id}/withdraw", {"reason": "A mistake"})
+    credit = await grant(checkout_setup.make, member, "5.00")
+    withdrawal = await machine.patch(f"/store_credits/{credit.id}/withdraw", {"reason": "A mistake"})
     again = await machine.patch(f"/store_credits/{credit.id}/withdraw", {"reason": "A mistake"})
 
-    assert (withdrawn.status, withdrawn["amount_left"], again.status) == (200, "0.0", 422)
-    assert await left(db, member) == (0, 0)
+    assert (withdrawal.status, withdrawal["amount_left"], again.status) == (200, "0.0", 422)
+    assert await fetch_balances(db, member) == (0, 0)
 
 
-async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx.AsyncClient, till: Till) -> None:
-    deletion = await till.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
-    buyer = Buyer(http, till)
-    await buyer.put_in((await till.product("20.00"), 1))
+async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
+    deletion = await checkout_setup.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
+    buyer = Buyer(http, checkout_setup)
+    await buyer.add_items((await checkout_setup.product("20.00"), 1))
     methods = await buyer.get("/checkout/payment_methods")
     refusal = await buyer.post("/checkout/create_payment", payment_method_id=str(STORE_CREDIT_METHOD))
 
     assert deletion.status == 422
-    update = await till.make.machine.patch(
+    update = await checkout_setup.make.machine.patch(
         f"/payment_methods/{STORE_CREDIT_METHOD}", {"payment_method": {"display_on": "both"}}
     )
     assert update.status == 422
@@ -306,11 +324,11 @@ async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx
 
 @pytest.mark.security("C-09")
 async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credit(
-    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
-    await grant(till.make, member, "30.00")
-    buyer = Buyer(http, till)
-    cart = await buyer.put_in((await till.product("20.00"), 1))
+    await grant(checkout_setup.make, member, "30.00")
+    buyer = Buyer(http, checkout_setup)
+    cart = await buyer.add_items((await checkout_setup.product("20.00"), 1))
     await db.execute("update orders set user_id = $1 where id = $2", await member.id(), cart.id)
 
     by_token = await buyer.post("/checkout/add_store_credit")
@@ -318,16 +336,18 @@ async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credi
     assert (by_token.status, by_token.code) == (401, "owner_required")
 
 
-async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_for(till: Till, member: Member) -> None:
-    await grant(till.make, member, "50.00")
+async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_for(
+    checkout_setup: CheckoutSetup, member: Member
+) -> None:
+    await grant(checkout_setup.make, member, "50.00")
     await member.post("/cart")
-    await member.post("/cart/add_item", variant_id=(await till.product("20.00")).sold)
+    await member.post("/cart/add_item", variant_id=(await checkout_setup.product("20.00")).variant_id)
     early = await member.post("/checkout/add_store_credit")
     fields = {"bill_address_attributes": ADDRESS, "use_billing": True}
     await member.patch("/checkout", order=fields)
     order = await member.patch("/checkout/complete")
 
-    await ready(member, till, (await till.product("20.00"), 1))
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     cart = await member.post("/checkout/add_store_credit", amount="4.00")
 
     assert (early["total"], early["total_minus_store_credits"]) == ("20.0", "0.0")
@@ -336,12 +356,12 @@ async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_fo
 
 
 async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_be_sent(
-    till: Till, member: Member, db: Any
+    checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     code = new_code()
-    await new_deal(till.make, ("percent_off_items", {"percent": "100"}), FREE_SHIPPING, code=code)
-    await grant(till.make, member, "50.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+    await create_promotion(checkout_setup.make, ("percent_off_items", {"percent": "100"}), FREE_SHIPPING, code=code)
+    await grant(checkout_setup.make, member, "50.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     await member.post("/checkout/add_store_credit")
     await member.patch("/cart/apply_coupon_code", coupon_code=code)
 
@@ -350,15 +370,17 @@ async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_
     assert (order.status, order["total"], order["payment_state"]) == (200, "0.0", "paid"), order
     assert payments(order) == []
     (shipment,) = [each for each in order.json["included"] if each["type"] == "shipment"]
-    assert (shipment["attributes"]["state"], await left(db, member)) == ("ready", (5_000, 5_000))
+    assert (shipment["attributes"]["state"], await fetch_balances(db, member)) == ("ready", (5_000, 5_000))
 
 
-async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resumed(till: Till, member: Member) -> None:
-    await grant(till.make, member, "50.00")
-    await ready(member, till, (await till.product("20.00", on_hand=5), 1))
+async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resumed(
+    checkout_setup: CheckoutSetup, member: Member
+) -> None:
+    await grant(checkout_setup.make, member, "50.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00", on_hand=5), 1))
     await member.post("/checkout/add_store_credit")
     purchase = await member.patch("/checkout/complete")
-    machine = till.make.machine
+    machine = checkout_setup.make.machine
     order = await machine.get(f"/orders/{purchase.id}")
     payment, shipment = (order.json["data"]["relationships"][name]["data"][0] for name in ("payments", "shipments"))
 
@@ -376,30 +398,30 @@ async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resu
 
 
 async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
-    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
-    await grant(till.make, member, "10.00")
-    await ready(member, till, (await till.product("20.00"), 1))
+    await grant(checkout_setup.make, member, "10.00")
+    await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     await member.post("/checkout/add_store_credit")
-    await pay_by_card(member, till, "late")
-    waiting = asyncio.create_task(member.patch("/checkout/complete"))
-    machine = till.make.machine
+    await pay_by_card(member, checkout_setup, "late")
+    completion = asyncio.create_task(member.patch("/checkout/complete"))
+    machine = checkout_setup.make.machine
 
-    async def is_asked() -> Any:
+    async def find_pending_payment() -> Any:
         return await db.fetchrow(
             "select p.id, p.order_id from payments p join orders o on o.id = p.order_id "
             "where o.user_id = $1 and p.state = 'pending'",
             await member.id(),
         )
 
-    await until(is_asked, 10)
-    credit = await is_asked()
+    await until(find_pending_payment, 10)
+    credit = await find_pending_payment()
     order = await machine.get(f"/orders/{credit['order_id']}?include=shipments.shipping_rates")
     shipment = next(each["id"] for each in order.json["included"] if each["type"] == "shipment")
     rates = [each["id"] for each in order.json["included"] if each["type"] == "shipping_rate"]
     refusals = [await machine.patch(f"/payments/{credit['id']}/{verb}", {}) for verb in ("capture", "void")]
     update = await machine.patch(f"/shipments/{shipment}", {"shipment": {"selected_shipping_rate_id": rates[-1]}})
-    waiting.cancel()
+    completion.cancel()
 
     assert [(answer.status, answer.code) for answer in refusals] == [(422, "illegal_transition")] * 2
     assert (update.status, update.code) == (409, "payment_in_progress")
@@ -407,17 +429,17 @@ async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
 
 @pytest.mark.security("C-06")
 async def test_a_repeated_key_leaves_the_credit_and_the_goods_that_were_set_aside_since(
-    till: Till, member: Member
+    checkout_setup: CheckoutSetup, member: Member
 ) -> None:
-    product = await till.product("10.00")
-    await grant(till.make, member, "4.00")
-    await ready(member, till, (product, 1))
+    product = await checkout_setup.product("10.00")
+    await grant(checkout_setup.make, member, "4.00")
+    await ready(member, checkout_setup, (product, 1))
     once = {"Idempotency-Key": new_code()}
-    await member.post("/cart/add_item", headers=once, variant_id=product.sold)
+    await member.post("/cart/add_item", headers=once, variant_id=product.variant_id)
     await member.patch("/checkout/advance")
     await member.post("/checkout/add_store_credit")
 
-    again = await member.post("/cart/add_item", headers=once, variant_id=product.sold)
+    again = await member.post("/cart/add_item", headers=once, variant_id=product.variant_id)
     after = await member.get("/cart?include=payments")
 
     assert [answer["total_minus_store_credits"] for answer in (again, after)] == ["21.0", "21.0"]

@@ -1,16 +1,16 @@
-"""Pages, policies and menus as a shopper sees them: public, cached, and without what cannot be seen."""
+"""Pages, policies and menus as a shopper sees them: public, cached, and without hidden records."""
 
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import sign_in
 from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import included, linked
+from tests.storefront.product_lists import included, related_ids
 
 
 async def new_page(make: Make, **fields: Any) -> Answer:
@@ -31,7 +31,7 @@ async def new_item(make: Make, menu_id: str, name: str, kind: str = "url", recor
     return (await make.new("menu_items", "menu_item", menu_id=menu_id, name=name, **target, **more)).id
 
 
-async def asked(guest: Shopper, path: str, filters: dict[str, str], **params: str) -> Answer:
+async def list_records(guest: Shopper, path: str, filters: dict[str, str], **params: str) -> Answer:
     filter_params = {f"filter[{name}]": value for name, value in filters.items()}
     return await guest.ask("GET", path, params={**filter_params, **params})
 
@@ -90,14 +90,14 @@ async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shoppe
 
     assert (await guest.get(f"/cms_pages/{page.id}")).status == 404
     assert (await guest.get(f"/cms_pages/{page['slug']}")).status == 404
-    assert (await asked(guest, "/cms_pages", {"title": word})).json["data"] == []
+    assert (await list_records(guest, "/cms_pages", {"title": word})).json["data"] == []
 
 
 @pytest.mark.parametrize("path", ["cms_pages", "policies", "menus"])
 async def test_what_is_not_there_is_not_found_and_what_is_not_offered_is_refused(guest: Shopper, path: str) -> None:
     for key in ("nothing", uuid4(), "%00", "a'b", "x" * 300):
         assert (await guest.get(f"/{path}/{key}")).status == 404
-    assert (await asked(guest, f"/{path}", {"nothing": "x"})).code == "unknown_filter"
+    assert (await list_records(guest, f"/{path}", {"nothing": "x"})).code == "unknown_filter"
     assert (await guest.get(f"/{path}", sort="title")).code == "unknown_sort"
     assert (await guest.get(f"/{path}", include="nothing")).code == "unknown_include"
 
@@ -108,7 +108,7 @@ async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
     second = await new_page(make, title=f"Axb {word}", locale="de")
 
     async def list_ids(**filters: str) -> list[str]:
-        return [item["id"] for item in (await asked(guest, "/cms_pages", filters)).json["data"]]
+        return [item["id"] for item in (await list_records(guest, "/cms_pages", filters)).json["data"]]
 
     assert await list_ids(title=word) == [first.id, second.id]
     assert await list_ids(title=f"A_B {word}") == [first.id]
@@ -118,8 +118,8 @@ async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
         [],
         [first.id, second.id],
     )
-    page = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="2")
-    beyond = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="9")
+    page = await list_records(guest, "/cms_pages", {"title": word}, per_page="1", page="2")
+    beyond = await list_records(guest, "/cms_pages", {"title": word}, per_page="1", page="9")
     assert [item["id"] for item in page.json["data"]] == [second.id]
     assert page.json["meta"] == {"count": 1, "total_count": 2, "total_pages": 2}
     assert beyond.json["meta"] == {"count": 0, "total_count": 2, "total_pages": 2}
@@ -141,11 +141,11 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
     group = await new_item(make, menu_id, "Group", item_type="Container", code="g", subtitle="All")
     await new_item(make, menu_id, "Blog", parent_id=group, destination="https://e.example/", new_window=True)
 
-    response = await asked(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
+    response = await list_records(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
 
     (menu,) = response.json["data"]
     items = included(response, "menu_item")
-    root, first, second = [items[each] for each in linked(menu, "menu_items")]
+    root, first, second = [items[each] for each in related_ids(menu, "menu_items")]
     assert menu["attributes"] == {"name": "Main", "location": location, "locale": "de"}
     assert [root["attributes"][name] for name in ("name", "is_root", "is_container", "lft", "rgt")] == [
         "Main",
@@ -154,7 +154,7 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
         1,
         6,
     ]
-    assert (linked(root, "children"), linked(first, "children")) == ([first["id"]], [second["id"]])
+    assert (related_ids(root, "children"), related_ids(first, "children")) == ([first["id"]], [second["id"]])
     assert second["attributes"] == {
         "name": "Blog",
         "code": None,
@@ -171,7 +171,11 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
         "is_child": True,
         "is_leaf": True,
     }
-    assert (linked(second, "parent"), linked(second, "menu"), linked(second, "icon")) == (first["id"], menu_id, None)
+    assert (related_ids(second, "parent"), related_ids(second, "menu"), related_ids(second, "icon")) == (
+        first["id"],
+        menu_id,
+        None,
+    )
 
 
 async def test_items_lead_to_taxons_products_and_pages_which_can_be_included(make: Make, guest: Shopper) -> None:
@@ -281,7 +285,7 @@ async def test_a_response_is_public_and_confirmed_by_its_etag(make: Make, guest:
     assert service.request_line(again.request_id)["statements"] == 1
 
 
-async def test_with_a_token_no_cache_on_the_way_may_keep_it(make: Make, http: httpx.AsyncClient) -> None:
+async def test_with_a_token_no_cache_on_the_way_may_keep_it(make: Make, http: httpx2.AsyncClient) -> None:
     page, shopper = await new_page(make), await sign_in(http)
 
     answer = await shopper.get(f"/cms_pages/{page.id}")
@@ -300,7 +304,7 @@ async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
         await new_page(make, title=f"{word} {number}")
 
     async def cost(path: str, filters: dict[str, str], **params: str) -> int:
-        answer = await asked(guest, path, filters, **params)
+        answer = await list_records(guest, path, filters, **params)
         return int(service.request_line(answer.request_id)["statements"])
 
     for path, filters in {"/menus": {"name": word}, "/cms_pages": {"title": word}, "/policies": {}}.items():

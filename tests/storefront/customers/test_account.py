@@ -1,15 +1,15 @@
-"""The account: who I am, where I live, what I bought, where I am signed in."""
+"""The account: profile, addresses, orders and sessions."""
 
 import asyncio
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from shop.migrations.geography import geography_id
-from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in, trade
+from tests.accounts import Member, ask_for_code, exchange_code, mailed_code, new_email, sign_in
 from tests.service import Service
 from tests.shopper import PREFIX, Answer
 
@@ -32,12 +32,12 @@ HOMES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
 @pytest.fixture
-async def stranger(http: httpx.AsyncClient) -> Member:
+async def stranger(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -48,7 +48,7 @@ async def add(member: Member, **changes: Any) -> Answer:
 
 
 async def insert_order(db: Any, member: Member, *, address: str | None = None, is_completed: bool = True) -> str:
-    """An order as checkout will leave it, and its number."""
+    """Inserts an order as checkout leaves it, and returns its number."""
     number = f"R{uuid4().int % 10**15:015}"
     await db.execute(
         """insert into orders
@@ -69,7 +69,7 @@ async def defaults(member: Member) -> tuple[str | None, str | None]:
     return billing and billing["id"], shipping and shipping["id"]
 
 
-async def test_an_account_has_the_shape_of_a_user(http: httpx.AsyncClient) -> None:
+async def test_an_account_has_the_shape_of_a_user(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http, first_name="Ada", last_name="Lovelace")
 
     answer = await member.get("/account")
@@ -94,7 +94,7 @@ async def test_an_account_has_the_shape_of_a_user(http: httpx.AsyncClient) -> No
     assert data["relationships"] == {"default_billing_address": nothing, "default_shipping_address": nothing}
 
 
-async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(http: httpx.AsyncClient) -> None:
+async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(http: httpx2.AsyncClient) -> None:
     email = new_email()
     await ask_for_code(http, email, first_name="Mallory", last_name="Stranger")
     member = await sign_in(http, email, first_name="Ada")
@@ -122,7 +122,7 @@ async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(htt
         ("DELETE", f"/account/sessions/{UUID(int=7)}"),
     ],
 )
-async def test_without_a_bearer_an_account_asks_for_one(http: httpx.AsyncClient, method: str, path: str) -> None:
+async def test_without_a_bearer_an_account_asks_for_one(http: httpx2.AsyncClient, method: str, path: str) -> None:
     answer = Answer(await http.request(method, PREFIX + path))
 
     assert (answer.status, answer.code) == (401, "unauthenticated")
@@ -193,9 +193,9 @@ async def test_fields_that_cannot_be_are_all_named_and_nothing_changes(member: M
 @pytest.mark.security("C-02")
 async def test_protected_fields_are_passed_over(member: Member) -> None:
     before = await member.get("/account")
-    wishes = {"id": str(uuid4()), "store_credits": 100, "completed_orders": 9, "verified_at": None, "disabled_at": "x"}
+    fields = {"id": str(uuid4()), "store_credits": 100, "completed_orders": 9, "verified_at": None, "disabled_at": "x"}
 
-    answer = await member.patch("/account", user=wishes)
+    answer = await member.patch("/account", user=fields)
 
     assert (answer.status, answer.json) == (200, before.json)
 
@@ -209,8 +209,8 @@ async def test_a_change_without_a_user_cannot_be_read(member: Member) -> None:
 
 async def test_anothers_addresses_cannot_become_defaults(member: Member, stranger: Member) -> None:
     foreign = (await add(stranger)).id
-    for wish in (foreign, str(uuid4()), "x", 1):
-        answer = await member.patch("/account", user={"bill_address_id": wish, "ship_address_id": wish})
+    for address_id in (foreign, str(uuid4()), "x", 1):
+        answer = await member.patch("/account", user={"bill_address_id": address_id, "ship_address_id": address_id})
 
         assert (answer.status, set(answer.json["errors"])) == (422, {"bill_address_id", "ship_address_id"})
     assert await defaults(member) == (None, None)
@@ -227,14 +227,16 @@ async def test_own_addresses_become_defaults_one_by_one(member: Member) -> None:
 
 
 async def test_two_changes_at_once_both_stand(member: Member, db: Any) -> None:
-    """Both have read the user before either can write."""
+    """Both requests read the user before either can write."""
     user_id = await member.id()
-    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    count_waiting = (
+        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    )
     async with asyncio.timeout(10), asyncio.TaskGroup() as group, db.transaction():
         await db.execute("select 1 from users where id = $1 for update", user_id)
         group.create_task(member.patch("/account", user={"first_name": "Ada"}))
         group.create_task(member.patch("/account", user={"last_name": "King"}))
-        while await db.fetchval(waiting) < 2:
+        while await db.fetchval(count_waiting) < 2:
             await db.execute("select pg_stat_clear_snapshot()")
 
     answer = await member.get("/account")
@@ -309,7 +311,7 @@ async def test_a_field_that_cannot_be_is_named(member: Member, db: Any, changes:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "state_fields",
     [
         {"state_name": "California"},
         {"state_name": "california"},
@@ -318,17 +320,19 @@ async def test_a_field_that_cannot_be_is_named(member: Member, db: Any, changes:
         {"state_id": str(geography_id("US-CA"))},
     ],
 )
-async def test_a_state_is_known_by_name_abbreviation_or_id(member: Member, wish: dict[str, str]) -> None:
+async def test_a_state_is_known_by_name_abbreviation_or_id(member: Member, state_fields: dict[str, str]) -> None:
     home = {name: value for name, value in USA.items() if name != "state_name"}
 
-    answer = await member.post("/account/addresses", address={**home, **wish})
+    answer = await member.post("/account/addresses", address={**home, **state_fields})
 
     assert (answer.status, answer["state_name"], answer["state_code"]) == (200, "California", "CA")
 
 
-@pytest.mark.parametrize("wish", [{"country_iso": "usa"}, {"country_iso": None, "country_id": str(geography_id("US"))}])
-async def test_a_country_is_known_by_either_code_or_id(member: Member, wish: dict[str, str]) -> None:
-    assert (await add(member, **wish))["country_iso"] == "US"
+@pytest.mark.parametrize(
+    "country_fields", [{"country_iso": "usa"}, {"country_iso": None, "country_id": str(geography_id("US"))}]
+)
+async def test_a_country_is_known_by_either_code_or_id(member: Member, country_fields: dict[str, str]) -> None:
+    assert (await add(member, **country_fields))["country_iso"] == "US"
 
 
 @pytest.mark.parametrize(
@@ -416,10 +420,10 @@ async def test_a_repeated_edit_under_one_key_makes_one_new_address(member: Membe
     old = await add(member)
     await insert_order(db, member, address=old.id)
     key = {"Idempotency-Key": str(uuid4())}
-    path, wish = f"/account/addresses/{old.id}", {"address1": "3 Infinite Loop"}
+    path, changes = f"/account/addresses/{old.id}", {"address1": "3 Infinite Loop"}
 
-    first = await member.patch(path, headers=key, address=wish)
-    second = await member.patch(path, headers=key, address=wish)
+    first = await member.patch(path, headers=key, address=changes)
+    second = await member.patch(path, headers=key, address=changes)
 
     assert (first.status, second.status) == (200, 200)
     assert second.json == first.json
@@ -455,8 +459,8 @@ async def test_others_addresses_are_not_there(member: Member, stranger: Member) 
     bodies = []
     for address_id in (address.id, str(uuid4()), "x", "%C3%A9"):
         path = f"/account/addresses/{address_id}"
-        wish = {"address1": "mine now"}
-        answers = [await member.get(path), await member.patch(path, address=wish), await member.delete(path)]
+        changes = {"address1": "mine now"}
+        answers = [await member.get(path), await member.patch(path, address=changes), await member.delete(path)]
         assert [answer.status for answer in answers] == [404, 404, 404], address_id
         bodies += [{**answer.json, "request_id": ""} for answer in answers]
 
@@ -631,14 +635,14 @@ async def test_orders_can_be_sorted_and_an_unknown_sort_is_named(member: Member,
 
 
 async def test_one_order_is_found_by_its_number(member: Member, stranger: Member, db: Any) -> None:
-    number, open_one = await insert_order(db, member), await insert_order(db, member, is_completed=False)
+    number, open_number = await insert_order(db, member), await insert_order(db, member, is_completed=False)
     stranger_number = await insert_order(db, stranger)
 
     mine = await member.get(f"/account/orders/{number}")
 
     assert (mine.status, mine.json["data"]["type"], mine["number"], mine["state"]) == (200, "order", number, "complete")
     assert mine["completed_at"] is not None
-    for missing in (stranger_number, open_one, "R0", "%C3%A9", "x" * 300):
+    for missing in (stranger_number, open_number, "R0", "%C3%A9", "x" * 300):
         answer = await member.get(f"/account/orders/{missing}")
         assert (answer.status, answer.code) == (404, "not_found"), missing
 
@@ -653,7 +657,7 @@ async def test_an_order_is_linked_to_its_user(member: Member, db: Any) -> None:
 
 
 @pytest.mark.security("T-10")
-async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx.AsyncClient) -> None:
+async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     ended_member = await sign_in(http, member.email)
@@ -667,12 +671,12 @@ async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx.Asy
     names = {"created_at", "refreshed_at", "absolute_expires_at", "source", "user_agent", "current"}
     assert set(rows[0]["attributes"]) == names
     assert rows[0]["attributes"]["source"] == "127.0.0.1"
-    assert rows[0]["attributes"]["user_agent"].startswith("python-httpx/")
+    assert rows[0]["attributes"]["user_agent"].startswith("python-httpx2/")
     assert answer.json["meta"] == {"count": 2, "total_count": 2, "total_pages": 1}
 
 
 @pytest.mark.security("T-10")
-async def test_ending_a_session_ends_exactly_that_one(http: httpx.AsyncClient, db: Any) -> None:
+async def test_ending_a_session_ends_exactly_that_one(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere, third = await sign_in(http, member.email), await sign_in(http, member.email)
     rows = (await elsewhere.get("/account/sessions")).json["data"]
@@ -705,7 +709,7 @@ async def test_a_session_can_end_itself(member: Member) -> None:
     assert not await member.is_signed_in()
 
 
-async def test_there_is_no_sign_up_with_a_password(http: httpx.AsyncClient) -> None:
+async def test_there_is_no_sign_up_with_a_password(http: httpx2.AsyncClient) -> None:
     answer = await http.post(PREFIX + "/account", json={"user": {"email": new_email(), "password": "x"}})
 
     assert answer.status_code in {404, 405}
@@ -717,12 +721,12 @@ async def test_odd_paths_are_missing_and_not_broken(member: Member) -> None:
         assert (await member.ask(method, path)).status in {400, 404}, path
 
 
-async def test_one_code_makes_one_session(http: httpx.AsyncClient, db: Any) -> None:
+async def test_one_code_makes_one_session(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email)
     code = await mailed_code(http, email)
 
-    answers = await asyncio.gather(*(trade(http, email, code) for _ in range(5)))
+    answers = await asyncio.gather(*(exchange_code(http, email, code) for _ in range(5)))
 
     assert sorted(answer.status for answer in answers) == [200, 401, 401, 401, 401]
     sessions = "select count(*) from sessions s join users u on u.id = s.user_id where u.email_key = $1"

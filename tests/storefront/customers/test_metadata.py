@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shop.rules.metadata import MAX_CART_METADATA_BYTES, MAX_METADATA_BYTES
@@ -15,14 +15,14 @@ from tests.shopper import Answer, Shopper
 FIELDS = ("public_metadata", "private_metadata")
 
 
-def sized(size: int) -> dict[str, str]:
-    """An object of so many bytes as JSON, most of them in characters of three bytes."""
+def metadata_of_size(size: int) -> dict[str, str]:
+    """An object of `size` bytes as JSON, most of them in three-byte characters."""
     rest = size - len('{"k":""}')
     return {"k": "€" * (rest // 3) + "x" * (rest % 3)}
 
 
-LARGEST, TOO_LARGE = sized(MAX_METADATA_BYTES), sized(MAX_METADATA_BYTES + 1)
-# Short as sent, and long as the database writes them.
+LARGEST, TOO_LARGE = metadata_of_size(MAX_METADATA_BYTES), metadata_of_size(MAX_METADATA_BYTES + 1)
+# Short in the request, but long as the database writes it.
 LONG_NUMBERS = {"k": [1e308] * 60}
 
 
@@ -39,7 +39,7 @@ def errors(answer: Answer) -> list[str]:
 @pytest.mark.security("H-10")
 @pytest.mark.parametrize("field", FIELDS)
 async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: Make, field: str) -> None:
-    mug, cup = (await make.product(on_hand=9)).sold, (await make.product(on_hand=9)).sold
+    mug, cup = (await make.product(on_hand=9)).variant_id, (await make.product(on_hand=9)).variant_id
     await guest.post("/cart")
 
     wrong: list[Any] = [TOO_LARGE, LONG_NUMBERS, [], "text"]
@@ -57,7 +57,7 @@ async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: M
 
 
 @pytest.mark.security("H-10")
-async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx.AsyncClient) -> None:
+async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     for metadata in (TOO_LARGE, LONG_NUMBERS, None):
@@ -89,7 +89,7 @@ async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shoppe
 
 @pytest.mark.security("H-11")
 async def test_a_merged_cart_takes_in_what_fits_and_says_what_does_not(
-    guest: Shopper, writer: Machine, http: httpx.AsyncClient
+    guest: Shopper, writer: Machine, http: httpx2.AsyncClient
 ) -> None:
     half = MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 4
     ids = await new_variants(writer, 2 * half + 2)

@@ -1,13 +1,13 @@
-"""What shoppers cannot set, whatever they send along."""
+"""Fields that shoppers cannot set, whatever they send."""
 
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
-from tests.checkout_builders import Buyer, Till
+from tests.checkout_builders import Buyer, CheckoutSetup
 
-PROTECTED: dict[str, Any] = {
+PROTECTED_FIELDS: dict[str, Any] = {
     "id": str(uuid4()),
     "number": "R000000001",
     "state": "complete",
@@ -29,18 +29,20 @@ LINES = "select price, quantity, promo_total from line_items where order_id = $1
 
 
 @pytest.mark.security("C-02")
-async def test_totals_states_and_owners_are_not_for_shoppers_to_set(buyer: Buyer, till: Till, db: Any) -> None:
-    mug = await till.product(price="10.00")
-    cart = await buyer.post("/cart", **PROTECTED, order=PROTECTED)
+async def test_totals_states_and_owners_are_not_for_shoppers_to_set(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug = await checkout_setup.product(price="10.00")
+    cart = await buyer.post("/cart", **PROTECTED_FIELDS, order=PROTECTED_FIELDS)
     before = dict(await db.fetchrow(ORDER, UUID(cart.id)))
 
-    response = await buyer.post("/cart/add_item", **PROTECTED, variant_id=mug.sold, quantity=2)
+    response = await buyer.post("/cart/add_item", **PROTECTED_FIELDS, variant_id=mug.variant_id, quantity=2)
     line_id = response.json["data"]["relationships"]["line_items"]["data"][0]["id"]
-    changes = {**PROTECTED, "line_items_attributes": [{**PROTECTED, "id": line_id}]}
+    changes = {**PROTECTED_FIELDS, "line_items_attributes": [{**PROTECTED_FIELDS, "id": line_id}]}
     answers = [
         response,
-        await buyer.patch("/cart/set_quantity", **{**PROTECTED, "line_item_id": line_id, "quantity": 3}),
-        await buyer.patch("/checkout", **PROTECTED, order=changes),
+        await buyer.patch("/cart/set_quantity", **{**PROTECTED_FIELDS, "line_item_id": line_id, "quantity": 3}),
+        await buyer.patch("/checkout", **PROTECTED_FIELDS, order=changes),
     ]
 
     after = dict(await db.fetchrow(ORDER, UUID(cart.id)))

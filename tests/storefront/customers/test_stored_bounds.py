@@ -1,9 +1,9 @@
-"""What callers can store is bounded: addresses, payments and cards of a cart, addresses and sessions of an account."""
+"""Limits on stored data: addresses, payments and cards of a cart, addresses and sessions of an account."""
 
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from shop.actions.access.tokens import MIN_REFRESH_LIMIT
@@ -11,18 +11,20 @@ from shop.actions.checkout.payment_choice import MOST_PAYMENTS
 from shop.actions.customers.account import MAX_ADDRESSES
 from shop.queries.access.sessions import MAX_SESSIONS
 from tests.accounts import sign_in
-from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 
 pytestmark = pytest.mark.security("H-11")
 
 
-async def test_an_address_that_is_typed_anew_replaces_the_one_before(buyer: Buyer, till: Till, db: Any) -> None:
+async def test_an_address_that_is_typed_anew_replaces_the_one_before(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
     name = uuid4().hex
-    await buyer.put_in((await till.product(), 1))
+    await buyer.add_items((await checkout_setup.product(), 1))
 
     for number in range(4):
         address = {**ADDRESS, "lastname": name, "address1": f"{number} Main Street"}
-        response = await buyer.tell(bill_address_attributes=address, ship_address_attributes=address)
+        response = await buyer.update_checkout(bill_address_attributes=address, ship_address_attributes=address)
         assert response.status == 200, response
 
     rows = await db.fetch("select distinct address1 from addresses where lastname = $1", name)
@@ -30,27 +32,29 @@ async def test_an_address_that_is_typed_anew_replaces_the_one_before(buyer: Buye
     assert await db.fetchval("select count(*) from addresses where lastname = $1", name) == 2
 
 
-async def test_an_order_has_fifty_payments_at_most(buyer: Buyer, till: Till, db: Any) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_an_order_has_fifty_payments_at_most(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
     order_id = UUID((await buyer.get("/cart")).id)
     await db.execute(
         """insert into payments (id, order_id, payment_method_id, number, state, amount, created_at, updated_at)
         select gen_random_uuid(), $1, $2, left('P' || gen_random_uuid(), 20), 'failed', 0, now(), now()
         from generate_series(2, $3)""",
         order_id,
-        UUID(till.check),
+        UUID(checkout_setup.check),
         MOST_PAYMENTS,
     )
 
-    beyond = await buyer.post("/checkout/create_payment", payment_method_id=till.check)
+    beyond = await buyer.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
 
     assert (beyond.status, list(beyond.json["errors"])) == (422, ["base"])
     assert await db.fetchval("select count(*) from payments where order_id = $1", order_id) == MOST_PAYMENTS
     assert (await buyer.complete())["state"] == "complete"
 
 
-async def test_a_card_that_was_typed_into_a_cart_goes_with_it(buyer: Buyer, till: Till, db: Any) -> None:
-    await buyer.ready((await till.product(), 1))
+async def test_a_card_that_was_typed_into_a_cart_goes_with_it(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    await buyer.ready((await checkout_setup.product(), 1))
     sources = "select count(*) from payment_sources where order_id = $1"
     order_id = UUID((await buyer.get("/cart")).id)
     assert await db.fetchval(sources, order_id) == 1
@@ -60,7 +64,7 @@ async def test_a_card_that_was_typed_into_a_cart_goes_with_it(buyer: Buyer, till
     assert (response.status, await db.fetchval(sources, order_id)) == (204, 0)
 
 
-async def test_an_account_has_a_hundred_addresses_at_most(http: httpx.AsyncClient, db: Any) -> None:
+async def test_an_account_has_a_hundred_addresses_at_most(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     first = await member.post("/account/addresses", address=ADDRESS)
     await db.execute(
@@ -79,7 +83,7 @@ async def test_an_account_has_a_hundred_addresses_at_most(http: httpx.AsyncClien
     assert again.status == 200
 
 
-async def test_the_oldest_of_a_hundred_sessions_ends_when_another_begins(http: httpx.AsyncClient, db: Any) -> None:
+async def test_the_oldest_of_a_hundred_sessions_ends_when_another_begins(http: httpx2.AsyncClient, db: Any) -> None:
     oldest = await sign_in(http)
     newer = await sign_in(http, oldest.email)
     await db.execute(
@@ -96,7 +100,7 @@ async def test_the_oldest_of_a_hundred_sessions_ends_when_another_begins(http: h
     assert (await oldest.is_signed_in(), await newer.is_signed_in()) == (False, True)
 
 
-async def test_a_session_that_is_refreshed_thousands_of_times_ends(http: httpx.AsyncClient, db: Any) -> None:
+async def test_a_session_that_is_refreshed_thousands_of_times_ends(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.renew()
     row = "update sessions set refresh_count = refresh_count + $2 where user_id = $1 returning refresh_count"

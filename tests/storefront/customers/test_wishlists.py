@@ -1,25 +1,25 @@
-"""Wishlists: made, shown, changed, removed; who may see one, and that nobody else writes on it."""
+"""Wishlists: creating, showing, changing and deleting them; who can see one, and that only its owner changes it."""
 
 import re
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from shop.rules.customers.wishlists import MOST_LISTS
 from tests.accounts import Member, sign_in
 from tests.builders import Make
-from tests.concurrency import at_once
+from tests.concurrency import run_concurrently
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.product_lists import included, linked, word
+from tests.storefront.product_lists import included, related_ids, word
 from tests.wishlists import add_lists
 
 
 @pytest.fixture
-async def member(http: httpx.AsyncClient) -> Member:
+async def member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -29,14 +29,14 @@ async def new_list(member: Member, name: str = "Birthday", **fields: Any) -> Ans
     return wishlist
 
 
-async def wish(member: Member, token: str, variant_id: str, quantity: int = 1) -> str:
+async def add_item(member: Member, token: str, variant_id: str, quantity: int = 1) -> str:
     item = await member.post(f"/wishlists/{token}/add_item", variant_id=variant_id, quantity=quantity)
     assert item.status == 200, item
     return item.id
 
 
-async def lists(member: Member) -> dict[str, dict[str, Any]]:
-    """What the user's own lists say, by name."""
+async def fetch_lists(member: Member) -> dict[str, dict[str, Any]]:
+    """The attributes of the user's own lists, by name."""
     records = (await member.get("/wishlists")).json["data"]
     return {each["attributes"]["name"]: each["attributes"] for each in records}
 
@@ -103,7 +103,7 @@ async def test_what_a_list_cannot_be_is_refused_by_its_name(
         assert (answer.status, answer.code) == (422, "validation_failed"), answer
     assert set(creation.json["errors"]) == wrong
     assert set(update.json["errors"]) == wrong | ({"name"} - set(fields))
-    assert list(await lists(member)) == ["Birthday"]
+    assert list(await fetch_lists(member)) == ["Birthday"]
 
 
 @pytest.mark.parametrize("body", [{"wishlist": 7}, {"wishlist": None}, {"wishlist": []}, {"wishlist": "name"}])
@@ -123,7 +123,7 @@ async def test_the_longest_name_and_any_script_are_kept_as_they_are(member: Memb
 
 
 async def test_own_lists_are_listed_in_the_order_they_were_made_page_by_page(
-    member: Member, http: httpx.AsyncClient
+    member: Member, http: httpx2.AsyncClient
 ) -> None:
     await new_list(await sign_in(http), "another's", is_private=False)
     for number in range(3):
@@ -155,17 +155,17 @@ async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make:
     mug, cup = await make.product(), await make.product()
     token = (await new_list(member, "mugs"))["token"]
     await new_list(member, "nothing")
-    await wish(member, token, mug.sold)
+    await add_item(member, token, mug.variant_id)
 
     async def inclusions(path: str, variant_id: str) -> list[bool]:
         data = (await member.get(f"{path}?is_variant_included={variant_id}")).json["data"]
         return [each["attributes"]["variant_included"] for each in (data if isinstance(data, list) else [data])]
 
-    assert await inclusions("/wishlists", mug.sold) == [True, False]
-    assert await inclusions("/wishlists", cup.sold) == [False, False]
+    assert await inclusions("/wishlists", mug.variant_id) == [True, False]
+    assert await inclusions("/wishlists", cup.variant_id) == [False, False]
     assert await inclusions("/wishlists", "") == [False, False]
-    assert await inclusions(f"/wishlists/{token}", mug.sold) == [True]
-    assert [each["variant_included"] for each in (await lists(member)).values()] == [False, False]
+    assert await inclusions(f"/wishlists/{token}", mug.variant_id) == [True]
+    assert [each["variant_included"] for each in (await fetch_lists(member)).values()] == [False, False]
     wrong = await member.get("/wishlists?is_variant_included=7")
     assert (wrong.status, wrong.code) == (400, "malformed")
 
@@ -177,27 +177,27 @@ async def test_the_default_list_is_made_when_there_is_none_and_found_after(membe
 
     assert (first.status, first["is_default"], first["is_private"], first["name"]) == (200, True, True, "My wishes")
     assert second.json == first.json
-    assert [each["is_default"] for each in (await lists(member)).values()] == [False, True]
+    assert [each["is_default"] for each in (await fetch_lists(member)).values()] == [False, True]
 
 
 async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member, db: Any) -> None:
     requests = [member.get("/wishlists/default") for _ in range(6)]
 
-    answers = await at_once(db, "users", await member.id(), *requests)
+    answers = await run_concurrently(db, "users", await member.id(), *requests)
 
     assert {answer.status for answer in answers} == {200}
     assert len({answer.id for answer in answers}) == 1
-    assert len(await lists(member)) == 1
+    assert len(await fetch_lists(member)) == 1
 
 
-async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http: httpx.AsyncClient) -> None:
+async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http: httpx2.AsyncClient) -> None:
     other = await sign_in(http)
     other_default = await other.get("/wishlists/default")
     first = await new_list(member, "first", is_default=True)
     await new_list(member, "second", is_default=True)
 
     async def defaults() -> list[str]:
-        return [name for name, each in (await lists(member)).items() if each["is_default"]]
+        return [name for name, each in (await fetch_lists(member)).items() if each["is_default"]]
 
     assert await defaults() == ["second"]
     again = await member.patch(f"/wishlists/{first['token']}", is_default=True)
@@ -211,7 +211,7 @@ async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http
 async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db: Any) -> None:
     wishlists = [await new_list(member, f"list {number}") for number in range(3)]
 
-    answers = await at_once(
+    answers = await run_concurrently(
         db,
         "users",
         await member.id(),
@@ -221,7 +221,7 @@ async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db
     )
 
     assert {answer.status for answer in answers} <= {200, 201}, answers
-    assert [each["is_default"] for each in (await lists(member)).values()].count(True) == 1
+    assert [each["is_default"] for each in (await fetch_lists(member)).values()].count(True) == 1
 
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
@@ -241,7 +241,7 @@ async def test_a_change_changes_what_is_given_and_nothing_else(member: Member, m
 
 async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: Member, db: Any) -> None:
     wishlist = await new_list(member)
-    await wish(member, wishlist["token"], (await make.product()).sold)
+    await add_item(member, wishlist["token"], (await make.product()).variant_id)
 
     deletion = await member.delete(f"/wishlists/{wishlist['token']}")
     again = await member.delete(f"/wishlists/{wishlist['token']}")
@@ -252,11 +252,11 @@ async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: 
 
 
 async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_by_nobody_else(
-    make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper
+    make: Make, member: Member, http: httpx2.AsyncClient, guest: Shopper
 ) -> None:
     other = await sign_in(http)
     wishlist = await new_list(member)
-    item_id = await wish(member, wishlist["token"], (await make.product()).sold)
+    item_id = await add_item(member, wishlist["token"], (await make.product()).variant_id)
     path = f"/wishlists/{wishlist['token']}"
 
     while_private = [await viewer.get(path) for viewer in (other, guest)]
@@ -271,18 +271,18 @@ async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_
     assert all(each == bodies[0] for each in bodies)
     for answer in while_public:
         assert answer.status == 200
-        assert linked(answer.json["data"], "wished_items") == [item_id]
+        assert related_ids(answer.json["data"], "wished_items") == [item_id]
         assert str(await member.id()) not in answer.response.text
         assert answer.headers["cache-control"] == "no-store"
 
 
 async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
-    make: Make, member: Member, http: httpx.AsyncClient
+    make: Make, member: Member, http: httpx2.AsyncClient
 ) -> None:
     other, mug = await sign_in(http), await make.product()
     for is_private in (True, False):
         wishlist = await new_list(member, is_private=is_private)
-        item_id = await wish(member, wishlist["token"], mug.sold, 2)
+        item_id = await add_item(member, wishlist["token"], mug.variant_id, 2)
         path = f"/wishlists/{wishlist['token']}"
         before = await member.get(f"{path}?include=wished_items")
 
@@ -290,8 +290,8 @@ async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
             await other.patch(path, name="Mine"),
             await other.ask("PUT", path, json={"is_default": True}),
             await other.delete(path),
-            await other.post(f"{path}/add_item", variant_id=(await make.product()).sold),
-            await other.post(f"{path}/add_items", wished_items=[{"variant_id": mug.sold, "quantity": 9}]),
+            await other.post(f"{path}/add_item", variant_id=(await make.product()).variant_id),
+            await other.post(f"{path}/add_items", wished_items=[{"variant_id": mug.variant_id, "quantity": 9}]),
             await other.patch(f"{path}/set_item_quantity/{item_id}", quantity=9),
             await other.delete(f"{path}/remove_item/{item_id}"),
             await other.ask("DELETE", f"{path}/remove_items", json={"wished_items_ids": [item_id]}),
@@ -299,11 +299,11 @@ async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
 
         assert [(answer.status, answer.code) for answer in answers] == [(404, "not_found")] * 8
         assert (await member.get(f"{path}?include=wished_items")).json == before.json
-    assert await lists(other) == {}
+    assert await fetch_lists(other) == {}
 
 
 async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown(
-    member: Member, guest: Shopper, http: httpx.AsyncClient
+    member: Member, guest: Shopper, http: httpx2.AsyncClient
 ) -> None:
     token = (await new_list(member, is_private=False))["token"]
     await guest.post("/cart")
@@ -320,14 +320,14 @@ async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown
         ("DELETE", f"/{token}/remove_items"),
     ]
 
-    nobody = [await guest.ask(method, f"/wishlists{path}") for method, path in paths]
+    without_token = [await guest.ask(method, f"/wishlists{path}") for method, path in paths]
     junk = {"Authorization": "Bearer junk"}
     with_junk = [await guest.ask(method, f"/wishlists{path}", headers=junk) for method, path in paths]
-    looking = [await guest.get(f"/wishlists/{token}"), await guest.get(f"/wishlists/{token}", headers=junk)]
+    responses = [await guest.get(f"/wishlists/{token}"), await guest.get(f"/wishlists/{token}", headers=junk)]
 
-    assert {(answer.status, answer.code) for answer in nobody} == {(401, "unauthenticated")}
+    assert {(answer.status, answer.code) for answer in without_token} == {(401, "unauthenticated")}
     assert {(answer.status, answer.code) for answer in with_junk} == {(401, "invalid_token")}
-    assert [answer.status for answer in looking] == [200, 401]
+    assert [answer.status for answer in responses] == [200, 401]
 
 
 @pytest.mark.security("H-03")
@@ -354,7 +354,7 @@ async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> 
     await add_lists(db, await member.id(), MOST_LISTS - 1)
 
     last = [member.post("/wishlists", name="the last") for _ in range(4)]
-    answers = await at_once(db, "users", await member.id(), *last)
+    answers = await run_concurrently(db, "users", await member.id(), *last)
     default = await member.get("/wishlists/default")
 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
@@ -363,7 +363,7 @@ async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> 
     assert await db.fetchval("select count(*) from wishlists where user_id = $1", await member.id()) == MOST_LISTS
 
 
-async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http: httpx.AsyncClient) -> None:
+async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http: httpx2.AsyncClient) -> None:
     key = {"Idempotency-Key": uuid4().hex}
 
     first, again = [await member.post("/wishlists", headers=key, name="Once") for _ in range(2)]
@@ -380,7 +380,7 @@ async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http:
     assert [answer["name"] for answer in updates] == ["Twice", "Thrice", "Thrice"]
     await member.delete(f"/wishlists/{first['token']}")
     assert (await member.post("/wishlists", headers=key, name="Once")).status == 404
-    assert await lists(member) == {}
+    assert await fetch_lists(member) == {}
 
 
 async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_asked_for(
@@ -388,7 +388,7 @@ async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_a
 ) -> None:
     mug = await make.product(price="2")
     token = (await new_list(member))["token"]
-    await wish(member, token, mug.sold)
+    await add_item(member, token, mug.variant_id)
     fields = "fields[wishlist]=name,wished_items&fields[wished_item]=total&fields[variant]=sku"
 
     answer = await member.get(f"/wishlists/{token}?include=wished_items.variant&{fields}")
@@ -396,14 +396,14 @@ async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_a
     assert answer.json["data"]["attributes"] == {"name": "Birthday"}
     (item,) = included(answer, "wished_item").values()
     assert (item["attributes"], item.get("relationships") or {}) == ({"total": "2.0"}, {})
-    assert list(included(answer, "variant")[mug.sold]["attributes"]) == ["sku"]
+    assert list(included(answer, "variant")[mug.variant_id]["attributes"]) == ["sku"]
 
 
 async def test_a_user_who_goes_takes_their_lists_along(
-    make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper, db: Any
+    make: Make, member: Member, http: httpx2.AsyncClient, guest: Shopper, db: Any
 ) -> None:
     wishlist = await new_list(member, is_private=False)
-    await wish(member, wishlist["token"], (await make.product()).sold)
+    await add_item(member, wishlist["token"], (await make.product()).variant_id)
     other = await new_list(await sign_in(http), is_private=False)
 
     deletion = await make.machine.delete(f"/users/{await member.id()}")
@@ -411,15 +411,15 @@ async def test_a_user_who_goes_takes_their_lists_along(
     assert deletion.status == 204
     assert (await guest.get(f"/wishlists/{wishlist['token']}")).status == 404
     assert (await guest.get(f"/wishlists/{other['token']}")).status == 200
-    left = "select count(*) from wished_items where wishlist_id = $1"
-    assert await db.fetchval(left, wishlist.id) == 0
+    count_items = "select count(*) from wished_items where wishlist_id = $1"
+    assert await db.fetchval(count_items, wishlist.id) == 0
 
 
 async def test_the_database_itself_keeps_one_default_and_one_item_of_a_variant(
     make: Make, member: Member, db: Any
 ) -> None:
     first, second = await new_list(member, is_default=True), await new_list(member)
-    item_id = await wish(member, first["token"], (await make.product()).sold)
+    item_id = await add_item(member, first["token"], (await make.product()).variant_id)
 
     with pytest.raises(asyncpg.UniqueViolationError, match="uq_wishlists_default"):
         await db.execute("update wishlists set is_default = true where id = $1", second.id)
@@ -438,7 +438,7 @@ async def test_what_somebody_shows_who_was_shut_out_is_not_seen(member: Member, 
 
 async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, member: Member, service: Service) -> None:
     tokens = [(await new_list(member, f"list {number}"))["token"] for number in range(3)]
-    variants = [(await make.product(options={word(): ["m"]})).sold for _ in range(5)]
+    variants = [(await make.product(options={word(): ["m"]})).variant_id for _ in range(5)]
     await make.price_list(users=[await member.id()], percent_off="10")
     whole = "include=wished_items.variant.product,wished_items.variant.option_values"
     paths = ["/wishlists", f"/wishlists?{whole}", f"/wishlists/{tokens[0]}", f"/wishlists/{tokens[0]}?{whole}"]
@@ -449,13 +449,13 @@ async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, memb
         return [service.request_line(answer.request_id)["statements"] for answer in answers]
 
     async def put(ids: list[str]) -> int:
-        wishes = [{"variant_id": variant_id} for variant_id in ids]
-        answer = await member.post(f"/wishlists/{tokens[0]}/add_items?{whole}", wished_items=wishes)
+        items = [{"variant_id": variant_id} for variant_id in ids]
+        answer = await member.post(f"/wishlists/{tokens[0]}/add_items?{whole}", wished_items=items)
         return int(service.request_line(answer.request_id)["statements"])
 
     few = [await put(variants[:1]), *await count_statements()]
     for token in tokens[1:]:
-        await wish(member, token, variants[0])
+        await add_item(member, token, variants[0])
     many = [await put(variants), *await count_statements()]
 
     assert few == many

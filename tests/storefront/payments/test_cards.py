@@ -1,49 +1,49 @@
-"""Cards that are kept for those who paid with them: seen, paid with again, forgotten, and nobody else's."""
+"""Saved cards: their owner sees them, pays with them again and deletes them; others cannot."""
 
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.accounts import sign_in
 from tests.builders import Make
-from tests.checkout_builders import Buyer, SignedIn, Till, new_till
+from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup
 from tests.service import Service
 from tests.shopper import Answer
 
-HERE = "/account/credit_cards"
+CARDS_PATH = "/account/credit_cards"
 UNKNOWN = "source_not_found"
 
 
 @pytest.fixture
-async def buyer(http: httpx.AsyncClient, till: Till) -> SignedIn:
-    return SignedIn(http, till, await sign_in(http))
+async def buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> SignedInBuyer:
+    return SignedInBuyer(http, checkout_setup, await sign_in(http))
 
 
 async def cards(buyer: Buyer, query: str = "") -> list[str]:
-    answer = await buyer.get(f"{HERE}?{query}")
+    answer = await buyer.get(f"{CARDS_PATH}?{query}")
     assert answer.status == 200, answer
     return [str(each["id"]) for each in answer.json["data"]]
 
 
-async def new_card(buyer: SignedIn) -> str:
-    """Paid with, and therefore kept."""
-    order = await buyer.buy(await buyer.till.product(), "approve")
+async def new_card(buyer: SignedInBuyer) -> str:
+    """Pays with a new card, which the shop then saves."""
+    order = await buyer.buy(await buyer.checkout_setup.product(), "approve")
     assert order.status == 200, order
     return (await cards(buyer))[0]
 
 
-async def choose(buyer: Buyer, card: str, **wish: Any) -> Answer:
-    """To pay for something with a card that is kept."""
+async def choose(buyer: Buyer, card: str, **fields: Any) -> Answer:
+    """Fills a cart and chooses a saved card to pay with."""
     buyer.order_token = None
-    await buyer.put_in((await buyer.till.product(), 1))
-    await buyer.come_from()
-    method = {"payment_method_id": buyer.till.card, **wish}
+    await buyer.add_items((await buyer.checkout_setup.product(), 1))
+    await buyer.enter_address()
+    method = {"payment_method_id": buyer.checkout_setup.card, **fields}
     return await buyer.post("/checkout/create_payment", source_id=card, **method)
 
 
-async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buyer: SignedIn, db: Any) -> None:
+async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buyer: SignedInBuyer, db: Any) -> None:
     before = await cards(buyer)
     card = await new_card(buyer)
 
@@ -56,11 +56,13 @@ async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buye
     assert await cards(buyer) == [card]
 
 
-async def test_a_card_is_shown_with_what_may_be_known_of_it(buyer: SignedIn, till: Till, service: Service) -> None:
+async def test_a_card_is_shown_with_what_may_be_known_of_it(
+    buyer: SignedInBuyer, checkout_setup: CheckoutSetup, service: Service
+) -> None:
     card = await new_card(buyer)
 
-    response = await buyer.get(f"{HERE}/{card}", include="payment_method")
-    listing = await buyer.get(HERE)
+    response = await buyer.get(f"{CARDS_PATH}/{card}", include="payment_method")
+    listing = await buyer.get(CARDS_PATH)
 
     assert response.json["data"]["type"] == "credit_card"
     assert response.json["data"]["attributes"] == {
@@ -74,41 +76,43 @@ async def test_a_card_is_shown_with_what_may_be_known_of_it(buyer: SignedIn, til
         "public_metadata": {},
     }
     (method,) = response.json["included"]
-    assert (method["type"], method["id"]) == ("payment_method", till.card)
+    assert (method["type"], method["id"]) == ("payment_method", checkout_setup.card)
     assert (listing.json["data"], listing.json["meta"]["total_count"]) == ([response.json["data"]], 1)
     counts = [service.request_line(answer.request_id)["statements"] for answer in (listing, response)]
     assert counts == [2, 3]
 
 
-async def test_the_card_that_was_paid_with_last_is_the_default(buyer: SignedIn) -> None:
+async def test_the_card_that_was_paid_with_last_is_the_default(buyer: SignedInBuyer) -> None:
     first = await new_card(buyer)
     second = await new_card(buyer)
 
-    flags = {str(each["id"]): each["attributes"]["default"] for each in (await buyer.get(HERE)).json["data"]}
-    default = await buyer.get(f"{HERE}/default")
+    flags = {str(each["id"]): each["attributes"]["default"] for each in (await buyer.get(CARDS_PATH)).json["data"]}
+    default = await buyer.get(f"{CARDS_PATH}/default")
     await choose(buyer, first)
     await buyer.complete()
-    then = await buyer.get(f"{HERE}/default")
-    await buyer.delete(f"{HERE}/{first}")
-    at_last = await buyer.get(f"{HERE}/default")
+    then = await buyer.get(f"{CARDS_PATH}/default")
+    await buyer.delete(f"{CARDS_PATH}/{first}")
+    last_default = await buyer.get(f"{CARDS_PATH}/default")
     pages = [await cards(buyer, f"per_page=1&page={page}") for page in (1, 2)]
 
     assert flags == {second: True, first: False}
-    assert (default.id, then.id, at_last.id) == (second, first, second)
+    assert (default.id, then.id, last_default.id) == (second, first, second)
     assert pages == [[second], []]
 
 
-async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedIn, till: Till) -> None:
+async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedInBuyer, checkout_setup: CheckoutSetup) -> None:
     card = await new_card(buyer)
 
     by_method = {
-        method: await cards(buyer, f"filter[payment_method_id]={method}") for method in (till.card, till.check)
+        method: await cards(buyer, f"filter[payment_method_id]={method}")
+        for method in (checkout_setup.card, checkout_setup.check)
     }
     wrong = [
-        await buyer.get(f"{HERE}?{query}") for query in ("filter[payment_method_id]=1", "filter[name]=x", "sort=name")
+        await buyer.get(f"{CARDS_PATH}?{query}")
+        for query in ("filter[payment_method_id]=1", "filter[name]=x", "sort=name")
     ]
 
-    assert by_method == {till.card: [card], till.check: []}
+    assert by_method == {checkout_setup.card: [card], checkout_setup.check: []}
     assert [(each.status, each.code) for each in wrong] == [
         (400, "unknown_filter"),
         (400, "unknown_filter"),
@@ -116,13 +120,13 @@ async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedIn, till: Till
     ]
 
 
-async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedIn) -> None:
+async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedInBuyer) -> None:
     card = await new_card(buyer)
     buyer.order_token = None
-    await buyer.put_in((await buyer.till.product(), 1))
-    await buyer.come_from()
+    await buyer.add_items((await buyer.checkout_setup.product(), 1))
+    await buyer.enter_address()
 
-    cart = await buyer.tell(existing_card=card)
+    cart = await buyer.update_checkout(existing_card=card)
     order = await buyer.complete()
     order_status = await buyer.get(f"/order_status/{order['number']}", include="payments.source")
 
@@ -131,18 +135,24 @@ async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedIn) -
 
 
 @pytest.mark.security("C-01")
-async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.AsyncClient, till: Till) -> None:
+async def test_the_card_of_another_is_nobodys(
+    buyer: SignedInBuyer, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
     card = await new_card(buyer)
-    other = SignedIn(http, till, await sign_in(http))
+    other = SignedInBuyer(http, checkout_setup, await sign_in(http))
 
     responses = [
-        await other.get(f"{HERE}/{card}"),
-        await other.delete(f"{HERE}/{card}"),
-        await other.get(f"{HERE}/default"),
-        await other.get(f"{HERE}/nonsense"),
-        await other.delete(f"{HERE}/nonsense"),
+        await other.get(f"{CARDS_PATH}/{card}"),
+        await other.delete(f"{CARDS_PATH}/{card}"),
+        await other.get(f"{CARDS_PATH}/default"),
+        await other.get(f"{CARDS_PATH}/nonsense"),
+        await other.delete(f"{CARDS_PATH}/nonsense"),
     ]
-    choices = [await choose(other, card), await other.tell(existing_card=card), await other.tell(existing_card="x")]
+    choices = [
+        await choose(other, card),
+        await other.update_checkout(existing_card=card),
+        await other.update_checkout(existing_card="x"),
+    ]
 
     assert [each.status for each in responses] == [404] * 5
     assert [(each.status, each.code) for each in choices] == [(422, UNKNOWN)] * 3
@@ -152,16 +162,16 @@ async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.Async
 @pytest.mark.security("C-09")
 @pytest.mark.parametrize("is_known", [False, True], ids=["guest", "user"])
 async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
-    buyer: SignedIn, till: Till, http: httpx.AsyncClient, is_known: bool
+    buyer: SignedInBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, is_known: bool
 ) -> None:
     card = await new_card(buyer)
     buyer.order_token = None
-    await buyer.put_in((await till.product(), 1))
-    friend = SignedIn(http, till, await sign_in(http)) if is_known else Buyer(http, till)
+    await buyer.add_items((await checkout_setup.product(), 1))
+    friend = SignedInBuyer(http, checkout_setup, await sign_in(http)) if is_known else Buyer(http, checkout_setup)
     friend.order_token = buyer.order_token
-    await friend.come_from()
+    await friend.enter_address()
 
-    refusal = await friend.post("/checkout/create_payment", payment_method_id=till.card, source_id=card)
+    refusal = await friend.post("/checkout/create_payment", payment_method_id=checkout_setup.card, source_id=card)
     await friend.pay()
     order = await friend.complete()
 
@@ -169,10 +179,10 @@ async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
     assert await cards(buyer) == [card]
 
 
-async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> None:
+async def test_a_card_that_is_forgotten_is_gone(buyer: SignedInBuyer, db: Any) -> None:
     card = await new_card(buyer)
 
-    deletion, again = [await buyer.delete(f"{HERE}/{card}") for _ in range(2)]
+    deletion, again = [await buyer.delete(f"{CARDS_PATH}/{card}") for _ in range(2)]
 
     assert (deletion.status, again.status, await cards(buyer)) == (204, 404, [])
     assert (await choose(buyer, card)).code == UNKNOWN
@@ -181,7 +191,9 @@ async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> Non
 
 @pytest.mark.torture
 @pytest.mark.parametrize(("months", "is_good"), [(-1, False), (0, True), (1, True)])
-async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, months: int, is_good: bool) -> None:
+async def test_a_card_is_good_to_the_end_of_its_month(
+    buyer: SignedInBuyer, db: Any, months: int, is_good: bool
+) -> None:
     card = await new_card(buyer)
     ends = "now() + $2 * interval '1 month'"
     statement = f"update payment_sources set year = extract(year from {ends}), month = extract(month from {ends})"
@@ -191,21 +203,21 @@ async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, 
     assert (await choose(buyer, card)).status == (201 if is_good else 422)
 
 
-async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer: SignedIn, make: Make) -> None:
-    buyer.till = await new_till(make)
+async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer: SignedInBuyer, make: Make) -> None:
+    buyer.checkout_setup = await new_checkout_setup(make)
     card = await new_card(buyer)
 
-    await make.change("payment_methods", buyer.till.card, "payment_method", display_on="back_end")
+    await make.change("payment_methods", buyer.checkout_setup.card, "payment_method", display_on="back_end")
 
-    assert (await cards(buyer), (await buyer.get(f"{HERE}/{card}")).status) == ([], 404)
+    assert (await cards(buyer), (await buyer.get(f"{CARDS_PATH}/{card}")).status) == ([], 404)
 
 
 async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
-    buyer: SignedIn, till: Till, http: httpx.AsyncClient, db: Any
+    buyer: SignedInBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
-    mug = await till.product()
+    mug = await checkout_setup.product()
     refusal = await buyer.buy(mug, "decline")
-    guest = Buyer(http, till)
+    guest = Buyer(http, checkout_setup)
     cart = await guest.ready((mug, 1))
     await guest.complete()
 
@@ -214,6 +226,6 @@ async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
     assert await db.fetchval(f"{query} and s.used_at is not null", UUID(cart.id)) == 0
 
 
-async def test_a_card_that_is_not_there_can_not_be_chosen(buyer: SignedIn) -> None:
+async def test_a_card_that_is_not_there_can_not_be_chosen(buyer: SignedInBuyer) -> None:
     assert (await choose(buyer, str(uuid4()))).code == UNKNOWN
-    assert (await choose(buyer, str(uuid4()), payment_method_id=buyer.till.check)).code == UNKNOWN
+    assert (await choose(buyer, str(uuid4()), payment_method_id=buyer.checkout_setup.check)).code == UNKNOWN

@@ -9,11 +9,11 @@ import jsonschema_rs
 import pytest
 
 from shop.gateways.test_card import SOURCES
-from tests.checkout_builders import Buyer, Till, on_hand
+from tests.checkout_builders import Buyer, CheckoutSetup, on_hand
 from tests.db.processes import until
 from tests.shopper import Answer
 
-FORWARDED = [
+PROXY_HEADERS = [
     {"Host": "shop.example"},
     {"Forwarded": "for=192.0.2.1"},
     {"X-Forwarded-For": "192.0.2.1"},
@@ -23,29 +23,29 @@ FORWARDED = [
 ]
 
 
-async def ids_offered(buyer: Buyer, headers: dict[str, str] | None = None) -> set[str]:
+async def list_offered_ids(buyer: Buyer, headers: dict[str, str] | None = None) -> set[str]:
     answer = await buyer.get("/checkout/payment_methods", headers=headers)
     return {method["id"] for method in answer.json["data"]}
 
 
 async def choose(buyer: Buyer, source: str | None, headers: dict[str, str] | None = None) -> Answer:
     attributes = {} if source is None else {"gateway_payment_profile_id": source}
-    wish = {"payment_method_id": buyer.till.card, "source_attributes": attributes}
-    return await buyer.post("/checkout/create_payment", headers=headers, **wish)
+    fields = {"payment_method_id": buyer.checkout_setup.card, "source_attributes": attributes}
+    return await buyer.post("/checkout/create_payment", headers=headers, **fields)
 
 
 @pytest.mark.security("C-13")
-@pytest.mark.parametrize("headers", FORWARDED, ids=lambda headers: next(iter(headers)))
+@pytest.mark.parametrize("headers", PROXY_HEADERS, ids=lambda headers: next(iter(headers)))
 async def test_a_request_that_a_proxy_passed_on_is_not_part_of_a_try_out(
-    buyer: Buyer, till: Till, headers: dict[str, str]
+    buyer: Buyer, checkout_setup: CheckoutSetup, headers: dict[str, str]
 ) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
 
     choice = await choose(buyer, "approve", headers)
 
     assert (choice.status, choice.code) == (422, "payment_method_not_found")
-    assert till.card not in await ids_offered(buyer, headers)
+    assert checkout_setup.card not in await list_offered_ids(buyer, headers)
     await buyer.pay()
     refusal = await buyer.patch("/checkout/complete", headers=headers)
     assert (refusal.status, refusal.code) == (422, "payment_refused")
@@ -54,10 +54,10 @@ async def test_a_request_that_a_proxy_passed_on_is_not_part_of_a_try_out(
 @pytest.mark.security("C-13")
 @pytest.mark.parametrize("source", ["declin", "Approve", "pm_card_visa", "", None])
 async def test_an_unknown_test_source_is_refused_with_the_known_ones(
-    buyer: Buyer, till: Till, source: str | None
+    buyer: Buyer, checkout_setup: CheckoutSetup, source: str | None
 ) -> None:
-    await buyer.put_in((await till.product(), 1))
-    await buyer.come_from()
+    await buyer.add_items((await checkout_setup.product(), 1))
+    await buyer.enter_address()
 
     refusal = await choose(buyer, source)
 
@@ -73,9 +73,9 @@ def test_the_docs_list_every_test_source() -> None:
     assert re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)[-len(SOURCES) :] == list(SOURCES.items())
 
 
-async def needs_action(buyer: Buyer, till: Till, **product: Any) -> tuple[Answer, Any]:
-    """A completion that waits for the shopper, and what is bought."""
-    mug = await till.product(**product)
+async def needs_action(buyer: Buyer, checkout_setup: CheckoutSetup, **product: Any) -> tuple[Answer, Any]:
+    """A completion that waits for the shopper, and the product in the cart."""
+    mug = await checkout_setup.product(**product)
     await buyer.ready((mug, 1), source="confirm")
     return await buyer.complete(), mug
 
@@ -86,8 +86,10 @@ def path_of(conflict: Answer, buyer: Buyer) -> str:
     return str(url).removeprefix(str(buyer.http.base_url))
 
 
-async def test_a_payment_that_was_confirmed_completes_the_order(buyer: Buyer, till: Till, db: Any) -> None:
-    conflict, mug = await needs_action(buyer, till, on_hand=3)
+async def test_a_payment_that_was_confirmed_completes_the_order(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
     again = await buyer.complete()
     confirmation = await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
     order = await buyer.complete()
@@ -98,16 +100,18 @@ async def test_a_payment_that_was_confirmed_completes_the_order(buyer: Buyer, ti
     assert [again.json[name] for name in same] == [conflict.json[name] for name in same]
     assert confirmation.json() == {"decision": "confirmed"}
     assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
-    assert await on_hand(db, mug.sold) == 2
+    assert await on_hand(db, mug.variant_id) == 2
 
 
-async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(buyer: Buyer, till: Till, db: Any) -> None:
-    conflict, mug = await needs_action(buyer, till, on_hand=3)
+async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
     path = path_of(conflict, buyer)
     decline = await buyer.http.post(path, json={"decision": "decline"})
     too_late = await buyer.http.post(path, json={"decision": "confirm"})
     refusal = await buyer.complete()
-    back = await on_hand(db, mug.sold)
+    back = await on_hand(db, mug.variant_id)
     await buyer.pay("approve")
 
     assert [answer.json() for answer in (decline, too_late)] == [{"decision": "declined"}] * 2
@@ -117,10 +121,12 @@ async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(buyer
     assert (await buyer.complete()).status == 200
 
 
-async def test_a_confirmed_payment_completes_though_the_client_is_gone(buyer: Buyer, till: Till, db: Any) -> None:
-    conflict, _ = await needs_action(buyer, till)
+async def test_a_confirmed_payment_completes_though_the_client_is_gone(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    conflict, _ = await needs_action(buyer, checkout_setup)
     await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
-    order_id = await settle_later(buyer, db, "2 minutes")
+    order_id = await age_attempt(buyer, db, "2 minutes")
 
     async def is_complete() -> bool:
         return bool(await db.fetchval("select completed_at from orders where id = $1", order_id))
@@ -128,9 +134,9 @@ async def test_a_confirmed_payment_completes_though_the_client_is_gone(buyer: Bu
     await until(is_complete)
 
 
-async def test_a_payment_that_nobody_confirms_is_given_up(buyer: Buyer, till: Till, db: Any) -> None:
-    conflict, mug = await needs_action(buyer, till, on_hand=3)
-    order_id = await settle_later(buyer, db, "11 minutes")
+async def test_a_payment_that_nobody_confirms_is_given_up(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+    conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
+    order_id = await age_attempt(buyer, db, "11 minutes")
 
     async def has_failed() -> bool:
         return bool(await db.fetchval("select state = 'failed' from payments where order_id = $1", order_id))
@@ -140,11 +146,11 @@ async def test_a_payment_that_nobody_confirms_is_given_up(buyer: Buyer, till: Ti
 
     assert late.json() == {"decision": "expired"}
     assert "not confirmed in time" in (await buyer.http.get(path_of(conflict, buyer))).text
-    assert await on_hand(db, mug.sold) == 3
+    assert await on_hand(db, mug.variant_id) == 3
 
 
-async def settle_later(buyer: Buyer, db: Any, age: str) -> UUID:
-    """Makes the attempt so old that the worker asks about it."""
+async def age_attempt(buyer: Buyer, db: Any, age: str) -> UUID:
+    """Ages the payment attempt so that the worker checks it, and returns the id of the order."""
     order_id = UUID((await buyer.get("/cart")).id)
     statement = f"update payment_attempts set created_at = now() - interval '{age}' where order_id = $1"
     await db.execute(statement, order_id)
@@ -152,8 +158,10 @@ async def settle_later(buyer: Buyer, db: Any, age: str) -> UUID:
 
 
 @pytest.mark.security("C-13")
-async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(buyer: Buyer, till: Till) -> None:
-    conflict, _ = await needs_action(buyer, till)
+async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    conflict, _ = await needs_action(buyer, checkout_setup)
     path = path_of(conflict, buyer)
     other = path[:-1] + ("0" if path[-1] != "0" else "1")
 
@@ -161,7 +169,7 @@ async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(buy
         await buyer.http.get(other),
         await buyer.http.post(other, json={"decision": "confirm"}),
         await buyer.http.get("/test_card/x"),
-        *[await buyer.http.get(path, headers=headers) for headers in FORWARDED],
+        *[await buyer.http.get(path, headers=headers) for headers in PROXY_HEADERS],
     ]
 
     assert {answer.status_code for answer in answers} == {404}
@@ -183,9 +191,9 @@ async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(buy
     ],
 )
 async def test_the_shopper_goes_back_to_the_storefront_and_nowhere_else(
-    buyer: Buyer, till: Till, return_url: str, is_followed: bool
+    buyer: Buyer, checkout_setup: CheckoutSetup, return_url: str, is_followed: bool
 ) -> None:
-    conflict, _ = await needs_action(buyer, till)
+    conflict, _ = await needs_action(buyer, checkout_setup)
     path = path_of(conflict, buyer)
 
     page = await buyer.http.get(path, params={"return_url": return_url})
@@ -199,8 +207,8 @@ async def test_the_shopper_goes_back_to_the_storefront_and_nowhere_else(
     assert ("https://store.example" in page.headers["content-security-policy"]) == (return_url.endswith("e/checkout"))
 
 
-async def test_the_409_is_as_the_description_says(buyer: Buyer, till: Till) -> None:
-    conflict, _ = await needs_action(buyer, till)
+async def test_the_409_is_as_the_description_says(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+    conflict, _ = await needs_action(buyer, checkout_setup)
     description = (await buyer.http.get("/openapi.json")).json()
     operation = description["paths"]["/api/v2/storefront/checkout/complete"]["patch"]
     schema = operation["responses"]["409"]["content"]["application/vnd.api+json"]["schema"]

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.builders import Make
-from tests.checkout_builders import new_till
+from tests.checkout_builders import new_checkout_setup
 from tests.shopper import Shopper
-from tests.storefront.product_lists import ids, included, linked, names
+from tests.storefront.product_lists import ids, included, names, related_ids
 
 ATTRIBUTES = {"iso", "iso3", "iso_name", "name", "states_required", "zipcode_required", "default"}
 
@@ -62,7 +62,7 @@ async def test_a_country_alone_has_its_states(guest: Shopper) -> None:
     assert set(data["attributes"]) == ATTRIBUTES
     assert set(data["relationships"]) == {"states", "checkout_zone_applicable_states"}
     states = included(country, "state")
-    assert list(states) == linked(data, "states") == linked(data, "checkout_zone_applicable_states")
+    assert list(states) == related_ids(data, "states") == related_ids(data, "checkout_zone_applicable_states")
     assert {state["attributes"]["abbr"]: state["attributes"]["name"] for state in states.values()}["CA"] == "California"
     assert "included" not in (await guest.get("/countries/us")).json
 
@@ -85,7 +85,7 @@ async def test_the_list_takes_one_filter_and_no_include(guest: Shopper) -> None:
 
 
 async def test_where_something_is_sent_to_is_known(guest: Shopper, make: Make, db: Any) -> None:
-    till = await new_till(make)
+    checkout_setup = await new_checkout_setup(make)
     shippable = "/countries?filter[shippable]=true"
     before = await guest.get(shippable)
     france, bavaria = [
@@ -95,7 +95,7 @@ async def test_where_something_is_sent_to_is_known(guest: Shopper, make: Make, d
         ),
     ]
     zone = await make.new("zones", "zone", name="A state", kind="state", state_ids=[str(bavaria)])
-    fields = {"zone_ids": [zone.id], "shipping_category_ids": [till.category], "amounts": {"USD": "1.00"}}
+    fields = {"zone_ids": [zone.id], "shipping_category_ids": [checkout_setup.category], "amounts": {"USD": "1.00"}}
     method = await make.new("shipping_methods", "shipping_method", name="Coach", **fields)
 
     with_state = await guest.get(shippable)

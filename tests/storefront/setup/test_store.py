@@ -1,11 +1,11 @@
-"""The shop as it shows itself: its name, currencies, country and language."""
+"""The store resource: its name, currencies, country and language."""
 
 from typing import Any
 
 import pytest
 
 from tests.shopper import Shopper
-from tests.storefront.product_lists import included, linked
+from tests.storefront.product_lists import included, related_ids
 
 ATTRIBUTES = {
     "name",
@@ -49,7 +49,7 @@ async def test_the_store_shows_how_the_shop_is_set_up(guest: Shopper, db: Any) -
 async def test_the_store_names_its_country_and_includes_it(guest: Shopper) -> None:
     store, full = await guest.get("/store"), await guest.get("/store", include="default_country")
 
-    country = linked(store.json["data"], "default_country")
+    country = related_ids(store.json["data"], "default_country")
     assert list(included(full, "country")) == [country] == [store["default_country_id"]]
     assert included(full, "country")[country]["attributes"]["iso"] == "US"
     assert (await guest.get("/countries/default")).id == country

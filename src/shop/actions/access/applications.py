@@ -6,9 +6,9 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 from shop.base.texts import is_line
 from shop.models.access.applications import Application
 from shop.queries.access import applications
@@ -20,7 +20,7 @@ LONGEST_OVERLAP = 7 * 24 * 3600
 
 
 class NewApplication(msgspec.Struct, frozen=True):
-    """A new application and its secret, which is stored nowhere."""
+    """A new application and its secret, which is not stored."""
 
     application: Application
     secret: str
@@ -86,7 +86,7 @@ async def revoke_by_client_id(ctx: Context, client_id: str) -> Application:
     """Revokes an application; returns its earlier state, where `revoked_at` is set if it was already revoked."""
     application = await applications.find_by_client_id(ctx.db, client_id)
     if application is None:
-        raise NotFound(f"There is no application {client_id}; `shop app list` names them.")
+        raise NotFound(f"There is no application {client_id}; `shop app list` lists them.")
     await revoke_application(ctx, application.id)
     return application
 

@@ -1,6 +1,5 @@
 """Customer sign-in: requests a login code, exchanges it for tokens and refreshes them."""
 
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,10 +10,10 @@ from shop.actions.access.tokens import UserTokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.mail import budget as mail_budget
+from shop.base.crypto.secrets import new_bytes
 from shop.base.email import Email
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.base.ids import new_id
-from shop.base.secrets import new_bytes
 from shop.models.access.sessions import LoginRequest
 from shop.queries.access import login as requests
 from shop.queries.customers import users
@@ -56,9 +55,17 @@ async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
             **name_fields,
         )
         if user.disabled_at is None:
-            mail: dict[str, Any] = {"kind": "login_code", "recipient": user.email, "ref_id": request.id, "ttl": ttl}
-            await outbox.insert_mail(ctx.db, id=new_id(), delay=wait, awaits_budget=wait > 0, **mail)
-    ctx.shared.mail_waits.set()
+            await outbox.insert_mail(
+                ctx.db,
+                id=new_id(),
+                kind="login_code",
+                recipient=user.email,
+                ref_id=request.id,
+                ttl=ttl,
+                delay=wait,
+                awaits_budget=wait > 0,
+            )
+    ctx.shared.mail_queued.set()
 
 
 async def exchange_code(ctx: Context, email: Email, submitted_code: str) -> UserTokens:

@@ -7,8 +7,8 @@ from shop.actions.access import tokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
+from shop.base.crypto.secrets import CLIENT_SECRET, PLATFORM_ACCESS, PLATFORM_REFRESH, is_secret, secret_hash
 from shop.base.errors import InsufficientScope, InvalidClient, InvalidGrant, InvalidScope
-from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, PLATFORM_REFRESH, is_secret, secret_hash
 from shop.models.access.applications import Application
 from shop.queries.access import applications
 from shop.queries.access.applications import LiveToken

@@ -1,5 +1,5 @@
-"""Operator sign-in and sign-out with a password and, if enrolled, an authenticator code; repeated before sensitive
-actions.
+"""Operator sign-in and sign-out, with a password and, if enrolled, an authenticator code. Sensitive actions require a
+recent password check.
 """
 
 import contextlib
@@ -11,15 +11,15 @@ import msgspec
 
 from shop.actions import rate_limits
 from shop.actions.access import second_factor
+from shop.actions.access.passwords import hash_password, is_outdated, is_password
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
 from shop.base.client_networks import networks_of
+from shop.base.crypto.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
 from shop.base.email import read_email
 from shop.base.errors import InvalidSignIn, RateLimitError, Unavailable
 from shop.base.ids import new_id
-from shop.base.passwords import hash_password, is_outdated, is_password
-from shop.base.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
 from shop.models.access.operators import Operator
 from shop.queries.access import operators, server_keys
 from shop.queries.access.operators import SignedIn
@@ -77,7 +77,8 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> SignInResult:
 async def open_session(ctx: Context, operator: Operator, password: str | None = None) -> str:
     """Opens a session and returns its new secret; rehashes a password whose hash is outdated.
 
-    Hashing is slow, so the operator is checked again: one disabled or given another password meanwhile is refused.
+    Hashing is slow, so the operator is checked again afterwards: the operator may have been disabled, or the password
+    changed, in the meantime.
     """
     secret, new_hash = new_secret(OPERATOR_SESSION), None
     if password is not None and operator.password_hash and is_outdated(operator.password_hash):
@@ -168,7 +169,7 @@ async def _is_password(ctx: Context, operator: Operator | None, password: str, v
 
 
 def _queue_of(ctx: Context) -> str:
-    """Returns the caller's largest network, so that many small networks do not get a queue each."""
+    """Returns the caller's largest network, so that a caller with many small networks has only one queue."""
     return networks_of(ctx.origin.source)[-1][0]
 
 

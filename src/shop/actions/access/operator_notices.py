@@ -1,7 +1,6 @@
 """Notifies operators by e-mail of changes to their own account."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
@@ -13,8 +12,8 @@ KIND = "operator_notice"
 _TTL = 7 * 24 * 3600
 
 
-async def audit_and_notify(ctx: Context, operator: Operator, action: str, detail: Mapping[str, Any]) -> None:
+async def audit_and_notify(ctx: Context, operator: Operator, action: str, detail: Mapping[str, object]) -> None:
     """Writes the audit event and queues its e-mail (`rules/access/operator_notices.py`) in the caller's transaction."""
     event_id = await audit(ctx, action, "done", subject_id=operator.id, detail=detail)
     await outbox.insert_mail(ctx.db, id=new_id(), kind=KIND, recipient=operator.email, ref_id=event_id, ttl=_TTL)
-    ctx.shared.mail_waits.set()
+    ctx.shared.mail_queued.set()

@@ -6,15 +6,15 @@ import msgspec
 
 from shop.actions.access.operator_login import hash_for_caller, hash_for_operator, open_session
 from shop.actions.access.operator_notices import audit_and_notify
+from shop.actions.access.sealed import decrypt_secret, encrypt_secret
 from shop.actions.access.second_factor import TOTP, check_in_session, replace_recovery_codes
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
+from shop.base.crypto.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
 from shop.base.email import Email, read_email
 from shop.base.errors import Conflict, ExpiredLink, Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.sealed import decrypt_secret, encrypt_secret
-from shop.base.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
 from shop.models.access.operators import Operator
 from shop.queries.access import operator_links, operators, recovery_codes
 from shop.queries.access.operator_links import UsableLink
@@ -62,7 +62,7 @@ async def invite(ctx: Context, typed_email: str) -> str:
 
 
 async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False) -> str:
-    """Creates a link for a new operator or a new password, for anyone; used by the CLI only."""
+    """Creates a link for a new operator or a new password, for any address; used by the CLI only."""
     email = _parse_email(typed_email)
     async with ctx.db.transaction():
         operator = await _lock_or_create_operator(ctx, email)
@@ -197,12 +197,12 @@ async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -
     async with ctx.db.transaction():
         operator = await operators.find_by_key(ctx.db, email.key)
         if operator is None:
-            raise NotFound(f"There is no operator {email.address}; `shop admin list` names them.")
+            raise NotFound(f"There is no operator {email.address}; `shop admin list` lists them.")
         enabled_ids = set(await operators.lock_enabled(ctx.db))
         if enabled_ids == {operator.id} and not even_last:
             raise Conflict(
-                f"{operator.email} is the last operator who can sign in. Add --force to disable them all the same; "
-                "`shop admin create EMAIL` then lets someone in."
+                f"{operator.email} is the last operator who can sign in. Add --force to disable them anyway; "
+                "`shop admin create EMAIL` then restores access."
             )
         await _disable(ctx, operator.id)
     return len(enabled_ids - {operator.id})
@@ -250,7 +250,7 @@ async def _lock_or_create_operator(ctx: Context, email: Email) -> Operator:
 
 
 async def _new_link(ctx: Context, operator_id: UUID | None) -> str:
-    """Creates a link; earlier links of the operator end."""
+    """Creates a link and revokes the operator's earlier links."""
     token = new_secret(OPERATOR_LINK)
     await operator_links.end_links(ctx.db, operator_id)
     await operator_links.insert_link(ctx.db, hash=secret_hash(token), operator_id=operator_id, ttl=LINK_SECONDS)

@@ -2,10 +2,10 @@
 
 from shop.actions import rate_limits
 from shop.actions.access.operator_notices import audit_and_notify
+from shop.actions.access.sealed import decrypt_secret, encrypt_secret
 from shop.actions.context import Context
+from shop.base.crypto.secrets import new_bytes, secret_hash
 from shop.base.errors import InvalidSignIn
-from shop.base.sealed import decrypt_secret, encrypt_secret
-from shop.base.secrets import new_bytes, secret_hash
 from shop.models.access.operators import Operator
 from shop.queries.access import operators, recovery_codes
 from shop.queries.access.operators import SignedIn
@@ -62,8 +62,8 @@ async def _use_authenticator_code(ctx: Context, operator: Operator, code: str) -
     if step is None:
         return False
     # In a separate transaction: the code is consumed even if the request fails later.
-    apart = ctx.db.apart()
-    return await operators.take_totp_step(apart, operator, step, encrypt_secret(keys, TOTP, secret, owner))
+    separate_session = ctx.db.apart()
+    return await operators.take_totp_step(separate_session, operator, step, encrypt_secret(keys, TOTP, secret, owner))
 
 
 async def _use_recovery_code(ctx: Context, operator: Operator, text: str) -> bool:

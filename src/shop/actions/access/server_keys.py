@@ -7,11 +7,11 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.access.sealed import decrypt_secret, encrypt_secret, sealing_key_id
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
+from shop.base.crypto.keys import Keys
 from shop.base.errors import Conflict, Invalid
-from shop.base.keys import Keys
-from shop.base.sealed import decrypt_secret, encrypt_secret, sealing_key_id
 from shop.models.access.keys import ServerKey
 from shop.queries.access import sealed, server_keys
 from shop.queries.access.sealed import SEALED_COLUMNS, SealedColumn, SealedRow
@@ -22,7 +22,7 @@ _FIRST = UUID(int=0)
 
 
 async def load_void_keys(shared: Shared) -> None:
-    """Stops using the keys for order tokens that `void_before` has ended."""
+    """Stops using the order token keys that `void_before` retired."""
     shared.keys = shared.keys.voiding(await server_keys.list_void(shared.database.session()))
 
 
@@ -57,7 +57,7 @@ async def describe_keys(ctx: Context) -> list[DescribedKey]:
 
 
 async def record_new_key(ctx: Context, keys: Keys, key_id: str) -> None:
-    """Stores the creation time of a key, which is a lower bound for its tokens."""
+    """Stores the creation time of a key; its tokens cannot be older."""
     async with ctx.db.transaction():
         await server_keys.insert_key(ctx.db, fingerprint=keys.fingerprint(key_id), key_id=key_id)
         await audit(ctx, "key_created", "done", detail={"key": key_id})
@@ -98,15 +98,15 @@ async def finish_rotation(ctx: Context, keys: Keys) -> int:
 async def prepare_retirement(ctx: Context, keys: Keys, key_id: str) -> None:
     """Re-encrypts the secrets that the key sealed; raises Conflict if any remain."""
     if key_id not in keys:
-        raise Conflict(f"There is no key {key_id}; `shop keys list` names them.")
+        raise Conflict(f"There is no key {key_id}; `shop keys list` lists them.")
     if key_id == keys.current:
-        raise Conflict(f"{key_id} is the key that signs; run `shop keys rotate` first.")
+        raise Conflict(f"{key_id} is the signing key; run `shop keys rotate` first.")
     await reseal_all(ctx, keys)
     left = (await count_sealed(ctx)).get(key_id, {})
     if left:
         remaining = ", ".join(f"{count} {name}" for name, count in left.items())
         raise Conflict(
-            f"{key_id} still seals what cannot be opened with it: {remaining}. They must be set up again first."
+            f"{key_id} still encrypts secrets that cannot be decrypted: {remaining}. Set them up again first."
         )
 
 
@@ -124,7 +124,7 @@ async def check_moment(ctx: Context, moment: datetime | None) -> datetime:
 
 
 def keys_from_before(keys: Keys, keys_by_fingerprint: Mapping[str, ServerKey], moment: datetime) -> list[str]:
-    """Returns the ids of the keys that may have signed before `moment`: all not created since."""
+    """Returns the ids of the keys that may have signed before `moment`: all keys not known to be newer."""
     creation_times = {
         key_id: keys_by_fingerprint[keys.fingerprint(key_id)].created_at
         for key_id in keys

@@ -7,8 +7,8 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
-from shop.base.ids import new_id
-from shop.base.secrets import (
+from shop.base.config.settings import Settings
+from shop.base.crypto.secrets import (
     PLATFORM_ACCESS,
     PLATFORM_REFRESH,
     USER_ACCESS,
@@ -18,7 +18,7 @@ from shop.base.secrets import (
     secret_hash,
     secret_text,
 )
-from shop.base.settings import Settings
+from shop.base.ids import new_id
 from shop.queries.access import sessions as access
 from shop.rules.access.permissions import is_within
 from shop.rules.access.refresh import RefreshFacts, is_spent, outcome
@@ -38,7 +38,7 @@ class UserTokens(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """The token prefixes of one actor kind, which keep the kinds from being confused."""
+    """The token prefixes of one kind of actor, so that a token of one kind is not accepted for another."""
 
     actor: str
     access: str

@@ -1,4 +1,4 @@
 """Carts, line items, and the promotions that apply to them.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

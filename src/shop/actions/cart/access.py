@@ -2,7 +2,7 @@
 
 An order token opens one cart. On a cart that belongs to a user, it can read and change the contents. The account
 (e-mail, addresses, saved cards, store credit) requires the owner's bearer token or shop staff.
-The table in `docs/credentials.md` lists the rule for each operation.
+The table in `docs/generated/credentials.md` lists the rule for each operation.
 """
 
 from uuid import UUID
@@ -62,8 +62,8 @@ async def require_owner_to_pay(ctx: Context, order: Order) -> None:
 
 
 async def drop_owner_payments(ctx: Context, checkout: Checkout) -> Checkout:
-    """Removes the owner's card and store credit after another caller changed the e-mail or an address: otherwise the
-    owner would pay for an order sent to someone else.
+    """Removes the owner's card and store credit after another caller changed the e-mail or an address. Otherwise, the
+    owner could pay for an order that is sent to another person.
     """
     order = checkout.order
     if order.user_id is None or acts_for_owner(ctx, order):

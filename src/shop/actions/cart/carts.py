@@ -1,16 +1,16 @@
 """Cart operations: open, show, abandon, and merge with another cart at sign-in."""
 
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from shop.actions import rate_limits
-from shop.actions.cart import line_items
+from shop.actions.cart import line_items, locked_carts
 from shop.actions.cart.access import find_bearers_cart, require_owner
-from shop.actions.cart.line_items import Cart, LockedCart
+from shop.actions.cart.locked_carts import Cart, LockedCart
 from shop.actions.cart.order_state import change_order
 from shop.actions.catalog.reservations import discard_cart, release_stock
 from shop.actions.context import Context
@@ -18,18 +18,21 @@ from shop.base.actor import GUEST
 from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.access.users import User
+from shop.models.cart.inputs import CartInput, Strategy
 from shop.models.cart.orders import CartLine, Order
 from shop.queries.cart import carts, orders
 from shop.queries.cart import line_items as line_queries
 from shop.queries.catalog import prices, quotes
 from shop.queries.customers import users
-from shop.rules.cart.cart_merge import Merge, MergeLine, Strategy, merge_carts
+from shop.rules.cart.cart_merge import Merge, MergeLine, merge_carts
 from shop.rules.limits import Limit
-from shop.rules.metadata import cart_metadata_bytes
+from shop.rules.metadata import METADATA, cart_metadata_bytes
 
 
-async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, Any] | None = None) -> Order:
+async def open_cart(ctx: Context, values: CartInput) -> Order:
     """Returns the caller's cart, or a new one with this metadata; with a bearer, the new cart belongs to that user."""
+    currency = values.currency.upper() if values.currency else None
+    metadata = {name: value for name in METADATA if (value := getattr(values, name)) is not UNSET}
     is_plain = ctx.once_key is None and not metadata
     if ctx.claim is GUEST and is_plain:
         return await _new_guests_cart(ctx, currency)
@@ -42,15 +45,15 @@ async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, A
         # Count before the transaction takes a connection: a second connection for the count would starve the pool.
         await rate_limits.count_cart(ctx)
     async with ctx.transaction() as once:
-        if once.done:
-            return await _get_opened_cart(ctx, once.done, user_id)
+        if once.existing_id:
+            return await _get_opened_cart(ctx, once.existing_id, user_id)
         if user_id and cart is None:
             # Of concurrent calls by one user, the first creates the cart and the others find it.
             await users.lock_known_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
         if cart is None:
-            cart = await change_order(ctx, await new_cart(ctx, currency, user_id), **(metadata or {}))
-        once.made(cart.id)
+            cart = await change_order(ctx, await new_cart(ctx, currency, user_id), **metadata)
+        once.record(cart.id)
         return cart
 
 
@@ -67,7 +70,7 @@ async def get_cart(ctx: Context) -> Order:
 async def abandon_cart(ctx: Context) -> None:
     async with ctx.db.transaction():
         # Lock before reading: only a later statement sees a payment that began in the meantime.
-        cart = await line_items.lock_cart(ctx, may_be_paid=True)
+        cart = await locked_carts.lock_cart(ctx, may_be_paid=True)
         require_owner(ctx, cart)
         if not await discard_cart(ctx, cart):
             raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
@@ -80,7 +83,7 @@ class CartMergeResult(msgspec.Struct, frozen=True):
     merge: Merge
     closed: Order | None
     is_repetition: bool = False
-    """A repeated request; the first response reported the outcome for the other cart."""
+    """Whether this is a repeated request; the first response reported the outcome for the other cart."""
 
 
 class _DryRunEnd(Exception):
@@ -103,8 +106,8 @@ async def join_carts(
         raise NotFound()
     try:
         async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
-            if once and once.done:
-                return await _repeat_result(ctx, await _get_opened_cart(ctx, once.done, user.id), strategy)
+            if once and once.existing_id:
+                return await _repeat_result(ctx, await _get_opened_cart(ctx, once.existing_id, user.id), strategy)
             await users.lock_known_user(ctx.db, user.id)
             guest = await carts.lock_guests_cart(ctx.db, *guest_token)
             if guest is None:
@@ -114,7 +117,7 @@ async def join_carts(
             if dry_run:
                 raise _DryRunEnd(result)
             if once:
-                once.made(result.cart.order.id)
+                once.record(result.cart.order.id)
             return result
     except _DryRunEnd as end:
         return end.joined
@@ -124,7 +127,7 @@ async def _repeat_result(ctx: Context, cart: Order | None, strategy: Strategy) -
     if cart is None:
         raise NotFound()
     return CartMergeResult(
-        await line_items.load_cart(ctx, cart), merge_carts(strategy, [], None, {}), None, is_repetition=True
+        await locked_carts.load_cart(ctx, cart), merge_carts(strategy, [], None, {}), None, is_repetition=True
     )
 
 
@@ -136,9 +139,9 @@ async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, d
     keeps_users = strategy == "keep_user" and other is not None
     currency = other.currency if other is not None and keeps_users else guest.currency
     pricing = await prices.find_pricing(ctx.db, user.id, currency)
-    pieces = Counter({line.variant_id: line.quantity for line in guests})
-    pieces.update({line.variant_id: line.quantity for line in others})
-    variant_quotes = await quotes.list_quotes(ctx.db, pricing, pieces)
+    quantities = Counter({line.variant_id: line.quantity for line in guests})
+    quantities.update({line.variant_id: line.quantity for line in others})
+    variant_quotes = await quotes.list_quotes(ctx.db, pricing, quantities)
     available = {quote.variant_id: quote.most for quote in variant_quotes.values() if quote.most is not None}
     merge = merge_carts(
         strategy, _to_merge_lines(guests), None if other is None else _to_merge_lines(others), available
@@ -146,21 +149,20 @@ async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, d
     survivor, closed_cart, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
     for cart in (survivor, closed_cart):
         if cart:
-            await line_items.refuse_while_paying(ctx, cart)
+            await locked_carts.refuse_while_paying(ctx, cart)
             await release_stock(ctx, cart)
     if closed_cart and not await discard_cart(ctx, closed_cart):
         await carts.end_tokens(ctx.db, closed_cart.id)
     # A dry run must not issue the next token: the caller could store it and use it later.
     user_cart = await carts.give_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
     if user_cart is None:
-        raise AssertionError("a cart that is held cannot be gone")
+        raise AssertionError("a locked cart cannot be deleted")
     await carts.note_associated(ctx.db, user.id, (guest.id, guest.token_version), survivor.id)
     if not own and not merge.lines:
         return CartMergeResult(Cart(user_cart), merge, closed_cart)
     lines = line_items.merge_lines(user_cart, own, others, merge, variant_quotes)
-    return CartMergeResult(
-        await line_items.save_lines(ctx, LockedCart(user_cart, own, pricing), lines, variant_quotes), merge, closed_cart
-    )
+    saved_cart = await locked_carts.save_lines(ctx, LockedCart(user_cart, own, pricing), lines, variant_quotes)
+    return CartMergeResult(saved_cart, merge, closed_cart)
 
 
 def _to_merge_lines(lines: Sequence[CartLine]) -> list[MergeLine]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,19 +20,20 @@ from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, make
 from shop.rules.promotions.settings import parse_part
 
 L = TypeVar("L", bound=LineItem)
+D = TypeVar("D", bound=LineItem | Shipment)
 OVER_CUSTOMERS_LIMIT = "You have already used it the maximum number of times."
 
 
-class DiscountedCart(msgspec.Struct, frozen=True):
+class DiscountedCart(msgspec.Struct, Generic[L], frozen=True):
     """Lines and shipments with their discounts, and the discount on the whole order."""
 
-    lines: Sequence[Any]
+    lines: Sequence[L]
     shipments: Sequence[Shipment]
     order_promo_total: int = 0
-    promoted: Mapping[str, Any] = {}
+    promoted: Mapping[str, object] = {}
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         return {"order_promo_total": self.order_promo_total, "promoted": self.promoted}
 
 
@@ -62,9 +63,9 @@ async def apply_promotions(
     *,
     quotes: Mapping[UUID, Quote] | None = None,
     without: frozenset[UUID] = frozenset(),
-) -> DiscountedCart:
-    """Applies current promotions. `quotes` saves reading the variants again; `without` excludes promotions that are
-    used up.
+) -> DiscountedCart[L]:
+    """Applies current promotions. Pass `quotes` to avoid reading the variants again; `without` excludes promotions that
+    are used up.
     """
     if not lines:
         return DiscountedCart(lines, shipments)
@@ -75,7 +76,7 @@ async def apply_promotions(
 
 def apply_discounts(
     order: Order, lines: Sequence[L], shipments: Sequence[Shipment], discounts: Sequence[Discount]
-) -> DiscountedCart:
+) -> DiscountedCart[L]:
     """Returns the lines and shipments with these discounts only."""
     of_lines = {each.id: each for each in discounts if each.on == "line"}
     of_shipments = {each.id: each for each in discounts if each.on == "shipment"}
@@ -87,7 +88,7 @@ def apply_discounts(
     )
 
 
-def _with_discount(record: Any, discount: Discount | None) -> Any:
+def _with_discount(record: D, discount: Discount | None) -> D:
     promotion_id, off = (discount.deal.id, -discount.amount) if discount else (None, 0)
     if record.promotion_id == promotion_id and record.promo_total == off:
         return record
@@ -140,16 +141,17 @@ def build_basket(
     variants: Mapping[UUID, PromotableVariant],
 ) -> Basket:
     goods = []
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         variant, price = variants.get(line.variant_id), line.price or 0
         product = variant.product_id.int if variant else None
         taxons = frozenset([each.int for each in variant.taxon_ids]) if variant else frozenset()
         is_promotionable = variant is not None and variant.is_promotionable
         amount = price * line.quantity
-        goods.append(BasketItem(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
+        goods.append(BasketItem(line.id, index, product, taxons, price, line.quantity, amount, is_promotionable))
     costs = [(shipment.id, shipment.cost) for shipment in shipments]
     groups = frozenset(each.int for each in facts.group_ids)
-    # Using a promotion implies an order. Unknown for guests: they could enter any address and learn if it has orders.
+    # A used promotion implies an order. None for guests: otherwise, entering an address would reveal whether it has
+    # orders.
     has_ordered = None if order.user_id is None else facts.has_ordered or bool(facts.uses)
     return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=has_ordered)
 

@@ -1,7 +1,8 @@
 """Orders with their parts: lines, shipments with their rates, and payments."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol, TypeVar
+from uuid import UUID
 
 import msgspec
 
@@ -18,6 +19,16 @@ from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is
 from shop.rules.checkout.steps import CheckoutFacts
 
 
+class OrderPart(Protocol):
+    """A record that belongs to an order."""
+
+    @property
+    def order_id(self) -> UUID: ...
+
+
+P = TypeVar("P", bound=OrderPart)
+
+
 class Checkout(msgspec.Struct, frozen=True):
     """An order with everything the checkout steps need."""
 
@@ -32,7 +43,7 @@ class Checkout(msgspec.Struct, frozen=True):
 
     @property
     def covered(self) -> int:
-        """The amount the chosen payments will cover: store credit its own amount; any other method the rest."""
+        """The amount that the chosen payments cover: store credit covers its own amount, any other method the rest."""
         valid_payments = [payment for payment in self.payments if is_valid(build_payment_amounts(payment))]
         if any(not is_credit(payment) for payment in valid_payments):
             return self.order.total
@@ -91,20 +102,29 @@ async def load_checkouts(ctx: Context, orders: Sequence[Order]) -> list[Checkout
     ids = [order.id for order in orders]
     if not ids:
         return []
-    parts: tuple[Sequence[Any], ...] = (
-        await line_queries.list_lines_of(ctx.db, ids),
-        await fulfilment.list_shipments(ctx.db, *ids),
-        await fulfilment.list_items(ctx.db, *ids),
-        await fulfilment.list_shipping_rates(ctx.db, *ids),
-        await payment_queries.list_payments(ctx.db, *ids),
-    )
+    lines = await line_queries.list_lines_of(ctx.db, ids)
+    shipments = await fulfilment.list_shipments(ctx.db, *ids)
+    items = await fulfilment.list_items(ctx.db, *ids)
+    rates = await fulfilment.list_shipping_rates(ctx.db, *ids)
+    payments = await payment_queries.list_payments(ctx.db, *ids)
     return [
-        Checkout(order, *([part for part in records if part.order_id == order.id] for records in parts))
+        Checkout(
+            order,
+            _parts_of(order, lines),
+            _parts_of(order, shipments),
+            _parts_of(order, items),
+            _parts_of(order, rates),
+            _parts_of(order, payments),
+        )
         for order in orders
     ]
 
 
-async def change_order(ctx: Context, order: Order, **values: Any) -> Order:
+def _parts_of(order: Order, parts: Sequence[P]) -> list[P]:
+    return [part for part in parts if part.order_id == order.id]
+
+
+async def change_order(ctx: Context, order: Order, **values: object) -> Order:
     if not values:
         return order
     await writes.update_record(ctx.db, orders, order.id, values)

@@ -7,24 +7,23 @@ After a crash at any point, files either belong to a row or are marked as loose;
 """
 
 import asyncio
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.catalog.products import refresh_products
 from shop.actions.catalog.taxons import lock_taxon_tree
 from shop.actions.context import Context, Shared
+from shop.actions.records import audit_values
 from shop.base.errors import Invalid, NotFound, Unavailable
 from shop.base.ids import new_id
 from shop.models.catalog.images import Image, images
+from shop.models.catalog.inputs import ImageInput, NewImageInput
 from shop.models.catalog.taxons import taxons
 from shop.queries import writes
 from shop.queries.catalog import images as queries
 from shop.rules.catalog.images import Picture, read_picture
 
-Values = Mapping[str, Any]
 IMAGE_THREADS = 2
 # Decoding releases the GIL. Two threads limit the memory that large images use.
 _image_pool = ThreadPoolExecutor(IMAGE_THREADS, thread_name_prefix="pictures")
@@ -44,8 +43,7 @@ async def add_image(
     Raises Invalid on `attachment` if the bytes are not an acceptable image, and on `product_id` or `variant_id` if the
     product does not exist or has no such variant.
     """
-    values = {"product_id": product_id, "variant_id": variant_id, "alt": alt, "position": position}
-    return await _add(ctx, data, values)
+    return await _add(ctx, data, {"product_id": product_id, "variant_id": variant_id, "alt": alt, "position": position})
 
 
 async def set_taxon_image(
@@ -59,28 +57,28 @@ async def set_taxon_image(
     return await _add(ctx, data, {"taxon_id": taxon_id, "alt": alt, "position": position})
 
 
-async def _add(ctx: Context, data: bytes, values: Values) -> UUID:
+async def _add(ctx: Context, data: bytes, values: NewImageInput) -> UUID:
     await _check_owner(ctx, values)
     image_id, picture = new_id(), await process_image(data)
     await save_files(ctx.shared, image_id, picture)
     obsolete_ids: list[UUID] = []
     try:
         async with ctx.transaction() as once:
-            if not once.done:
+            if not once.existing_id:
                 obsolete_ids = await _insert(ctx, image_id, picture, values)
-                once.made(image_id)
+                once.record(image_id)
     except Unavailable:
-        # If the connection is lost at commit, the row may or may not exist. The loose mark commits with the row.
+        # If the connection is lost at commit, the row may or may not exist. The same transaction removes the mark.
         raise
     except Exception:
         await _remove_files(ctx.shared, image_id)
         raise
-    for obsolete_id in [image_id] if once.done else obsolete_ids:
+    for obsolete_id in [image_id] if once.existing_id else obsolete_ids:
         await _remove_files(ctx.shared, obsolete_id)
-    return once.done or image_id
+    return once.existing_id or image_id
 
 
-async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: Values) -> list[UUID]:
+async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: NewImageInput) -> list[UUID]:
     """Inserts the row; returns the id of the image that it replaces, whose files the caller deletes."""
     await _check_owner(ctx, values)
     previous_image = await queries.find_taxon_image(ctx.db, values["taxon_id"]) if "taxon_id" in values else None
@@ -88,7 +86,7 @@ async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: Values
         await _delete(ctx, previous_image.id)
     await insert_image(ctx, image_id, picture, values)
     await _refresh_owner(ctx, values.get("product_id"), values.get("taxon_id"))
-    await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": _plain(values)})
+    await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": audit_values(values)})
     return [previous_image.id] if previous_image else []
 
 
@@ -118,25 +116,27 @@ async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
         raise
 
 
-async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: Values) -> None:
+async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: NewImageInput) -> None:
     """Inserts the row of saved files in the caller's transaction."""
     await queries.insert_image(ctx.db, id=image_id, width=picture.width, height=picture.height, **values)
     await queries.forget_loose(ctx.db, image_id)
 
 
-async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
+async def change_image(ctx: Context, image_id: UUID, values: ImageInput) -> None:
     """Changes `alt`, `position` or `variant_id` in the caller's transaction; `records.update` opens one."""
     image = await queries.find_image(ctx.db, image_id)
     if image is None:
         raise NotFound()
+    fields: dict[str, object] = {**values}
+    variant_id = values.get("variant_id")
     if image.product_id is None:
-        if values.get("variant_id"):
+        if variant_id:
             raise Invalid({"variant_id": ["cannot be set for a taxon image"]})
-    elif values.get("variant_id"):
-        await _check_variant(ctx, image.product_id, values["variant_id"])
+    elif variant_id:
+        await _check_variant(ctx, image.product_id, variant_id)
     elif "variant_id" in values:
-        values = {**values, "variant_id": await queries.get_master_id(ctx.db, image.product_id)}
-    await writes.update_record(ctx.db, images, image_id, values)
+        fields["variant_id"] = await queries.get_master_id(ctx.db, image.product_id)
+    await writes.update_record(ctx.db, images, image_id, fields)
     await _refresh_owner(ctx, image.product_id, image.taxon_id)
 
 
@@ -179,7 +179,7 @@ async def delete_loose_files(shared: Shared, most: int) -> int:
     """Deletes files left behind by interrupted work; returns the number of images deleted."""
     count = 0
     for image_id in await queries.list_loose(shared.database.session(), most):
-        # Stop while the file store is unavailable: e-mails wait for this housekeeping run to end.
+        # Stop if the file store is unavailable: e-mails wait until this housekeeping run ends.
         if not await _remove_files(shared, image_id):
             break
         count += 1
@@ -196,7 +196,7 @@ async def _remove_files(shared: Shared, image_id: UUID) -> bool:
     return True
 
 
-async def _check_owner(ctx: Context, values: Values) -> None:
+async def _check_owner(ctx: Context, values: NewImageInput) -> None:
     """Raises Invalid unless the product and variant, or the taxon, exist; locks them in a transaction."""
     if "product_id" in values:
         await _check_variant(ctx, values["product_id"], values["variant_id"])
@@ -212,7 +212,3 @@ async def _check_variant(ctx: Context, product_id: UUID, variant_id: UUID | None
         raise Invalid({"product_id": ["is not a product"]})
     if variant_id and await queries.find_variants_product(ctx.db, variant_id) != product_id:
         raise Invalid({"variant_id": ["is not a variant of this product"]})
-
-
-def _plain(values: Values) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}

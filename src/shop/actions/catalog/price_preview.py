@@ -36,7 +36,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class PricePreview(msgspec.Struct, frozen=True):
-    """One variant as the customer sees it; not for sale to them without a price."""
+    """One variant as the customer sees it; without a price, it is not for sale to this customer."""
 
     variant: NamedVariant
     price: ResolvedPrice | None

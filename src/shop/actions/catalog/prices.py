@@ -3,22 +3,20 @@
 Changes run in the caller's transaction.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.catalog.products import check_currency, refresh_products, to_minor_units
 from shop.actions.context import Context
+from shop.actions.records import Values
 from shop.base.errors import Invalid, InvalidToken, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency
+from shop.models.catalog.inputs import PriceInput, PriceListEntryInput, PriceListInput
 from shop.models.catalog.prices import price_list_entries, price_lists, prices
 from shop.queries import writes
 from shop.queries.catalog import prices as queries
 from shop.queries.catalog import products as catalog
 from shop.queries.catalog.prices import Pricing
-
-Values = Mapping[str, Any]
 
 
 async def resolve_pricing(ctx: Context, currency: str) -> Pricing:
@@ -37,7 +35,7 @@ async def resolve_pricing(ctx: Context, currency: str) -> Pricing:
     return pricing
 
 
-async def create_price(ctx: Context, values: Values) -> UUID:
+async def create_price(ctx: Context, values: PriceInput) -> UUID:
     check_currency(ctx, values["currency"])
     variant = await catalog.lock_variant(ctx.db, values["variant_id"])
     if variant is None:
@@ -48,7 +46,7 @@ async def create_price(ctx: Context, values: Values) -> UUID:
     return price_id
 
 
-async def update_price(ctx: Context, price_id: UUID, values: Values) -> None:
+async def update_price(ctx: Context, price_id: UUID, values: PriceInput) -> None:
     currency = await writes.find_value(ctx.db, prices, price_id, "currency")
     await writes.update_record(ctx.db, prices, price_id, _in_units(values, currency))
     await catalog.touch(ctx.db, await catalog.list_owners(ctx.db, prices, price_id))
@@ -60,15 +58,15 @@ async def delete_price(ctx: Context, price_id: UUID) -> None:
     await refresh_products(ctx, owners)
 
 
-async def create_list(ctx: Context, values: Values) -> UUID:
+async def create_list(ctx: Context, values: PriceListInput) -> UUID:
     _check_list(values)
     list_id = new_id()
     await writes.insert_record(ctx.db, price_lists, list_id, values)
     return list_id
 
 
-async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
-    """Updates a price list. Its currency cannot change, because entries are amounts in it."""
+async def update_list(ctx: Context, list_id: UUID, values: PriceListInput) -> None:
+    """Updates a price list. Its currency cannot change, because its entries are amounts in that currency."""
     existing = await queries.find_list(ctx.db, list_id)
     if existing is None:
         raise NotFound()
@@ -76,30 +74,31 @@ async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
     await writes.update_record(ctx.db, price_lists, list_id, values)
 
 
-async def create_entry(ctx: Context, values: Values) -> UUID:
+async def create_entry(ctx: Context, values: PriceListEntryInput) -> UUID:
     entry_id = new_id()
     currency = await writes.find_value(ctx.db, price_lists, values["price_list_id"], "currency")
     if currency is None:
         raise Invalid({"price_list_id": ["is not a price list"]})
-    await writes.insert_record(ctx.db, price_list_entries, entry_id, _in_units(_validate_entry(values), currency))
+    _check_entry(values)
+    await writes.insert_record(ctx.db, price_list_entries, entry_id, _in_units(values, currency))
     return entry_id
 
 
-async def update_entry(ctx: Context, entry_id: UUID, values: Values) -> None:
+async def update_entry(ctx: Context, entry_id: UUID, values: PriceListEntryInput) -> None:
     list_id = await writes.find_value(ctx.db, price_list_entries, entry_id, "price_list_id")
     if list_id is None:
         raise NotFound()
     currency = await writes.find_value(ctx.db, price_lists, list_id, "currency")
-    await writes.update_record(ctx.db, price_list_entries, entry_id, _in_units(_validate_entry(values), currency))
+    _check_entry(values)
+    await writes.update_record(ctx.db, price_list_entries, entry_id, _in_units(values, currency))
 
 
-def _validate_entry(values: Values) -> Values:
+def _check_entry(values: PriceListEntryInput) -> None:
     if values.get("min_quantity", 1) < 1:
         raise Invalid({"min_quantity": ["must be 1 or more"]})
-    return values
 
 
-def _check_list(values: Values) -> None:
+def _check_list(values: PriceListInput) -> None:
     errors: dict[str, list[str]] = {}
     if "currency" in values and not is_currency(values["currency"]):
         errors["currency"] = ["must be the code of a currency, like USD or EUR"]
@@ -113,5 +112,5 @@ def _check_list(values: Values) -> None:
         raise Invalid(errors)
 
 
-def _in_units(values: Values, currency: str) -> dict[str, Any]:
+def _in_units(values: Values, currency: str) -> dict[str, object]:
     return {**values, **to_minor_units(values, currency, ("amount", "compare_at_amount"))}

@@ -1,18 +1,18 @@
 """Locks and current values needed before a product update."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from shop.actions.catalog.products import MASTER_FIELDS, PRICE
 from shop.actions.context import Context
+from shop.actions.records import Values
 from shop.base.errors import NotFound
 from shop.base.money import major_units
+from shop.models.catalog.inputs import ProductInput, VariantInput, VariantPriceInput
+from shop.models.catalog.storefront import SoldProduct, SoldVariant
 from shop.queries.catalog import product_index
 from shop.queries.catalog import products as queries
 from shop.queries.records import Records
-
-Values = Mapping[str, Any]
 
 
 def build_product_lock(records: Records) -> Callable[[Context, UUID], Awaitable[None]]:
@@ -24,7 +24,7 @@ def build_product_lock(records: Records) -> Callable[[Context, UUID], Awaitable[
     return lock_products
 
 
-async def get_current_product_values(ctx: Context, product: Any, values: Values) -> Values:
+async def get_current_product_values(ctx: Context, product: SoldProduct, values: ProductInput) -> Values:
     """Returns the current values of product fields that are stored on the master variant."""
     master = await queries.find_master(ctx.db, product.id)
     if master is None:
@@ -33,15 +33,17 @@ async def get_current_product_values(ctx: Context, product: Any, values: Values)
     return {**masters, **await _current_price(ctx, master.id, values)}
 
 
-async def get_current_variant_values(ctx: Context, variant: Any, values: Values) -> Values:
-    currency, cost = values.get("cost_currency") or variant.cost_currency, {}
+async def get_current_variant_values(ctx: Context, variant: SoldVariant, values: VariantInput) -> Values:
+    """Returns the current price, and the current cost price if it is in the currency of the update."""
+    cost: dict[str, object] = {}
     if "cost_price" in values and variant.cost_price is not None:
-        is_same = currency == variant.cost_currency
-        cost = {"cost_price": major_units(variant.cost_price, currency) if is_same else None}
+        currency = values.get("cost_currency") or variant.cost_currency
+        is_current = currency == variant.cost_currency
+        cost["cost_price"] = major_units(variant.cost_price, currency) if currency and is_current else None
     return {**cost, **await _current_price(ctx, variant.id, values)}
 
 
-async def _current_price(ctx: Context, variant_id: UUID, values: Values) -> Values:
+async def _current_price(ctx: Context, variant_id: UUID, values: VariantPriceInput) -> Values:
     """Returns the current price in the currency of the update."""
     if not values.keys() & {"currency", *PRICE}:
         return {}

@@ -3,19 +3,26 @@
 Each action runs in the caller's transaction.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from typing import Any
+from typing import cast
 from uuid import UUID
 
 from shop.actions.context import Context, Shared
-from shop.actions.records import default_actions
+from shop.actions.records import Values, WriteActions, default_actions
 from shop.base.errors import Invalid, NotFound, TransactionConflict
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
 from shop.base.texts import slug_of
 from shop.db.pool import ConstraintViolation
+from shop.models.catalog.inputs import (
+    ClassificationInput,
+    ProductInput,
+    ProductPropertyInput,
+    VariantInput,
+    VariantPriceInput,
+)
 from shop.models.catalog.products import (
     Variant,
     product_option_types,
@@ -31,7 +38,6 @@ from shop.queries.catalog import products as queries
 from shop.queries.records import Records
 from shop.rules.catalog.products import free_slug, option_errors, product_errors, property_fields, size_errors
 
-Values = Mapping[str, Any]
 PRICE = ("price", "compare_at_price")
 MASTER_FIELDS = ("sku", "barcode", "weight", "height", "width", "depth", "track_inventory")
 """Product fields that are stored on the master variant."""
@@ -39,8 +45,8 @@ MASTER_FIELDS = ("sku", "barcode", "weight", "height", "width", "depth", "track_
 
 async def refresh_products(ctx: Context, product_ids: Iterable[UUID]) -> None:
     """Refreshes the product index; call it last after any change that affects products."""
-    if ctx.stale is not None:
-        ctx.stale.update(product_ids)
+    if ctx.pending_refresh is not None:
+        ctx.pending_refresh.update(product_ids)
         return
     ids = list(product_ids)
     # The index refresh comes first: it locks products in the common lock order.
@@ -51,23 +57,21 @@ async def refresh_products(ctx: Context, product_ids: Iterable[UUID]) -> None:
 @asynccontextmanager
 async def defer_refresh(ctx: Context) -> AsyncIterator[None]:
     """Defers index refreshes to the end of a bulk change, in the caller's transaction."""
-    ctx.stale = set()
+    ctx.pending_refresh = set()
     try:
         yield
-        stale = ctx.stale
+        pending_refresh = ctx.pending_refresh
     finally:
-        ctx.stale = None
-    await refresh_products(ctx, stale)
+        ctx.pending_refresh = None
+    await refresh_products(ctx, pending_refresh)
 
 
-def build_product_part_actions(records: Records) -> dict[str, Any]:
+def build_product_part_actions(records: Records) -> WriteActions:
     """Returns default actions for records that are part of products; each change refreshes the products."""
     actions, table = default_actions(records), records.table
 
     async def create(ctx: Context, values: Values) -> UUID:
-        if "taxon_id" in values:
-            await queries.lock_taxonomies_of(ctx.db, [values["taxon_id"]])
-        record_id: UUID = await actions["create"](ctx, values)
+        record_id = await actions["create"](ctx, values)
         await refresh_products(ctx, await queries.list_owners(ctx.db, table, record_id))
         return record_id
 
@@ -84,7 +88,7 @@ def build_product_part_actions(records: Records) -> dict[str, Any]:
     return {"create": create, "update": update, "delete": delete}
 
 
-async def create_product(ctx: Context, values: Values) -> UUID:
+async def create_product(ctx: Context, values: ProductInput) -> UUID:
     """Creates a product with its master variant, and its price if given.
 
     The price is in the `currency` given, or the shop's first currency.
@@ -93,17 +97,13 @@ async def create_product(ctx: Context, values: Values) -> UUID:
     product_id, master_id = new_id(), new_id()
     slug = values.get("slug") or await _slug(ctx, slug_of(values["name"]) or str(product_id))
     try:
-        await writes.insert_record(ctx.db, products, product_id, {**_pick_columns(values, products), "slug": slug})
+        await writes.insert_record(ctx.db, products, product_id, {**_pick(values, products.c.keys()), "slug": slug})
     except ConstraintViolation as error:
         if values.get("slug") or writes.columns_of(products, error.constraint) != ("slug",):
             raise
         # Another product took the free slug in the meantime; the retry picks the next free one.
         raise TransactionConflict() from error
-    master = {
-        "product_id": product_id,
-        "is_master": True,
-        **{name: values[name] for name in MASTER_FIELDS if name in values},
-    }
+    master = {"product_id": product_id, "is_master": True, **_pick(values, MASTER_FIELDS)}
     await writes.insert_record(ctx.db, variants, master_id, master)
     await queries.free_slug(ctx.db, slug)
     await _set_price(ctx, master_id, values)
@@ -112,20 +112,19 @@ async def create_product(ctx: Context, values: Values) -> UUID:
     return product_id
 
 
-async def update_product(ctx: Context, product_id: UUID, values: Values) -> None:
+async def update_product(ctx: Context, product_id: UUID, values: ProductInput) -> None:
     existing, master = await queries.find_product(ctx.db, product_id), await queries.find_master(ctx.db, product_id)
     if existing is None or master is None or existing.deleted_at:
         raise NotFound()
     _raise_if_any(product_errors(values, existing) | size_errors(values))
-    fields = _pick_columns(values, products)
+    fields = _pick(values, products.c.keys())
     if values.get("slug") and values["slug"] != existing.slug:
         await queries.free_slug(ctx.db, values["slug"])
         await queries.keep_slug(ctx.db, existing.slug, product_id)
     if fields:
         await writes.update_record(ctx.db, products, product_id, fields)
-    masters = {name: values[name] for name in MASTER_FIELDS if name in values}
-    if masters:
-        await writes.update_record(ctx.db, variants, master.id, masters)
+    if master_fields := _pick(values, MASTER_FIELDS):
+        await writes.update_record(ctx.db, variants, master.id, master_fields)
     await _set_price(ctx, master.id, values)
     await _link(ctx, product_id, values)
     await refresh_products(ctx, [product_id])
@@ -147,7 +146,7 @@ async def update_due_products(shared: Shared) -> int:
     return len(ids)
 
 
-async def create_variant(ctx: Context, values: Values) -> UUID:
+async def create_variant(ctx: Context, values: VariantInput) -> UUID:
     # Lock the product, so that of two concurrent variants with the same options the later one is rejected.
     await product_index.lock_products(ctx.db, [values["product_id"]])
     product = await queries.find_product(ctx.db, values["product_id"])
@@ -155,7 +154,7 @@ async def create_variant(ctx: Context, values: Values) -> UUID:
         raise Invalid({"product_id": ["is not a product"]})
     _raise_if_any(size_errors(values))
     variant_id = new_id()
-    fields = _pick_columns(values, variants) | _cost(ctx, values, None)
+    fields = _pick(values, variants.c.keys()) | _cost(ctx, values, None)
     await writes.insert_record(ctx.db, variants, variant_id, fields)
     await _set_options(ctx, product.id, variant_id, values)
     await _set_price(ctx, variant_id, values)
@@ -163,12 +162,12 @@ async def create_variant(ctx: Context, values: Values) -> UUID:
     return variant_id
 
 
-async def update_variant(ctx: Context, variant_id: UUID, values: Values) -> None:
+async def update_variant(ctx: Context, variant_id: UUID, values: VariantInput) -> None:
     variant = await queries.lock_variant(ctx.db, variant_id)
     if variant is None:
         raise NotFound()
     _raise_if_any(size_errors(values))
-    fields = _pick_columns(values, variants) | _cost(ctx, values, variant)
+    fields = _pick(values, variants.c.keys()) | _cost(ctx, values, variant)
     if fields:
         await writes.update_record(ctx.db, variants, variant_id, fields)
     await _set_options(ctx, variant.product_id, variant_id, values)
@@ -186,21 +185,30 @@ async def delete_variant(ctx: Context, variant_id: UUID) -> None:
     await refresh_products(ctx, [variant.product_id])
 
 
-async def create_property(ctx: Context, values: Values) -> UUID:
+async def create_property(ctx: Context, values: ProductPropertyInput) -> UUID:
     record_id = new_id()
-    fields = {**values, **property_fields(values["property_id"], values["value"])}
+    fields: dict[str, object] = {**values, **property_fields(values["property_id"], values["value"])}
     await writes.insert_record(ctx.db, product_properties, record_id, fields)
     await refresh_products(ctx, [values["product_id"]])
     return record_id
 
 
-async def update_property(ctx: Context, record_id: UUID, values: Values) -> None:
-    fields = dict(values)
+async def update_property(ctx: Context, record_id: UUID, values: ProductPropertyInput) -> None:
+    fields: dict[str, object] = {**values}
     if "value" in values:
         property_id = await writes.find_value(ctx.db, product_properties, record_id, "property_id")
         fields |= property_fields(property_id, values["value"])
     await writes.update_record(ctx.db, product_properties, record_id, fields)
     await refresh_products(ctx, await queries.list_owners(ctx.db, product_properties, record_id))
+
+
+async def create_classification(ctx: Context, values: ClassificationInput) -> UUID:
+    # Lock the taxonomy, so that the taxon does not move before this transaction ends.
+    await queries.lock_taxonomies_of(ctx.db, [values["taxon_id"]])
+    record_id = new_id()
+    await writes.insert_record(ctx.db, classifications, record_id, values)
+    await refresh_products(ctx, [values["product_id"]])
+    return record_id
 
 
 def price_units(amount: Decimal | None, currency: str, name: str) -> int | None:
@@ -218,7 +226,7 @@ def to_minor_units(values: Values, currency: str, names: Sequence[str]) -> dict[
     errors: dict[str, list[str]] = {}
     for name in (name for name in names if name in values):
         try:
-            amounts[name] = price_units(values[name], currency, name)
+            amounts[name] = price_units(cast(Decimal | None, values[name]), currency, name)
         except Invalid as error:
             errors |= {field: list(words) for field, words in error.errors.items()}
     _raise_if_any(errors)
@@ -231,7 +239,7 @@ def check_currency(ctx: Context, currency: str, name: str = "currency") -> None:
         raise Invalid({name: ["must be the code of a currency, like USD or EUR"]})
 
 
-async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
+async def _set_price(ctx: Context, variant_id: UUID, values: VariantPriceInput) -> None:
     """Sets the price of a variant; omitted amounts of an existing price stay unchanged."""
     if not values.keys() & set(PRICE):
         return
@@ -243,7 +251,7 @@ async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
     amount = amounts.get("price")
     if amount is None:
         if amounts.get("compare_at_price") is not None:
-            raise Invalid({"price": ["must be given with compare_at_price"]})
+            raise Invalid({"price": ["is required with compare_at_price"]})
         return
     await queries.set_price(
         ctx.db,
@@ -255,20 +263,22 @@ async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
     )
 
 
-def _cost(ctx: Context, values: Values, existing: Variant | None) -> dict[str, Any]:
+def _cost(ctx: Context, values: VariantInput, existing: Variant | None) -> dict[str, object]:
     """Returns the cost price with its currency; a cost price requires a currency."""
+    currency = values.get("cost_currency")
     if "cost_price" not in values:
         if "cost_currency" in values and existing and existing.cost_price is not None:
-            raise Invalid({"cost_price": ["must be given with cost_currency"]})
-        if values.get("cost_currency"):
-            check_currency(ctx, values["cost_currency"], "cost_currency")
+            raise Invalid({"cost_price": ["is required with cost_currency"]})
+        if currency:
+            check_currency(ctx, currency, "cost_currency")
         return {}
-    currency = values.get("cost_currency") or (existing and existing.cost_currency) or ctx.shared.shop.currencies[0]
+    current = existing.cost_currency if existing else None
+    currency = currency or current or ctx.shared.shop.currencies[0]
     check_currency(ctx, currency, "cost_currency")
     return {"cost_currency": currency, **to_minor_units(values, currency, ("cost_price",))}
 
 
-async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values: Values) -> None:
+async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values: VariantInput) -> None:
     value_ids = values.get("option_value_ids")
     if value_ids is None:
         return
@@ -284,7 +294,7 @@ async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values:
         )
 
 
-async def _link(ctx: Context, product_id: UUID, values: Values) -> None:
+async def _link(ctx: Context, product_id: UUID, values: ProductInput) -> None:
     owner = ("product_id", product_id)
     if "option_type_ids" in values:
         ids = list(dict.fromkeys(values["option_type_ids"]))
@@ -302,8 +312,8 @@ async def _slug(ctx: Context, base_slug: str) -> str:
     return free_slug(base_slug, set(await queries.list_slugs(ctx.db, base_slug)))
 
 
-def _pick_columns(values: Values, table: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name in table.c}
+def _pick(values: Values, names: Container[str]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if name in names}
 
 
 def _raise_if_any(errors: dict[str, list[str]]) -> None:

@@ -59,13 +59,13 @@ _AMOUNTS = frozenset({"price", "compare_at_price"})
 
 
 class RootedTaxonomy(Taxonomy, frozen=True, kw_only=True):
-    """With the taxon at its top."""
+    """A taxonomy with the id of its root taxon."""
 
     root_id: UUID | None
 
 
 class TaxonWithImage(Taxon, frozen=True, kw_only=True):
-    """With the id of its image."""
+    """A taxon with the id of its image."""
 
     image_id: UUID | None
 
@@ -120,7 +120,9 @@ PRICE = ResourceActions(
     pricing.delete_price,
     build_product_lock(_price_records),
 )
-IMAGE = ResourceActions("image", Records(table=images, row=Image), None, media.change_image, hold=media.lock_owner)
+IMAGE = ResourceActions(
+    "image", Records(table=images, row=Image), None, media.change_image, lock_parent=media.lock_owner
+)
 OPTION_TYPE = _product_part("option_type", Records(table=option_types, row=OptionType))
 OPTION_VALUE = _product_part("option_value", Records(table=option_values, row=OptionValue))
 PROPERTY = _product_part("property", Records(table=properties, row=Property))
@@ -149,11 +151,14 @@ TAXON = ResourceActions(
     taxons.lock_taxon_tree,
 )
 _classification_records = Records(table=classifications, row=Classification)
+_classification_actions = build_product_part_actions(_classification_records)
 CLASSIFICATION = ResourceActions(
     "classification",
     _classification_records,
-    **build_product_part_actions(_classification_records),
-    hold=build_product_lock(_classification_records),
+    catalog.create_classification,
+    _classification_actions["update"],
+    _classification_actions["delete"],
+    build_product_lock(_classification_records),
 )
 STOCK_LOCATION = ResourceActions(
     "stock_location",

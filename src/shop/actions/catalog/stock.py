@@ -3,8 +3,6 @@
 Each action runs in the caller's transaction.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.catalog.products import refresh_products
@@ -12,11 +10,11 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.db.pool import ConstraintViolation
+from shop.models.catalog.inputs import StockItemInput, StockLocationInput, StockMovementInput
 from shop.models.catalog.stock import REASONS, StockItem, stock_items, stock_locations
 from shop.queries import writes
 from shop.queries.catalog import product_index, products, stock
 
-Values = Mapping[str, Any]
 LARGEST = 10**9
 _HAS_MOVEMENTS = "has stock movements and cannot be deleted; set count_on_hand to 0 and backorderable to false instead"
 _IS_USED = "has stock or shipments and cannot be deleted; set active to false instead"
@@ -60,12 +58,12 @@ async def move_stock(
     return movement_id
 
 
-async def create_movement(ctx: Context, values: Values) -> UUID:
+async def create_movement(ctx: Context, values: StockMovementInput) -> UUID:
     """Creates a movement for a stock item, or for a variant at a location; creates a missing stock item."""
     item_id = values.get("stock_item_id")
     if item_id is None:
-        if values.get("variant_id") is None:
-            raise Invalid({"stock_item_id": ["must be given, or variant_id"]})
+        if "variant_id" not in values:
+            raise Invalid({"stock_item_id": ["is required, or variant_id"]})
         item_id = (await get_or_create_item(ctx, values["variant_id"], values.get("stock_location_id"))).id
     reason = values.get("reason") or "recounted"
     return await move_stock(ctx, item_id, values["quantity"], reason=reason, note=values.get("note"))
@@ -88,42 +86,43 @@ async def get_or_create_item(ctx: Context, variant_id: UUID, location_id: UUID |
     return item
 
 
-async def create_item(ctx: Context, values: Values) -> UUID:
+async def create_item(ctx: Context, values: StockItemInput) -> UUID:
     """Creates a stock item; an initial count becomes its first movement."""
     location = await stock.find_location(ctx.db, values["stock_location_id"])
     if location is None:
         raise Invalid({"stock_location_id": ["is not a stock location"]})
     if await products.lock_variant(ctx.db, values["variant_id"]) is None:
         raise Invalid({"variant_id": ["is not a variant"]})
-    fields = {"backorderable": location.backorderable_default, **values}
-    count = fields.pop("count_on_hand", None)
     item_id = new_id()
+    fields = {"backorderable": location.backorderable_default, **_without_count(values)}
     await writes.insert_record(ctx.db, stock_items, item_id, fields)
-    if count:
+    if count := values.get("count_on_hand"):
         await move_stock(ctx, item_id, count, reason="received", field_name="count_on_hand")
     else:
         await refresh_products(ctx, await products.list_owners(ctx.db, stock_items, item_id))
     return item_id
 
 
-async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
+async def update_item(ctx: Context, item_id: UUID, values: StockItemInput) -> None:
     """Updates a stock item; a new count becomes a movement of the difference."""
     item = await stock.lock_item(ctx.db, item_id)
     if item is None:
         raise NotFound()
-    fields = dict(values)
-    count = fields.pop("count_on_hand", None)
-    if fields.get("backorderable") is False and (item.count_on_hand if count is None else count) < 0:
+    fields, count = _without_count(values), values.get("count_on_hand", item.count_on_hand)
+    if values.get("backorderable") is False and count < 0:
         raise Invalid({"backorderable": ["cannot be turned off while the count on hand is negative"]})
     # An item with a negative count must be backorderable: enable the flag before the move, disable it after.
-    loosens = {"backorderable": fields.pop("backorderable")} if fields.get("backorderable") else {}
-    if loosens:
-        await writes.update_record(ctx.db, stock_items, item_id, loosens)
-    if count is not None and count != item.count_on_hand:
+    if values.get("backorderable"):
+        await writes.update_record(ctx.db, stock_items, item_id, {"backorderable": fields.pop("backorderable")})
+    if count != item.count_on_hand:
         await move_stock(ctx, item_id, count - item.count_on_hand, field_name="count_on_hand")
     if fields:
         await writes.update_record(ctx.db, stock_items, item_id, fields)
     await refresh_products(ctx, await products.list_owners(ctx.db, stock_items, item_id))
+
+
+def _without_count(values: StockItemInput) -> dict[str, object]:
+    return {name: value for name, value in values.items() if name != "count_on_hand"}
 
 
 async def delete_item(ctx: Context, item_id: UUID) -> None:
@@ -136,7 +135,7 @@ async def delete_item(ctx: Context, item_id: UUID) -> None:
     await refresh_products(ctx, owners)
 
 
-async def create_location(ctx: Context, values: Values) -> UUID:
+async def create_location(ctx: Context, values: StockLocationInput) -> UUID:
     location_id = new_id()
     if values.get("default"):
         await stock.unset_default(ctx.db, None)
@@ -144,7 +143,7 @@ async def create_location(ctx: Context, values: Values) -> UUID:
     return location_id
 
 
-async def update_location(ctx: Context, location_id: UUID, values: Values) -> None:
+async def update_location(ctx: Context, location_id: UUID, values: StockLocationInput) -> None:
     """Updates a location; stock at an inactive location is not for sale."""
     if values.get("default"):
         await stock.unset_default(ctx.db, location_id)

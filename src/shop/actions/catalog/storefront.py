@@ -1,7 +1,7 @@
 """Storefront reads of products with prices, variants and taxons; loads each included relation in one batch."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -10,18 +10,26 @@ from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, Page, Sort
-from shop.base.product_query import ProductQuery
 from shop.base.record import Link, Record, Reference
+from shop.models.catalog.filters import TaxonFilters
+from shop.models.catalog.product_query import ProductQuery
 from shop.models.catalog.storefront import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.catalog.taxons import ShownTaxon
-from shop.queries.catalog import prices, product_lists, storefront, taxons, versions
+from shop.queries.catalog import facet_marks, prices, product_lists, storefront, taxons, versions
 from shop.queries.catalog import prices_shown as catalog
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
 from shop.rules.catalog.products import filter_param
 
 Tree = Mapping[str, "Tree"]
 MOST_PRODUCTS = 500
-"""Most products linked from one taxon; the product list has the rest."""
+"""The maximum number of products linked from one taxon; the product list has all of them."""
+
+
+class RowWithId(Protocol):
+    """A row of any kind."""
+
+    @property
+    def id(self) -> UUID: ...
 
 
 class Related(msgspec.Struct, frozen=True):
@@ -66,11 +74,11 @@ class ProductPage(msgspec.Struct, frozen=True):
     is_estimate: bool
     facets: Sequence[Facet]
     pricing: Pricing
-    next_place: tuple[Any, UUID] | None = None
+    next_cursor: tuple[object, UUID] | None = None
     """Cursor of the next page, for keyset pagination."""
 
 
-async def find_version(ctx: Context, pricing: Pricing) -> Any:
+async def find_version(ctx: Context, pricing: Pricing) -> tuple[object, ...] | None:
     """Returns the version of all public data, both in the catalog and in `setup`."""
     return pricing.version or await versions.find_version(ctx.db)
 
@@ -82,9 +90,9 @@ async def list_products(ctx: Context, query: ProductQuery, include: Tree) -> Pro
     rows = await product_lists.list_products(ctx.db, query, pricing, facets)
     if isinstance(query.page, Keyset):
         page, more = rows[: query.page.size], rows[query.page.size :]
-        next_place = (page[-1].place, page[-1].id) if more else None
+        next_cursor = (page[-1].place, page[-1].id) if more else None
         records = await load(ctx, "product", page, include, pricing)
-        return ProductPage(records, 0, False, facets.values, pricing, next_place)
+        return ProductPage(records, 0, False, facets.values, pricing, next_cursor)
     total, is_estimate = await _total(ctx, query, query.page, pricing, rows, facets)
     return ProductPage(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
 
@@ -95,7 +103,7 @@ async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
         return query
     if query.properties:
         query = await _with_property_names(ctx, query)
-    groups = await product_lists.find_marks(ctx.db, query)
+    groups = await facet_marks.find_marks(ctx.db, query)
     return msgspec.structs.replace(
         query,
         marks=tuple(group[0] for group in groups if len(group) == 1),
@@ -106,7 +114,7 @@ async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
 
 async def _with_property_names(ctx: Context, query: ProductQuery) -> ProductQuery:
     """Replaces property slugs by property names."""
-    names = await product_lists.list_property_names(ctx.db)
+    names = await facet_marks.list_property_names(ctx.db)
     by_slug = {filter_param(name): name for name in reversed(names)} | {name: name for name in names}
     properties = tuple((by_slug.get(name, name), values) for name, values in query.properties)
     return msgspec.structs.replace(query, properties=properties)
@@ -147,17 +155,17 @@ class TaxonPage(msgspec.Struct, frozen=True):
 
     records: Sequence[Record]
     total: int = 0
-    next_place: tuple[Any, UUID] | None = None
+    next_cursor: tuple[tuple[UUID, int], UUID] | None = None
 
 
-async def list_taxons(ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree) -> TaxonPage:
+async def list_taxons(ctx: Context, filters: TaxonFilters, page: Page | Keyset, include: Tree) -> TaxonPage:
     pricing = await resolve_pricing(ctx, ctx.shared.shop.currencies[0])
-    rows = await taxons.list_taxons(ctx.db, filters, page)
+    rows = await taxons.list_taxons(ctx.db, filters.active, page)
     records = await load(ctx, "taxon", rows[: page.size], include, pricing)
     if isinstance(page, Page):
-        return TaxonPage(records, await taxons.count_taxons(ctx.db, filters))
+        return TaxonPage(records, await taxons.count_taxons(ctx.db, filters.active))
     last = rows[page.size - 1] if len(rows) > page.size else None
-    return TaxonPage(records, next_place=((last.taxonomy_id, last.lft), last.id) if last else None)
+    return TaxonPage(records, next_cursor=((last.taxonomy_id, last.lft), last.id) if last else None)
 
 
 async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Record, Pricing]:
@@ -177,7 +185,7 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
 async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> ShownProduct:
     """Finds a product by id or slug.
 
-    A product whose name gives no slug has its id as the slug, and that may look like the id of another product.
+    If no slug can be derived from a name, the id is the slug; a slug may therefore look like the id of another product.
     """
     row = await catalog.find_product(ctx.db, key, pricing)
     if row is None and isinstance(key, UUID):
@@ -242,7 +250,7 @@ def _with_price(row: ShownVariant, currency: str, price: int | None, compare_at_
     return msgspec.structs.replace(row, currency=currency, price=price, compare_at_price=compare_at_price)
 
 
-_LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Sequence[Any]]]] = {
+_LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Sequence[RowWithId]]]] = {
     "product": _list_products,
     "option_type": lambda ctx, ids, _: storefront.list_option_types(ctx.db, ids),
     "option_value": lambda ctx, ids, _: storefront.list_option_values(ctx.db, ids),
@@ -254,44 +262,44 @@ _LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Seque
 
 
 class RowCache(msgspec.Struct, frozen=True):
-    """Rows read for one response, by kind and id; relations are circular, and each row is read once."""
+    """Rows read for one response, by kind and id. Relations can be circular; each row is read once."""
 
     ctx: Context
     pricing: Pricing
-    rows: dict[str, dict[UUID, Any]]
+    rows: dict[str, dict[UUID, RowWithId | None]]
 
-    async def _read(self, kind: str, ids: Sequence[UUID]) -> Sequence[Any]:
+    async def _read(self, kind: str, ids: Sequence[UUID]) -> Sequence[RowWithId]:
         if kind != "variant":
             return await _LOADERS[kind](self.ctx, ids, self.pricing)
         # The price of a product is the price of its default variant.
-        products = [row for row in self.rows.get("product", {}).values() if row is not None]
+        products = [row for row in self.rows.get("product", {}).values() if isinstance(row, ShownProduct)]
         costs = {row.default_variant_id: (row.price, row.compare_at_price) for row in products}
         return await _with_prices(self.ctx, await storefront.list_variants(self.ctx.db, ids), self.pricing, costs)
 
-    async def read(self, kind: str, ids: Iterable[UUID]) -> list[Any]:
+    async def read(self, kind: str, ids: Iterable[UUID]) -> list[RowWithId]:
         """Returns the existing rows among the ids."""
         rows = self.rows.setdefault(kind, {})
         missing = [record_id for record_id in dict.fromkeys(ids) if record_id not in rows]
         if missing:
             rows |= dict.fromkeys(missing)
             rows |= {row.id: row for row in await self._read(kind, missing)}
-        return [rows[record_id] for record_id in dict.fromkeys(ids) if rows[record_id] is not None]
+        return [row for record_id in dict.fromkeys(ids) if (row := rows[record_id]) is not None]
 
 
-async def load(ctx: Context, kind: str, rows: Sequence[Any], include: Tree, pricing: Pricing) -> list[Record]:
+async def load(ctx: Context, kind: str, rows: Sequence[RowWithId], include: Tree, pricing: Pricing) -> list[Record]:
     """Loads rows with their relations: references, or whole records for included relations."""
     cache = RowCache(ctx, pricing, {kind: {row.id: row for row in rows}})
     return await _load(cache, kind, rows, include)
 
 
-async def _load(cache: RowCache, kind: str, rows: Sequence[Any], include: Tree) -> list[Record]:
+async def _load(cache: RowCache, kind: str, rows: Sequence[RowWithId], include: Tree) -> list[Record]:
     related = _RELATED.get(kind, {})
     records_by_name: dict[str, Mapping[UUID, Record]] = {}
     for related_kind in dict.fromkeys(related[name].kind for name in include if name in related):
         names = [name for name in include if name in related and related[name].kind == related_kind]
         ids = [record_id for name in names for row in rows for record_id in _ids(row, related[name])]
         related_rows = await cache.read(related_kind, ids)
-        # Relations of one kind are read together, so nested includes of one apply to all.
+        # Relations of one kind are read together, so the nested includes of one apply to all of them.
         nested_include = merge_includes([include[name] for name in names])
         records_by_id = {
             record.row.id: record for record in await _load(cache, related_kind, related_rows, nested_include)
@@ -309,12 +317,12 @@ def merge_includes(trees: Sequence[Tree]) -> Tree:
     return {name: merge_includes([tree[name] for tree in trees if name in tree]) for name in names}
 
 
-def _ids(row: Any, relation: Related) -> Sequence[UUID]:
+def _ids(row: RowWithId, relation: Related) -> Sequence[UUID]:
     value = getattr(row, relation.field)
     return value if relation.is_many else [value] if value else []
 
 
-def _link(row: Any, relation: Related, records: Mapping[UUID, Record] | None) -> Link:
+def _link(row: RowWithId, relation: Related, records: Mapping[UUID, Record] | None) -> Link:
     ids = _ids(row, relation)
     if not ids:
         return [] if relation.is_many else None

@@ -3,8 +3,7 @@
 Each action except a move runs in the caller's transaction.
 """
 
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable
 from uuid import UUID
 
 from shop.actions.audit import audit
@@ -14,19 +13,19 @@ from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import slug_of
 from shop.db.pool import ConstraintViolation
+from shop.models.catalog.inputs import TaxonInput, TaxonomyInput
 from shop.models.catalog.taxons import Taxon, taxonomies, taxons
 from shop.queries import writes
 from shop.queries.catalog import images
 from shop.queries.catalog import taxons as queries
 from shop.rules.catalog.taxons import is_within, move_to_index, number_tree
 
-Values = Mapping[str, Any]
 LONGEST_PERMALINK = 1000
 LAST = 2**31
 """Sorts after all siblings; numbering replaces it with the real position."""
 
 
-async def create_taxonomy(ctx: Context, values: Values) -> UUID:
+async def create_taxonomy(ctx: Context, values: TaxonomyInput) -> UUID:
     """Creates a taxonomy with its root taxon."""
     taxonomy_id = new_id()
     await writes.insert_record(ctx.db, taxonomies, taxonomy_id, values)
@@ -36,7 +35,7 @@ async def create_taxonomy(ctx: Context, values: Values) -> UUID:
     return taxonomy_id
 
 
-async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: Values) -> None:
+async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: TaxonomyInput) -> None:
     await writes.update_record(ctx.db, taxonomies, taxonomy_id, values)
     root = await queries.find_root(ctx.db, taxonomy_id)
     if "name" in values and root:
@@ -46,7 +45,7 @@ async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: Values) -> No
 
 
 async def _name_root(change: Awaitable[None]) -> None:
-    """Applies a root change; different names may give the same permalink."""
+    """Applies a change of a root taxon. Raises Invalid if its permalink exists: two names can share one."""
     try:
         await change
     except ConstraintViolation:
@@ -63,18 +62,19 @@ async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
     await refresh_products(ctx, product_ids)
 
 
-async def create_taxon(ctx: Context, values: Values) -> UUID:
+async def create_taxon(ctx: Context, values: TaxonInput) -> UUID:
     """Creates a taxon under its parent or the root of its taxonomy, last unless a position is given."""
-    parent = await queries.find_taxon(ctx.db, values["parent_id"]) if values.get("parent_id") else None
-    if values.get("parent_id") and parent is None:
+    parent_id, taxonomy_id = values.get("parent_id"), values.get("taxonomy_id")
+    parent = await queries.find_taxon(ctx.db, parent_id) if parent_id else None
+    if parent_id and parent is None:
         raise Invalid({"parent_id": ["is not a taxon"]})
-    if parent is None and values.get("taxonomy_id"):
-        parent = await queries.find_root(ctx.db, values["taxonomy_id"])
-    if parent is None or values.get("taxonomy_id") not in {None, parent.taxonomy_id}:
+    if parent is None and taxonomy_id:
+        parent = await queries.find_root(ctx.db, taxonomy_id)
+    if parent is None or taxonomy_id not in {None, parent.taxonomy_id}:
         raise Invalid({"taxonomy_id": ["must be the parent's taxonomy, or an existing one"]})
     await queries.lock_taxonomy(ctx.db, parent.taxonomy_id)
     taxon_id = new_id()
-    fields = {
+    fields: dict[str, object] = {
         **values,
         "position": LAST,
         "taxonomy_id": parent.taxonomy_id,
@@ -86,9 +86,9 @@ async def create_taxon(ctx: Context, values: Values) -> UUID:
     return taxon_id
 
 
-async def update_taxon(ctx: Context, taxon_id: UUID, values: Values) -> None:
+async def update_taxon(ctx: Context, taxon_id: UUID, values: TaxonInput) -> None:
     taxon = await _get(ctx, taxon_id)
-    fields = dict(values)
+    fields: dict[str, object] = {**values}
     if "slug" in values:
         fields["slug"] = _slug(values["slug"] or taxon.name, taxon_id)
     if "parent_id" in values and await _find_parent(ctx, taxon, values["parent_id"]) is None:
@@ -114,7 +114,7 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
 async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) -> None:
     """Moves a taxon to an index among the children of a parent."""
     async with ctx.transaction() as once:
-        if once.done:
+        if once.existing_id:
             return
         taxon = await _get(ctx, taxon_id)
         if await _find_parent(ctx, taxon, parent_id) is None:
@@ -128,7 +128,7 @@ async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}
         detail = {"before": before, "after": after}
         await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
-        once.made(taxon_id)
+        once.record(taxon_id)
 
 
 async def lock_taxon_tree(ctx: Context, taxon_id: UUID) -> None:
@@ -163,10 +163,10 @@ async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Ta
 async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None) -> None:
     """Renumbers a tree; `moved` is a taxon and its new index among its siblings."""
     tree = await queries.list_tree(ctx.db, taxonomy_id)
-    places = number_tree(move_to_index(tree, *moved) if moved else tree)
-    if any(len(place.permalink) > LONGEST_PERMALINK for place in places.values()):
+    positions = number_tree(move_to_index(tree, *moved) if moved else tree)
+    if any(len(position.permalink) > LONGEST_PERMALINK for position in positions.values()):
         raise Invalid({"base": [f"would have a permalink of more than {LONGEST_PERMALINK} characters"]})
-    if await queries.place_taxons(ctx.db, places):
+    if await queries.place_taxons(ctx.db, positions):
         await refresh_products(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 
 

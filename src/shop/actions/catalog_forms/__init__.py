@@ -1,4 +1,4 @@
 """Dashboard forms over the catalog.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

@@ -33,7 +33,7 @@ async def get_image(ctx: Context, product_id: UUID, image_id: UUID) -> Image:
 
 
 async def shift(ctx: Context, product_id: UUID, image_id: UUID, steps: int) -> None:
-    """Moves an image up or down; lists show the first one."""
+    """Moves an image up or down; lists show the first image."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         image_ids = [image.id for image in await media_queries.list_images(ctx.db, product_id)]

@@ -8,6 +8,7 @@ from shop.actions import records
 from shop.actions.catalog.resources import PRICE_LIST, PRICE_LIST_ENTRY, PRICE_LIST_GROUP
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
+from shop.base.values import REQUIRED
 from shop.models.catalog.prices import PriceList
 from shop.queries.catalog import skus
 from shop.queries.catalog_pages import price_lists as price_list_pages
@@ -26,7 +27,7 @@ async def get_price_list(ctx: Context, list_id: UUID) -> CountedList:
 async def save_entry(ctx: Context, list_id: UUID, sku: str, min_quantity: int, amount: Decimal) -> None:
     variant_id = (await skus.find_variants(ctx.db, [sku])).get(sku)
     if variant_id is None:
-        raise Invalid({"sku": ["is no variant's"]})
+        raise Invalid({"sku": ["does not exist"]})
     fields = {"variant_id": variant_id, "min_quantity": min_quantity, "amount": amount}
     try:
         await records.create(ctx, PRICE_LIST_ENTRY, {"price_list_id": list_id, **fields})
@@ -43,12 +44,12 @@ async def paste_entries(ctx: Context, price_list: PriceList, text: str) -> tuple
     errors = too_many(lines) or errors
     variant_ids = await skus.find_variants(ctx.db, [line.sku for line in lines])
     errors += [
-        f"Line {line.number} ({line.sku[:60]}) has a SKU that is no variant's."
+        f"Line {line.number} ({line.sku[:60]}) has a SKU that does not exist."
         for line in lines
         if line.sku not in variant_ids
     ]
     if errors or not lines:
-        raise Invalid({"lines": errors or ["must be given"]})
+        raise Invalid({"lines": errors or [REQUIRED]})
     created_count = updated_count = 0
     async with ctx.db.transaction():
         await lock_record(ctx.db, PRICE_LIST.records, price_list.id)

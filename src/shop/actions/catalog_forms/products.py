@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -35,7 +34,7 @@ DETAILS = (
 _CONFLICT = "Someone else changed this product; review the current values before you save."
 
 
-class PriceInput(msgspec.Struct, frozen=True):
+class PriceCell(msgspec.Struct, frozen=True):
     """The new price of a variant in a currency; without an amount, it is not for sale in that currency."""
 
     variant_id: UUID
@@ -62,9 +61,7 @@ def fingerprint_prices(prices: Sequence[Price]) -> str:
     )
 
 
-async def change_details(
-    ctx: Context, product_id: UUID, values: Mapping[str, Any], *, expected_fingerprint: str
-) -> None:
+async def change_details(ctx: Context, product_id: UUID, values: records.Values, *, expected_fingerprint: str) -> None:
     async with ctx.db.transaction():
         product = await lock_product(ctx, product_id)
         if fingerprint_details(product) != expected_fingerprint:
@@ -88,7 +85,7 @@ async def set_taxons(ctx: Context, product_id: UUID, taxon_ids: Sequence[UUID]) 
             await records.change(ctx, PRODUCT, product_id, {"taxon_ids": remaining + new})
 
 
-async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceInput], *, expected_fingerprint: str) -> int:
+async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceCell], *, expected_fingerprint: str) -> int:
     """Saves the prices of a product; returns the number of changed prices."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
@@ -106,7 +103,7 @@ async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceInput
         )
 
 
-async def _save_price(ctx: Context, cell: PriceInput, existing: Price | None) -> bool:
+async def _save_price(ctx: Context, cell: PriceCell, existing: Price | None) -> bool:
     amounts = {"amount": cell.amount, "compare_at_amount": cell.compare_at_amount}
     if cell.amount is None:
         if existing:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import product as combinations
 from math import prod
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -14,6 +13,7 @@ from shop.actions.catalog.resources import OPTION_TYPE, OPTION_VALUE, PRODUCT, V
 from shop.actions.catalog_forms.products import lock_product, machine_name
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
+from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import OptionValue
 from shop.queries.catalog import skus
 from shop.queries.catalog_pages import products as product_pages
@@ -60,19 +60,19 @@ async def set_options(
             await records.change(ctx, PRODUCT, product_id, {"option_type_ids": selected_ids})
 
 
-async def add_variant(ctx: Context, product_id: UUID, values: Mapping[str, Any]) -> UUID:
+async def add_variant(ctx: Context, product_id: UUID, values: VariantInput) -> UUID:
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         await _check_option_values(ctx, product_id, values["option_value_ids"])
         return await records.make(ctx, VARIANT, {"product_id": product_id, **values})
 
 
-async def change_variant(ctx: Context, product_id: UUID, variant_id: UUID, values: Mapping[str, Any]) -> None:
+async def change_variant(ctx: Context, product_id: UUID, variant_id: UUID, values: VariantInput) -> None:
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         variant = await get_variant(ctx, product_id, variant_id)
-        fields = dict(values)
-        value_ids = fields.pop("option_value_ids", [])
+        fields: dict[str, object] = {name: value for name, value in values.items() if name != "option_value_ids"}
+        value_ids = values.get("option_value_ids", [])
         if not variant.is_master:
             await _check_option_values(ctx, product_id, value_ids)
             if set(value_ids) != set(variant.option_value_ids):
@@ -101,10 +101,14 @@ async def generate_variants(
         skus_by_combination = {combination: _sku(common.sku_prefix, combination, values) for combination in new}
         existing_skus = await skus.find_variants(ctx.db, [sku for sku in skus_by_combination.values() if sku])
         if existing_skus:
-            raise Invalid({"sku_prefix": [f"makes {next(iter(existing_skus))}, which is another variant's"]})
+            raise Invalid({"sku_prefix": [f"creates {next(iter(existing_skus))}, the SKU of another variant"]})
         for position, (combination, sku) in enumerate(skus_by_combination.items(), len(existing)):
-            fields: dict[str, Any] = {"product_id": product_id, "sku": sku, "position": position}
-            fields["option_value_ids"] = list(combination)
+            fields: VariantInput = {
+                "product_id": product_id,
+                "sku": sku,
+                "position": position,
+                "option_value_ids": list(combination),
+            }
             if common.price is not None:
                 fields["price"] = common.price
             await records.make(ctx, VARIANT, fields)
@@ -130,7 +134,7 @@ async def _check_unused_types(
     for value in await product_pages.list_option_values(ctx.db, [option_type.id for option_type in removed_types]):
         if value.id in used_value_ids:
             name = types[value.option_type_id].presentation
-            raise Invalid({"option_type_ids": [f"must keep {name}: variants differ by it"]})
+            raise Invalid({"option_type_ids": [f"must include {name}, which existing variants use"]})
 
 
 async def _check_option_values(ctx: Context, product_id: UUID, value_ids: Sequence[UUID]) -> None:

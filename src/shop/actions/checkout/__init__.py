@@ -1,4 +1,4 @@
 """Checkout steps, shipments, payment choice, store credit, coupons and stock holds.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

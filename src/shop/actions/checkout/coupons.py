@@ -1,4 +1,4 @@
-"""Applies coupon codes to a cart and removes them; a code that gives no discount raises with the reason."""
+"""Applies coupon codes to a cart and removes them; a code that gives no discount is rejected with the reason."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,9 +34,9 @@ REFUSALS = (
 """Error codes for a rejected coupon code."""
 
 
-def read_code(text: object) -> str:
+def read_code(text: str) -> str:
     """Normalizes a code as stored: without surrounding whitespace, in lower case."""
-    return text.strip().lower() if isinstance(text, str) else ""
+    return text.strip().lower()
 
 
 def _coupon_error(code: str, sentence: str) -> Invalid:
@@ -55,12 +55,12 @@ async def counting_guesses(ctx: Context) -> AsyncIterator[None]:
         raise
 
 
-async def apply_code(ctx: Context, text: object, order_id: UUID | None = None) -> Checkout:
+async def apply_code(ctx: Context, text: str, order_id: UUID | None = None) -> Checkout:
     async with counting_guesses(ctx), ctx.transaction() as once:
         checkout = await lock_open_checkout(ctx, order_id)
-        if not once.done:
+        if not once.existing_id:
             checkout = await apply_coupon(ctx, checkout, read_code(text))
-            once.made(checkout.order.id)
+            once.record(checkout.order.id)
         return checkout
 
 
@@ -68,9 +68,9 @@ async def remove_code(ctx: Context, text: str | None) -> Checkout:
     """Removes one code, or all codes."""
     async with ctx.transaction() as once:
         checkout = await lock_open_checkout(ctx)
-        if once.done:
+        if once.existing_id:
             return checkout
-        once.made(checkout.order.id)
+        once.record(checkout.order.id)
         if not await queries.delete_order_codes(ctx.db, checkout.order.id, None if text is None else read_code(text)):
             raise _coupon_error(
                 "coupon_unknown", "This code is not applied to the cart." if text else "The cart has no coupon code."
@@ -112,16 +112,16 @@ def _depends_on_customer(promotion: PromotionWithParts) -> bool:
 
 
 def _waits(promotion: PromotionWithParts, checkout: Checkout) -> bool:
-    """Returns whether a shipping discount cannot show yet because there are no shipments."""
+    """Returns whether the promotion discounts shipping and the order has no shipments yet."""
     kinds = {BENEFITS[kind].level for kind, _ in promotion.actions if kind in BENEFITS}
     return "shipment" in kinds and not checkout.shipments
 
 
 async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts, facts: PromotionFacts) -> None:
-    """Raises the reason why the code gives no discount; reasons that the customer cannot fix come first."""
-    why = unavailable_reason(promotion, facts)
-    if why:
-        raise _coupon_error(*why)
+    """Raises an error if the code gives no discount; reasons that the customer cannot change are checked first."""
+    reason_parts = unavailable_reason(promotion, facts)
+    if reason_parts:
+        raise _coupon_error(*reason_parts)
     if not checkout.lines:
         raise _coupon_error("coupon_not_eligible", "Add an item to the cart first.")
     variants = await queries.list_promotable_variants(ctx.db, [line.variant_id for line in checkout.lines])
@@ -130,8 +130,8 @@ async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts
     reason, _ = find_eligible_goods(deal, basket)
     if reason:
         raise _coupon_error("coupon_not_eligible", f"This code does not apply: {reason}.")
-    alone = calculate_discounts(
+    discounts = calculate_discounts(
         msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal]
     )
-    if not alone:
+    if not discounts:
         raise _coupon_error("coupon_not_eligible", f"This code gives no discount in {checkout.order.currency}.")

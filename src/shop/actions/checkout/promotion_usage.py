@@ -24,8 +24,8 @@ class _UsedUp(Exception):
 
 
 async def recalculate_with_uses(ctx: Context, checkout: Checkout) -> Checkout:
-    """Recalculates the order and records a use of each of its promotions; a promotion that is used up by now gives no
-    discount. Requires a transaction, whose rollback releases the uses.
+    """Recalculates the order and records a use of each of its promotions; a promotion that is used up gives no
+    discount. Requires a transaction; its rollback releases the uses.
     """
     without: frozenset[UUID] = frozenset()
     while True:

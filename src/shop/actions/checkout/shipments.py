@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.cart.discounts import apply_promotions
-from shop.actions.cart.line_items import get_pricing
+from shop.actions.cart.locked_carts import get_pricing
 from shop.actions.cart.order_state import Checkout
 from shop.actions.context import Context
 from shop.base.errors import Invalid
-from shop.base.ids import as_uuid, derived_id, new_id, shipment_number
+from shop.base.ids import derived_id, new_id, shipment_number
 from shop.models.cart.orders import Order
+from shop.models.checkout.inputs import ShippingRateChoice
 from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk
 from shop.queries.cart import line_items as line_queries
@@ -44,14 +45,14 @@ async def quote_shipments(ctx: Context, checkout: Checkout) -> Checkout:
 
 
 async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
-    """Packs the lines into shipments with their rates. A previously selected method stays selected if it is still
-    offered; otherwise the cheapest is selected.
+    """Packs the lines into shipments with their rates. Keeps the selected shipping method if it is still offered, and
+    otherwise selects the cheapest.
     """
     new_checkout, due = await _quote(ctx, checkout)
     if _ids(new_checkout) == _ids(checkout):
         return checkout  # Unchanged: ids are derived from contents, address and costs.
     await fulfilment.unpack(ctx.db, checkout.order.id)
-    tables = (
+    tables: tuple[tuple[str, Sequence[msgspec.Struct]], ...] = (
         ("shipments", new_checkout.shipments),
         ("shipment_items", new_checkout.items),
         ("shipping_rates", new_checkout.rates),
@@ -76,8 +77,8 @@ async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
     order, selected_ids = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
     if not checkout.shipments or not selected_ids or not order.ship_address_id:
         return await pack_order(ctx, checkout)
-    place = await fulfilment.find_place_of(ctx.db, order.ship_address_id)
-    methods = await fulfilment.list_methods(ctx.db, *place, order.currency) if place else []
+    destination = await fulfilment.find_place_of(ctx.db, order.ship_address_id)
+    methods = await fulfilment.list_methods(ctx.db, *destination, order.currency) if destination else []
     is_offered = selected_ids <= {method.id for method in methods}
     return checkout if is_offered else await pack_order(ctx, checkout)
 
@@ -87,11 +88,11 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     order = checkout.order
     if not checkout.lines:
         raise Invalid({"line_items": ["Add an item to the cart."]}, code="cart_empty")
-    place = await fulfilment.find_place_of(ctx.db, order.ship_address_id) if order.ship_address_id else None
-    if place is None:
+    destination = await fulfilment.find_place_of(ctx.db, order.ship_address_id) if order.ship_address_id else None
+    if destination is None:
         raise Invalid({"ship_address": ["Enter a shipping address."]}, code="address_missing")
     parcels = await _parcels(ctx, checkout)
-    methods = await fulfilment.list_methods(ctx.db, *place, order.currency)
+    methods = await fulfilment.list_methods(ctx.db, *destination, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
     rows = [_rows(order, parcel, list_offers(parcel, methods), before, due) for parcel in parcels]
@@ -101,22 +102,22 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     return msgspec.structs.replace(checkout, shipments=shipments, items=items, rates=rates), due
 
 
-def _as_row(struct: Any) -> dict[str, Any]:
+def _as_row(struct: msgspec.Struct) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(struct).items() if name not in _STAMPS}
 
 
 async def _parcels(ctx: Context, checkout: Checkout) -> list[Package]:
-    parcels, lacking = await _pack_lines(ctx, checkout)
-    if lacking:
+    parcels, shortages = await _pack_lines(ctx, checkout)
+    if shortages:
         names = {line.id: line.name for line in checkout.lines}
-        messages = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
+        messages = [f"{names[shortage.line_item_id]}: {shortage.missing} too many" for shortage in shortages]
         raise Invalid({"line_items": messages}, "Not enough stock available.", code="out_of_stock")
     return parcels
 
 
 async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], list[StockShortage]]:
-    pieces = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), pieces)
+    quantities = {line.variant_id: line.quantity for line in checkout.lines}
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), quantities)
     items = [
         PackingLine(
             line.id,
@@ -129,9 +130,9 @@ async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], 
         for line in checkout.lines
         if line.variant_id in variant_quotes
     ]
-    shelves = await fulfilment.list_stock_of_variants(ctx.db, pieces)
-    places = [place.id for place in await fulfilment.list_places(ctx.db)]
-    return pack(items, shelves, places)
+    stocks = await fulfilment.list_stock_of_variants(ctx.db, quantities)
+    location_ids = [location.id for location in await fulfilment.list_places(ctx.db)]
+    return pack(items, stocks, location_ids)
 
 
 async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[ShippingRate]:
@@ -242,7 +243,7 @@ def explain_totals(checkout: Checkout, due: Sequence[Rate]) -> Totals:
 
 async def _calculate(
     ctx: Context, checkout: Checkout, due: Sequence[Rate] | None = None, without: frozenset[UUID] = frozenset()
-) -> tuple[Checkout, dict[str, Any]]:
+) -> tuple[Checkout, dict[str, object]]:
     """Returns lines and shipments with their amounts, and the resulting order columns; writes nothing."""
     order = checkout.order
     rates = await taxes.list_rates(ctx.db, order.ship_address_id) if due is None else due
@@ -260,7 +261,12 @@ async def _calculate(
         _with_shipment_amounts(each, amounts)
         for each, amounts in zip(discounts.shipments, totals.shipments, strict=True)
     ]
-    columns = {**totals.columns, **discounts.columns, "state": order.state, "currency": order.currency}
+    columns: dict[str, object] = {
+        **totals.columns,
+        **discounts.columns,
+        "state": order.state,
+        "currency": order.currency,
+    }
     return msgspec.structs.replace(checkout, lines=lines, shipments=shipments), columns
 
 
@@ -316,21 +322,20 @@ async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate:
     return await recalculate(ctx, msgspec.structs.replace(checkout, order=order, rates=rates, shipments=shipments))
 
 
-async def select_rates(ctx: Context, checkout: Checkout, selections: Any) -> Checkout:
+async def select_rates(ctx: Context, checkout: Checkout, choices: Sequence[ShippingRateChoice]) -> Checkout:
     """Selects rates by the ids from `GET checkout/shipping_rates`."""
-    if isinstance(selections, list) and selections:
+    if choices:
         checkout = await ensure_packed(ctx, checkout)
+    rates = {(rate.shipment_id, rate.id): rate for rate in checkout.rates}
     rates_by_shipment: dict[UUID, ShippingRate] = {}
-    for selection in selections if isinstance(selections, list) else []:
-        attributes = selection if isinstance(selection, dict) else {}
-        shipment_id, rate_id = as_uuid(attributes.get("id")), as_uuid(attributes.get("selected_shipping_rate_id"))
-        rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
-        if shipment_id is None or rate is None:
+    for choice in choices:
+        rate = rates.get((choice.id, choice.selected_shipping_rate_id))
+        if rate is None:
             raise Invalid(
                 {"shipments_attributes": ["names a shipment or rate that does not belong to this order"]},
                 code="shipment_not_found",
             )
-        rates_by_shipment[shipment_id] = rate
+        rates_by_shipment[choice.id] = rate
     for shipment_id, rate in rates_by_shipment.items():
         checkout = await choose_rate(ctx, checkout, shipment_id, rate)
     return checkout

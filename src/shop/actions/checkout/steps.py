@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from shop.actions.cart.access import acts_for_owner, drop_owner_payments, require_owner
-from shop.actions.cart.line_items import LockedCart, get_pricing, lock_cart, release_reservations, save_lines
+from shop.actions.cart.locked_carts import LockedCart, get_pricing, lock_cart, release_reservations, save_lines
 from shop.actions.cart.order_state import Checkout, change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import ensure_offered, ensure_packed, recalculate
 from shop.actions.checkout.store_credit import adjust_reservation
 from shop.actions.context import Context
 from shop.actions.customers.account import address_fields
-from shop.base.email import read_email
 from shop.base.errors import Invalid
-from shop.base.ids import as_uuid, new_id
+from shop.base.ids import new_id
+from shop.base.values import NO_RECORD
 from shop.models.cart.orders import Order
+from shop.models.checkout.inputs import CheckoutFields
+from shop.models.customers.inputs import AddressInput, CheckoutAddressInput
 from shop.queries.catalog import stock
 from shop.queries.catalog.quotes import list_quotes
 from shop.queries.checkout import shipments
@@ -27,9 +29,8 @@ from shop.rules.cart.line_items import add_held_stock
 from shop.rules.cart.quotes import find_differences, find_unavailable_lines
 from shop.rules.checkout.steps import CheckoutRequirement, blocking, following, missing
 
-Values = Mapping[str, Any]
 _FROM_ACCOUNT = ("email", "bill_address_id", "ship_address_id")
-"""Fields that default to the owner's account and determine where the order and its e-mail go."""
+"""Fields that default to the owner's account and determine where the order and its e-mails are sent."""
 
 
 async def lock_open_checkout(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Checkout:
@@ -37,11 +38,11 @@ async def lock_open_checkout(ctx: Context, order_id: UUID | None = None, *, may_
     return await load_checkout(ctx, await lock_cart(ctx, order_id, may_be_paid=may_be_paid))
 
 
-def build_missing_error(lacks: Sequence[CheckoutRequirement]) -> Invalid:
+def build_missing_error(missing_requirements: Sequence[CheckoutRequirement]) -> Invalid:
     errors: dict[str, list[str]] = {}
-    for lack in lacks:
-        errors.setdefault(lack.field, []).append(lack.sentence)
-    return Invalid(errors, lacks[0].sentence, code=lacks[0].code)
+    for requirement in missing_requirements:
+        errors.setdefault(requirement.field, []).append(requirement.sentence)
+    return Invalid(errors, missing_requirements[0].sentence, code=missing_requirements[0].code)
 
 
 def requirements(checkout: Checkout) -> list[CheckoutRequirement]:
@@ -51,9 +52,9 @@ def requirements(checkout: Checkout) -> list[CheckoutRequirement]:
 async def enter_next_step(ctx: Context, checkout: Checkout) -> Checkout:
     """Moves to the next step and does its work; raises `Invalid` if a requirement is missing."""
     checkout = await _begin(ctx, checkout)
-    lacks = blocking(checkout.facts)
-    if lacks:
-        raise build_missing_error(lacks)
+    missing_requirements = blocking(checkout.facts)
+    if missing_requirements:
+        raise build_missing_error(missing_requirements)
     then = following(checkout.order.state, checkout.order.total)
     if then is None or then == "complete":
         return checkout
@@ -70,8 +71,8 @@ async def advance_to(ctx: Context, checkout: Checkout, *, upto: str = "confirm")
         before = checkout.order.state
         try:
             checkout = await enter_next_step(ctx, checkout)
-        except Invalid as why:
-            return checkout, why
+        except Invalid as error:
+            return checkout, error
         if checkout.order.state == before:
             break
     return checkout, None
@@ -92,14 +93,22 @@ async def _begin(ctx: Context, checkout: Checkout) -> Checkout:
     return msgspec.structs.replace(checkout, order=await change_order(ctx, order, **account_values))
 
 
-async def update_details(ctx: Context, checkout: Checkout, values: Values) -> Checkout:
-    """Updates e-mail, instructions and addresses. If any value is invalid, raises all errors and saves nothing."""
+async def update_details(
+    ctx: Context, checkout: Checkout, fields: CheckoutFields, invalid: Invalid | None = None
+) -> Checkout:
+    """Updates e-mail, instructions and addresses. If any value is invalid, raises all errors and saves nothing;
+    `invalid` has the errors of fields that could not be parsed.
+    """
     before, checkout = checkout.order, await _begin(ctx, checkout)
-    fields, errors = _texts(values)
-    addresses = await _addresses(ctx, checkout.order, values, errors)
+    addresses, errors = await _addresses(ctx, checkout.order, fields)
+    if invalid:
+        raise Invalid({**invalid.errors, **errors}, code=invalid.code)
     if errors:
         raise Invalid(errors)
-    changes = {name: value for name, value in {**fields, **addresses}.items() if value != getattr(before, name)}
+    values: dict[str, object] = {"email": fields.email, "special_instructions": fields.special_instructions}
+    changes = {
+        name: value for name, value in {**values, **addresses}.items() if value not in (None, getattr(before, name))
+    }
     checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, **changes))
     await _remove_replaced_addresses(ctx, before, checkout.order)
     if changes.keys() & _FROM_ACCOUNT:
@@ -124,8 +133,8 @@ async def _remove_replaced_addresses(ctx: Context, before: Order, now: Order) ->
 
 
 async def _repack_for_address(ctx: Context, checkout: Checkout) -> Checkout:
-    """Repacks shipments and taxes for a new address now, so that reading the rates writes nothing; reading the rates
-    reports lines that cannot be sent there.
+    """Repacks shipments and recalculates taxes for a new address, so that reading the rates writes nothing. Lines that
+    cannot be sent to the address are reported when the rates are read.
     """
     if checkout.shipments:
         await release_stock(ctx, checkout.order)
@@ -160,79 +169,60 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
         for difference in find_differences(checkout.lines, variant_quotes)
         if difference.code == "stock_lost"
     ]
-    return checkout, messages if skips_state else [*messages, *(lack.sentence for lack in requirements(checkout))]
-
-
-LONGEST_INSTRUCTIONS = 2000
-
-
-def _texts(values: Values) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    fields: dict[str, Any] = {}
-    errors: dict[str, list[str]] = {}
-    email, instructions = values.get("email"), values.get("special_instructions")
-    if email is not None:
-        email_address = read_email(email.strip()) if isinstance(email, str) else None
-        if email_address is None:
-            errors["email"] = ["must be one e-mail address"]
-        else:
-            fields["email"] = email_address.address
-    if instructions is not None:
-        if not isinstance(instructions, str) or len(instructions) > LONGEST_INSTRUCTIONS or "\0" in instructions:
-            errors["special_instructions"] = [f"must be text of at most {LONGEST_INSTRUCTIONS} characters"]
-        fields["special_instructions"] = instructions
-    return fields, errors
+    return checkout, messages if skips_state else [
+        *messages,
+        *(requirement.sentence for requirement in requirements(checkout)),
+    ]
 
 
 async def _addresses(
-    ctx: Context, order: Order, values: Values, errors: dict[str, list[str]]
-) -> dict[str, UUID | None]:
-    address_ids: dict[str, UUID | None] = {}
-    for side in ("bill", "ship"):
-        try:
-            address_id = await _address(ctx, order, side, values)
-        except Invalid as invalid:
-            errors |= {f"{side}_address.{name}": list(messages) for name, messages in invalid.errors.items()}
-            continue
-        if address_id:
-            address_ids[f"{side}_address_id"] = address_id
-    for flag, source, target in (
-        ("use_billing", "bill_address_id", "ship_address_id"),
-        ("use_shipping", "ship_address_id", "bill_address_id"),
+    ctx: Context, order: Order, fields: CheckoutFields
+) -> tuple[dict[str, UUID], dict[str, Sequence[str]]]:
+    """Returns the ids of the requested addresses by column, and the errors of invalid ones."""
+    address_ids: dict[str, UUID] = {}
+    errors: dict[str, Sequence[str]] = {}
+    for side, attributes, book_id in (
+        ("bill", fields.bill_address_attributes, fields.bill_address_id),
+        ("ship", fields.ship_address_attributes, fields.ship_address_id),
     ):
-        other = address_ids.get(source) or getattr(order, source)
-        if values.get(flag) in (True, "true", "1", 1) and other:
-            address_ids[target] = other
-    return address_ids
+        try:
+            if address_id := await _address(ctx, order, attributes, book_id):
+                address_ids[f"{side}_address_id"] = address_id
+        except Invalid as invalid:
+            errors |= {f"{side}_address.{name}": messages for name, messages in invalid.errors.items()}
+    if fields.use_billing and (bill_address_id := address_ids.get("bill_address_id") or order.bill_address_id):
+        address_ids["ship_address_id"] = bill_address_id
+    if fields.use_shipping and (ship_address_id := address_ids.get("ship_address_id") or order.ship_address_id):
+        address_ids["bill_address_id"] = ship_address_id
+    return address_ids, errors
 
 
-async def _address(ctx: Context, order: Order, side: str, values: Values) -> UUID | None:
+async def _address(
+    ctx: Context, order: Order, attributes: CheckoutAddressInput | None, book_id: UUID | None
+) -> UUID | None:
     """Returns the id of the requested address. Only the owner may use the address book; an entered address belongs to
     this order and to no address book.
     """
-    attributes = values.get(f"{side}_address_attributes")
-    if attributes is not None:
-        if not isinstance(attributes, dict):
-            raise Invalid({"base": ["must be an object"]})
-        existing_id = as_uuid(attributes.get("id"))
-        if attributes.get("id") is not None and not await _may_use(ctx, order, existing_id):
-            raise Invalid({"id": ["is not one of your addresses"]})
-        address_values = {name: value for name, value in attributes.items() if value is not None and name != "id"}
-        if not address_values:
-            return existing_id
-        existing_address = (await users.find_addresses(ctx.db, [existing_id])).get(existing_id) if existing_id else None
-        fields = await address_fields(ctx, address_values, existing_address)
-        address_id = new_id()
-        await users.insert_address(ctx.db, address_id, None, fields)
-        return address_id
-    requested_id = as_uuid(values.get(f"{side}_address_id"))
-    return requested_id if requested_id and await _may_use(ctx, order, requested_id) else None
+    if attributes is None:
+        # A malformed id is ignored.
+        return book_id if book_id and book_id != NO_RECORD and await _may_use(ctx, order, book_id) else None
+    present_id = attributes.id or None
+    if present_id and not await _may_use(ctx, order, present_id):
+        raise Invalid({"id": ["is not one of your addresses"]})
+    values = {name: value for name, value in msgspec.structs.asdict(attributes).items() if value is not None}
+    # Null is ignored; elsewhere it clears a field.
+    address = AddressInput(**{name: values.get(name, UNSET) for name in AddressInput.__struct_fields__})
+    if address == AddressInput():
+        return present_id
+    present = (await users.find_addresses(ctx.db, [present_id])).get(present_id) if present_id else None
+    address_id = new_id()
+    await users.insert_address(ctx.db, address_id, None, await address_fields(ctx, address, present))
+    return address_id
 
 
-async def _may_use(ctx: Context, order: Order, address_id: UUID | None) -> bool:
+async def _may_use(ctx: Context, order: Order, address_id: UUID) -> bool:
     """Returns whether the address is the order's or in its owner's address book, which only the owner may use."""
     if address_id in {order.bill_address_id, order.ship_address_id}:
         return True
     require_owner(ctx, order)
-    if order.user_id is None or address_id is None:
-        return False
-    return await users.find_address(ctx.db, order.user_id, address_id) is not None
+    return order.user_id is not None and await users.find_address(ctx.db, order.user_id, address_id) is not None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from shop.actions.cart.line_items import get_pricing
+from shop.actions.cart.locked_carts import get_pricing
 from shop.actions.cart.order_state import Checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
 from shop.actions.checkout.shipments import pack_order
@@ -23,8 +23,8 @@ async def reserve_goods(ctx: Context, checkout: Checkout) -> Checkout:
     if not seconds or not checkout.shipments:
         return checkout
     await release_stock(ctx, checkout.order)
-    pieces = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), pieces)
+    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
     await reserve_stock(
         ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()], seconds

@@ -3,8 +3,7 @@
 Every change is a ledger entry.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -17,6 +16,7 @@ from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, Payment, payments, refunds
+from shop.models.checkout.record_inputs import StoreCreditInput
 from shop.models.checkout.store_credit import store_credit_events, store_credits
 from shop.queries import writes
 from shop.queries.checkout import store_credit as queries
@@ -30,12 +30,12 @@ _REQUESTED_AMOUNT = "wanted"
 """The metadata key for the amount that the shopper requested."""
 
 
-async def grant(ctx: Context, values: Mapping[str, Any]) -> UUID:
-    """Grants credit, in minor units. Requires a transaction."""
+async def grant(ctx: Context, values: StoreCreditInput, amount: int) -> UUID:
+    """Grants credit; the amount is in minor units. Requires a transaction."""
     credit_id = new_id()
-    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    await writes.insert_record(ctx.db, store_credits, credit_id, {**values, **who})
-    await _note(ctx, credit_id, values, "granted", values["amount"], reason=values["memo"])
+    fields = {**values, "amount": amount, "actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    await writes.insert_record(ctx.db, store_credits, credit_id, fields)
+    await _note(ctx, credit_id, values["user_id"], values["currency"], "granted", amount, reason=values["memo"])
     return credit_id
 
 
@@ -43,19 +43,20 @@ async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
     """Withdraws the remainder of a grant; the spent part is unaffected."""
     credit = await queries.lock_credit(ctx.db, credit_id)
     if credit is None or not credit.amount_left:
-        raise Invalid({"base": ["nothing is left to withdraw"]})
+        raise Invalid({"base": ["has no remaining amount to withdraw"]})
     await queries.use_credit(ctx.db, credit_id, credit.amount_left)
-    of = {"user_id": credit.user_id, "currency": credit.currency}
-    await _note(ctx, credit_id, of, "withdrawn", -credit.amount_left, reason=reason)
+    await _note(ctx, credit_id, credit.user_id, credit.currency, "withdrawn", -credit.amount_left, reason=reason)
 
 
-async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: str, amount: int, **more: Any) -> None:
-    left = await queries.find_credit_balance(ctx.db, of["user_id"], of["currency"])
+async def _note(
+    ctx: Context, credit_id: UUID, user_id: UUID, currency: str, action: str, amount: int, **more: object
+) -> None:
+    left = await queries.find_credit_balance(ctx.db, user_id, currency)
     fields = {
         "user_total_amount": left,
         "store_credit_id": credit_id,
-        "user_id": of["user_id"],
-        "currency": of["currency"],
+        "user_id": user_id,
+        "currency": currency,
         "action": action,
         "amount": amount,
         "actor_kind": ctx.actor.kind,
@@ -63,12 +64,12 @@ async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: st
         **more,
     }
     await writes.insert_record(ctx.db, store_credit_events, new_id(), fields)
-    detail = {"amount": amount, "currency": of["currency"], "reason": more.get("reason")}
-    await audit(ctx, f"store_credit_{action}", "done", subject_id=of["user_id"], detail=detail)
+    detail = {"amount": amount, "currency": currency, "reason": more.get("reason")}
+    await audit(ctx, f"store_credit_{action}", "done", subject_id=user_id, detail=detail)
 
 
 async def reserve_credit(ctx: Context, checkout: Checkout, requested_amount: int | None) -> Checkout:
-    """Reserves the least of balance, requested amount and order total; spent when the order is completed."""
+    """Reserves the smallest of balance, requested amount and order total, until completion spends it."""
     order = checkout.order
     payer = account_of(ctx, order)
     left = await queries.find_credit_balance(ctx.db, payer, order.currency) if payer else 0
@@ -154,13 +155,13 @@ async def spend(ctx: Context, checkout: Checkout) -> int:
             part = min(missing, credit.amount_left)
             if part:
                 await queries.use_credit(ctx.db, credit.id, part)
-                of = {"user_id": order.user_id, "currency": order.currency}
-                await _note(ctx, credit.id, of, "spent", -part, order_id=order.id, payment_id=payment.id)
+                links = {"order_id": order.id, "payment_id": payment.id}
+                await _note(ctx, credit.id, order.user_id, order.currency, "spent", -part, **links)
                 missing -= part
         if missing:
-            raise AssertionError("what is held cannot be spent by another")
-        befores, state = PAYMENT_MOVES["authorised"]
-        await payment_queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=payment.amount))
+            raise AssertionError("reserved credit cannot be spent by another order")
+        from_states, state = PAYMENT_MOVES["authorised"]
+        await payment_queries.change_payment(ctx.db, payment.id, Change(from_states, state, amount=payment.amount))
         total += payment.amount
     return total
 
@@ -194,7 +195,7 @@ async def give_back(ctx: Context, order: Order, payment: Payment) -> None:
         return
     change = Change(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
     if not await payment_queries.change_payment(ctx.db, payment.id, change):
-        raise AssertionError("a payment of an order that is held is changed by nobody else")
+        raise AssertionError("a payment of a locked order cannot change concurrently")
     fields = {
         "order_id": order.id,
         "payment_id": payment.id,
@@ -215,8 +216,8 @@ async def restore(ctx: Context, order: Order, payment: Payment, amount: int) -> 
         if part:
             credit = await queries.lock_credit(ctx.db, usage.store_credit_id)
             if credit is None:
-                raise AssertionError("a grant that was spent of is not deleted")
+                raise AssertionError("a used grant cannot be deleted")
             await queries.use_credit(ctx.db, credit.id, -part)
-            of = {"user_id": credit.user_id, "currency": credit.currency}
-            await _note(ctx, credit.id, of, "restored", part, order_id=order.id, payment_id=payment.id)
+            links = {"order_id": order.id, "payment_id": payment.id}
+            await _note(ctx, credit.id, credit.user_id, credit.currency, "restored", part, **links)
             amount -= part

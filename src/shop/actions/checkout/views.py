@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -25,6 +24,7 @@ from shop.queries.checkout import shipments, store_credit
 from shop.queries.customers import users
 from shop.queries.payments import payments, saved_cards
 from shop.queries.setup import taxes
+from shop.rules.cart.totals import Totals
 
 
 async def get_checkout(ctx: Context) -> Checkout:
@@ -39,7 +39,7 @@ async def get_shipments(ctx: Context) -> Checkout:
 
 
 async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, ShippingRate]]:
-    """Returns shipping rates with their currency, for a country by code or id, or for the shop's own."""
+    """Returns shipping rates and their currency for a country, given by code or id; by default the shop's country."""
     order = await get_cart(ctx)
     code = (country or ctx.shared.shop.default_country).upper()
     destination = await users.find_country(ctx.db, code=code, country_id=as_uuid(country))
@@ -55,7 +55,7 @@ async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:
-    """Returns an order for its token until that expires, or for its owner at any time."""
+    """Returns an order to the holder of its token until the token expires, or to its owner at any time."""
     order = None
     if ctx.claim.bearer:
         order = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
@@ -105,7 +105,6 @@ async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedA
     return await users.find_addresses(ctx.db, ids)
 
 
-async def explain(ctx: Context, checkout: Checkout) -> Any:
-    """Returns the calculation steps of the current total."""
-    due = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
-    return msgspec.to_builtins(explain_totals(checkout, due).steps)
+async def explain(ctx: Context, checkout: Checkout) -> Totals:
+    """Returns the current totals with their calculation steps."""
+    return explain_totals(checkout, await taxes.list_rates(ctx.db, checkout.order.ship_address_id))

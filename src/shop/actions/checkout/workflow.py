@@ -3,38 +3,40 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from shop.actions.cart.access import require_owner
 from shop.actions.cart.order_state import Checkout
 from shop.actions.checkout import steps, store_credit
 from shop.actions.checkout.coupons import apply_coupon, counting_guesses, read_code
-from shop.actions.checkout.payment_choice import build_payment_input, choose_payment
+from shop.actions.checkout.payment_choice import choose_payment
 from shop.actions.checkout.shipments import choose_rate, ensure_packed, select_rates
 from shop.actions.checkout.stock_holds import reserve_goods
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
-
-Values = Mapping[str, Any]
-MOST_PAYMENTS = 10
-"""Payments that one request may choose. The last one counts."""
+from shop.models.checkout.inputs import CheckoutFields, CheckoutPaymentInput, PaymentSourceInput
 
 
-async def update(ctx: Context, values: Values, payment_sources: Values) -> Checkout:
-    """Sets e-mail, addresses, shipping rates, coupon and payment; a member that is null changes nothing."""
-    coupon_code = values.get("coupon_code")
-    guessing = counting_guesses(ctx) if coupon_code is not None else nullcontext()
+async def update(
+    ctx: Context,
+    fields: CheckoutFields,
+    payment_sources: Mapping[str, PaymentSourceInput],
+    invalid: Invalid | None = None,
+) -> Checkout:
+    """Sets e-mail, addresses, shipping rates, coupon and payment. `invalid` has the errors of fields that could not be
+    parsed; they are raised together with those of the addresses.
+    """
+    guessing = counting_guesses(ctx) if fields.coupon_code is not None else nullcontext()
     async with guessing, ctx.transaction() as once:
         checkout = await steps.lock_open_checkout(ctx)
-        if not once.done:
-            checkout = await steps.update_details(ctx, checkout, values)
-            checkout = await select_rates(ctx, checkout, values.get("shipments_attributes"))
-            if coupon_code is not None:
-                checkout = await apply_coupon(ctx, checkout, read_code(coupon_code))
-            checkout = await _choose_payments(ctx, checkout, values, payment_sources)
-            once.made(checkout.order.id)
+        if not once.existing_id:
+            checkout = await steps.update_details(ctx, checkout, fields, invalid)
+            checkout = await select_rates(ctx, checkout, fields.shipments_attributes or [])
+            if fields.coupon_code is not None:
+                checkout = await apply_coupon(ctx, checkout, read_code(fields.coupon_code))
+            checkout = await _choose_payments(ctx, checkout, fields, payment_sources)
+            once.record(checkout.order.id)
     return checkout
 
 
@@ -44,22 +46,22 @@ async def next_step(ctx: Context, order_id: UUID | None = None) -> Checkout:
 
 
 async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | None = None) -> Checkout:
-    """Moves as far as possible. A step that lacks something is an error only if it is before `state`."""
+    """Moves as far as possible. A missing requirement is an error only if the checkout does not reach `state`."""
     async with ctx.db.transaction():
-        checkout, why = await steps.advance_to(ctx, await steps.lock_open_checkout(ctx, order_id))
-        if why and state is not None and checkout.order.state != state:
-            raise why
+        checkout, error = await steps.advance_to(ctx, await steps.lock_open_checkout(ctx, order_id))
+        if error and state is not None and checkout.order.state != state:
+            raise error
     return checkout
 
 
-async def create_payment(ctx: Context, values: Values) -> Checkout:
+async def create_payment(ctx: Context, choice: CheckoutPaymentInput) -> Checkout:
     async with ctx.transaction() as once:
         checkout = await steps.lock_open_checkout(ctx)
-        if not once.done:
+        if not once.existing_id:
             checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
-            checkout = await choose_payment(ctx, checkout, build_payment_input(values, {}))
+            checkout = await choose_payment(ctx, checkout, choice)
             checkout = await reserve_goods(ctx, checkout)
-            once.made(checkout.order.id)
+            once.record(checkout.order.id)
     return checkout
 
 
@@ -68,11 +70,11 @@ async def validate_for_payment(ctx: Context, *, skips_state: bool) -> tuple[Chec
         return await steps.validate(ctx, skips_state=skips_state)
 
 
-async def select_shipping_method(ctx: Context, method_id: UUID | None, shipment_id: Any) -> Checkout:
-    """Selects a method for one shipment, or for all if `shipment_id` is none."""
+async def select_shipping_method(ctx: Context, method_id: UUID, shipment_id: UUID | None) -> Checkout:
+    """Selects a method for one shipment, or for all if `shipment_id` is None."""
     async with ctx.db.transaction():
         checkout = await ensure_packed(ctx, await steps.lock_open_checkout(ctx))
-        shipments = [each for each in checkout.shipments if shipment_id is None or str(each.id) == shipment_id]
+        shipments = [each for each in checkout.shipments if shipment_id in (None, each.id)]
         if not shipments:
             raise Invalid({"shipment_id": ["is not a shipment of this order"]}, code="shipment_not_found")
         for shipment in shipments:
@@ -90,9 +92,9 @@ async def add_store_credit(ctx: Context, amount: Decimal | None) -> Checkout:
     async with ctx.transaction() as once:
         checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
-        if not once.done:
+        if not once.existing_id:
             checkout = await _use_credit(ctx, checkout, amount)
-            once.made(checkout.order.id)
+            once.record(checkout.order.id)
     return checkout
 
 
@@ -106,9 +108,9 @@ async def remove_store_credit(ctx: Context) -> Checkout:
     async with ctx.transaction() as once:
         checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
-        if not once.done:
+        if not once.existing_id:
             checkout = await store_credit.release_credit(ctx, checkout)
-            once.made(checkout.order.id)
+            once.record(checkout.order.id)
     return checkout
 
 
@@ -119,9 +121,9 @@ async def withdraw_store_credit(ctx: Context, credit_id: UUID, reason: str) -> N
 
 async def _use_credit(ctx: Context, checkout: Checkout, amount: Decimal | None) -> Checkout:
     minor = None if amount is None else _minor(amount, checkout.order.currency)
-    checkout, why = await steps.advance_to(ctx, checkout, upto="payment")
-    if why and checkout.order.state == "cart":
-        raise why
+    checkout, error = await steps.advance_to(ctx, checkout, upto="payment")
+    if error and checkout.order.state == "cart":
+        raise error
     return await store_credit.reserve_credit(ctx, checkout, minor)
 
 
@@ -135,16 +137,16 @@ def _minor(amount: Decimal, currency: str) -> int:
     return minor
 
 
-async def _choose_payments(ctx: Context, checkout: Checkout, values: Values, sources: Values) -> Checkout:
-    """An existing card implies its payment method."""
-    payments, card = values.get("payments_attributes"), values.get("existing_card")
-    if isinstance(payments, list) and len(payments) > MOST_PAYMENTS:
-        raise Invalid({"payments_attributes": [f"must be a list of at most {MOST_PAYMENTS} objects"]})
-    default_payments: list[Any] = [] if card is None else [{}]
-    for payment in (payments if isinstance(payments, list) else []) or default_payments:
-        if not isinstance(payment, dict):
-            raise Invalid({"payments_attributes": ["must be a list of objects"]})
-        choice = {**payment, "source_id": card} if card is not None else payment
+async def _choose_payments(
+    ctx: Context, checkout: Checkout, fields: CheckoutFields, sources: Mapping[str, PaymentSourceInput]
+) -> Checkout:
+    """Selects the payments; a saved card determines its payment method."""
+    card_id = fields.existing_card
+    sources = {method_id.lower(): source for method_id, source in sources.items()}
+    for payment in fields.payments_attributes or ([CheckoutPaymentInput(None)] if card_id else []):
+        has_source = payment.source_attributes and payment.source_attributes != PaymentSourceInput()
+        source = payment.source_attributes if has_source else sources.get(str(payment.payment_method_id))
+        choice = CheckoutPaymentInput(payment.payment_method_id, card_id or payment.source_id, source)
         checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
-        checkout = await reserve_goods(ctx, await choose_payment(ctx, checkout, build_payment_input(choice, sources)))
+        checkout = await reserve_goods(ctx, await choose_payment(ctx, checkout, choice))
     return checkout

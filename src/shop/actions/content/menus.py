@@ -1,7 +1,6 @@
 """Changes menus and their item trees. Each action except a move runs in the caller's transaction."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,6 +10,7 @@ from shop.actions.content.pages import check_fields
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
+from shop.models.content.inputs import MenuInput, MenuItemInput
 from shop.models.content.menus import LINKED_TYPES, LinkedItem, MenuItem, menu_items, menus
 from shop.queries import writes
 from shop.queries.content import menus as queries
@@ -26,14 +26,13 @@ from shop.rules.content.menus import (
 )
 from shop.rules.content.pages import linked_type
 
-Values = Mapping[str, Any]
 Tree = Mapping[UUID, MenuItem]
 LAST = 2**31
 """Sorts after all siblings."""
-_LINK = ("linked_resource_type", "linked_resource_id")
+_PLACE_AND_LINK = ("parent_id", "linked_resource_type", "linked_resource_id")
 
 
-async def create_menu(ctx: Context, values: Values) -> UUID:
+async def create_menu(ctx: Context, values: MenuInput) -> UUID:
     """Creates a menu with its root item."""
     check_fields(values)
     menu_id = new_id()
@@ -43,7 +42,7 @@ async def create_menu(ctx: Context, values: Values) -> UUID:
     return menu_id
 
 
-async def update_menu(ctx: Context, menu_id: UUID, values: Values) -> None:
+async def update_menu(ctx: Context, menu_id: UUID, values: MenuInput) -> None:
     check_fields(values)
     await writes.update_record(ctx.db, menus, menu_id, values)
     if "name" in values:
@@ -56,7 +55,7 @@ async def delete_menu(ctx: Context, menu_id: UUID) -> None:
     await writes.delete_record(ctx.db, menus, menu_id)
 
 
-async def create_item(ctx: Context, values: Values) -> UUID:
+async def create_item(ctx: Context, values: MenuItemInput) -> UUID:
     """Creates an item under its parent or the root, after its siblings."""
     check_fields(values)
     if await queries.lock_menu(ctx.db, values["menu_id"]) is None:
@@ -64,7 +63,8 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     tree = await _load_tree(ctx, values["menu_id"])
     if len(tree) > MOST_ITEMS:
         raise Invalid({"menu_id": [TOO_MANY]})
-    parent = tree.get(values["parent_id"]) if values.get("parent_id") else _root_of(tree)
+    parent_id = values.get("parent_id")
+    parent = tree.get(parent_id) if parent_id else _root_of(tree)
     if parent is None:
         raise Invalid({"parent_id": ["is not an item of this menu"]})
     item_id = new_id()
@@ -75,15 +75,15 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     return item_id
 
 
-async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
+async def update_item(ctx: Context, item_id: UUID, values: MenuItemInput) -> None:
     check_fields(values)
     item = await _get(ctx, item_id)
     fields = _own(values)
-    if any(name in values for name in _LINK):
+    if "linked_resource_type" in values or "linked_resource_id" in values:
         fields |= await _link_fields(ctx, values, item)
-    parent_id = fields.pop("parent_id", item.parent_id)
     if fields:
         await writes.update_record(ctx.db, menu_items, item_id, fields)
+    parent_id = values.get("parent_id", item.parent_id)
     if parent_id != item.parent_id:
         await _move(ctx, await _load_tree(ctx, item.menu_id), item, parent_id, LAST)
 
@@ -100,7 +100,7 @@ async def delete_item(ctx: Context, item_id: UUID) -> None:
 async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None:
     """Moves an item to an index among the children of a parent in the same menu."""
     async with ctx.transaction() as once:
-        if once.done:
+        if once.existing_id:
             return
         item = await _get(ctx, item_id)
         tree = await _load_tree(ctx, item.menu_id)
@@ -111,7 +111,7 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}
         detail = {"before": before, "after": after}
         await audit(ctx, "menu_item_repositioned", "done", subject_id=item_id, detail=detail)
-        once.made(item_id)
+        once.record(item_id)
 
 
 async def lock_menu_of(ctx: Context, item_id: UUID) -> None:
@@ -159,20 +159,21 @@ def _number(tree: Tree, item_id: UUID, parent_id: UUID, index: int) -> dict[UUID
     return placements
 
 
-def _own(values: Values) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in _LINK}
+def _own(values: MenuItemInput) -> dict[str, object]:
+    return {name: value for name, value in values.items() if name not in _PLACE_AND_LINK}
 
 
-async def _link_fields(ctx: Context, values: Values, item: LinkedItem | None = None) -> dict[str, Any]:
+async def _link_fields(ctx: Context, values: MenuItemInput, item: LinkedItem | None = None) -> dict[str, object]:
     """Returns the link type and the id columns; only the column of the linked record is set."""
     kind = linked_type(values.get("linked_resource_type", item.linked_resource_type if item else "url"))
     is_same = item is not None and item.linked_resource_type == kind
     record_id = values.get("linked_resource_id", item.linked_resource_id if item and is_same else None)
-    if kind == "url" and record_id is not None:
-        raise Invalid({"linked_resource_id": ["cannot be combined with a URL; choose a linked_resource_type"]})
-    if kind != "url" and record_id is None:
-        raise Invalid({"linked_resource_id": ["must be given with this linked_resource_type"]})
-    if kind != "url" and not await queries.can_link_to(ctx.db, kind, record_id):
+    if kind == "url":
+        if record_id is not None:
+            raise Invalid({"linked_resource_id": ["cannot be combined with a URL; choose a linked_resource_type"]})
+    elif record_id is None:
+        raise Invalid({"linked_resource_id": ["is required with this linked_resource_type"]})
+    elif not await queries.can_link_to(ctx.db, kind, record_id):
         raise Invalid({"linked_resource_id": [f"is not a {kind.replace('_', ' ')}"]})
     columns = {f"{name}_id": record_id if name == kind else None for name in LINKED_TYPES}
     return {"linked_resource_type": kind, **columns}

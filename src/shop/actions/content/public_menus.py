@@ -1,18 +1,18 @@
 """Menus as shoppers see them, without items that link to hidden records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
-from shop.actions.catalog.storefront import Tree
+from shop.actions.catalog.storefront import RowWithId, Tree
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.record import Link, Record, Reference
+from shop.models.content.filters import MenuFilters
 from shop.models.content.menus import Menu, ShownItem
 from shop.queries.catalog import prices_shown as catalog
 from shop.queries.catalog import taxons
@@ -24,10 +24,10 @@ Targets = Mapping[UUID, Record]
 
 
 async def list_menus(
-    ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree, currency: str
+    ctx: Context, filters: MenuFilters, page: Page | Keyset, include: Tree, currency: str
 ) -> ListedRows:
     """Lists menus; the rows of the result are loaded records."""
-    result = await pages.list_public(ctx.db, queries.MENUS, filters, page)
+    result = await pages.list_public(ctx.db, queries.MENUS, filters.active, page)
     return msgspec.structs.replace(result, rows=await _load(ctx, result.rows, include, currency))
 
 
@@ -86,7 +86,7 @@ def _includes_targets(include: Tree) -> bool:
 
 async def _load_targets(ctx: Context, items: Sequence[ShownItem], currency: str) -> Targets:
     pricing = await resolve_pricing(ctx, currency)
-    rows = {
+    rows: dict[str, Sequence[RowWithId]] = {
         "taxon": await taxons.list_taxons_of(ctx.db, _ids(items, "taxon_id")),
         "product": await catalog.list_products_of(ctx.db, _ids(items, "product_id"), pricing),
         "cms_page": await pages.list_pages_of(ctx.db, _ids(items, "cms_page_id")),

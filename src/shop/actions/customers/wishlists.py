@@ -4,32 +4,34 @@ A customer is identified by their `Pricing`, which holds the user id and determi
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, Unauthenticated
 from shop.base.ids import new_id
+from shop.base.input_types import MOST_PIECES
 from shop.models.catalog.products import variants
+from shop.models.customers.inputs import (
+    MOST_WISHED_ITEMS,
+    OwnWishedItemInput,
+    OwnWishlistFields,
+    OwnWishlistUpdateFields,
+    WishedItemInput,
+    WishlistInput,
+    read_wishlist_name,
+)
 from shop.models.customers.wishlists import SeenItem, WishedItem, Wishlist, wished_items, wishlists
 from shop.queries import writes
 from shop.queries.catalog.prices import Pricing
 from shop.queries.customers import users
 from shop.queries.customers import wishlists as queries
-from shop.rules.cart.line_items import NOT_POSITIVE, LineItemInput, parse_quantity
-from shop.rules.customers.wishlists import (
-    DEFAULT_NAME,
-    MOST_ITEMS,
-    MOST_LISTS,
-    NO_MORE_ITEMS,
-    NO_MORE_LISTS,
-    name_error,
-)
+from shop.rules.customers.wishlists import DEFAULT_NAME, MOST_LISTS, NO_MORE_ITEMS, NO_MORE_LISTS
 
 T = TypeVar("T")
-Values = Mapping[str, Any]
 
 
 class WishlistRef(msgspec.Struct, frozen=True):
@@ -43,14 +45,14 @@ async def list_lists(ctx: Context, pricing: Pricing) -> list[Wishlist]:
     return await queries.list_lists(ctx.db, _owner(pricing))
 
 
-async def make_list(ctx: Context, pricing: Pricing, values: Values) -> Wishlist:
+async def make_list(ctx: Context, pricing: Pricing, values: OwnWishlistFields) -> Wishlist:
     owner_id = _owner(pricing)
     async with ctx.transaction() as once:
-        if once.done:
-            return _require(await queries.find_own(ctx.db, owner_id, once.done))
+        if once.existing_id:
+            return _require(await queries.find_own(ctx.db, owner_id, once.existing_id))
         await users.lock_known_user(ctx.db, owner_id)
         wishlist = await _insert_list(ctx, owner_id, values)
-        once.made(wishlist.id)
+        once.record(wishlist.id)
         return wishlist
 
 
@@ -64,7 +66,7 @@ async def get_default(ctx: Context, pricing: Pricing) -> Wishlist:
         # Of concurrent calls the first creates the list, and the others find it.
         await users.lock_known_user(ctx.db, owner_id)
         wishlist = await queries.find_default(ctx.db, owner_id)
-        return wishlist or await _insert_list(ctx, owner_id, {"name": DEFAULT_NAME, "is_default": True})
+        return wishlist or await _insert_list(ctx, owner_id, OwnWishlistFields(DEFAULT_NAME, is_default=True))
 
 
 async def get_visible_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
@@ -72,16 +74,17 @@ async def get_visible_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
     return _require(await queries.find_visible_list(ctx.db, wishlist_ref.token, wishlist_ref.pricing.user_id))
 
 
-async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: Values) -> Wishlist:
+async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: OwnWishlistUpdateFields) -> Wishlist:
+    changes = {name: value for name, value in msgspec.structs.asdict(values).items() if value is not UNSET}
     async with ctx.transaction() as once:
         # Lock the user before the list, to serialize concurrent changes of the default list.
         await users.lock_known_user(ctx.db, _owner(wishlist_ref.pricing))
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if once.done:
+        if once.existing_id:
             return wishlist
-        await _change(ctx, wishlist.user_id, wishlist.id, values)
-        once.made(wishlist.id)
-        return msgspec.structs.replace(wishlist, **values)
+        await _change(ctx, wishlist.user_id, wishlist.id, changes)
+        once.record(wishlist.id)
+        return msgspec.structs.replace(wishlist, **changes)
 
 
 async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
@@ -89,40 +92,40 @@ async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
         raise NotFound()
 
 
-async def add_item(ctx: Context, wishlist_ref: WishlistRef, wish: LineItemInput) -> SeenItem:
+async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemInput) -> SeenItem:
     """Adds a variant to a wishlist; an existing item is unchanged."""
     async with ctx.transaction() as once:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        item_id = once.done or await _ensure_item(ctx, wishlist, wish)
-        if not once.done:
-            once.made(item_id)
+        item_id = once.existing_id or await _ensure_item(ctx, wishlist, item)
+        if not once.existing_id:
+            once.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
-async def _ensure_item(ctx: Context, wishlist: Wishlist, wish: LineItemInput) -> UUID:
-    present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [wishlist.id])}
-    if wish.variant_id in present:
-        return present[wish.variant_id]
-    await _check_new(ctx, present, {"variant_id": wish.variant_id})
-    (item_id,) = await queries.put_items(ctx.db, wishlist.id, [wish])
+async def _ensure_item(ctx: Context, wishlist: Wishlist, item: OwnWishedItemInput) -> UUID:
+    present = {each.variant_id: each.id for each in await queries.list_items(ctx.db, [wishlist.id])}
+    if item.variant_id in present:
+        return present[item.variant_id]
+    await _check_new(ctx, present, {"variant_id": item.variant_id})
+    (item_id,) = await queries.put_items(ctx.db, wishlist.id, [item])
     return item_id
 
 
-async def put_items(ctx: Context, wishlist_ref: WishlistRef, wishes: Sequence[LineItemInput]) -> Wishlist:
+async def put_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[OwnWishedItemInput]) -> Wishlist:
     """Adds items, or sets the quantity of existing ones; all or none. The last entry for a variant wins."""
     async with ctx.transaction() as once:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if once.done:
+        if once.existing_id:
             return wishlist
-        present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [wishlist.id])}
+        present = {each.variant_id: each.id for each in await queries.list_items(ctx.db, [wishlist.id])}
         new = {
-            f"wished_items.{index}.variant_id": wish.variant_id
-            for index, wish in enumerate(wishes)
-            if wish.variant_id not in present
+            f"wished_items.{index}.variant_id": item.variant_id
+            for index, item in enumerate(items)
+            if item.variant_id not in present
         }
         await _check_new(ctx, present, new)
-        await queries.put_items(ctx.db, wishlist.id, list({wish.variant_id: wish for wish in wishes}.values()))
-        once.made(wishlist.id)
+        await queries.put_items(ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values()))
+        once.record(wishlist.id)
         return wishlist
 
 
@@ -133,30 +136,28 @@ async def _check_new(ctx: Context, present: Mapping[UUID, UUID], new: Mapping[st
     """
     sold_ids = await queries.list_purchasable_ids(ctx.db, list(set(new.values())))
     errors = {field: ["is not an available variant"] for field, variant_id in new.items() if variant_id not in sold_ids}
-    if len({*present, *new.values()}) > MOST_ITEMS:
+    if len({*present, *new.values()}) > MOST_WISHED_ITEMS:
         errors["base"] = [NO_MORE_ITEMS]
     if errors:
         raise Invalid(errors)
 
 
-async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID | None, quantity: int) -> SeenItem:
+async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, quantity: int) -> SeenItem:
     """Sets the quantity of an item and returns the item."""
     async with ctx.transaction() as once:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if item_id is None:
-            raise NotFound()
-        if not once.done:
+        if not once.existing_id:
             if not await queries.set_quantity(ctx.db, wishlist.id, item_id, quantity):
                 raise NotFound()
-            once.made(item_id)
+            once.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
-async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID | None) -> SeenItem:
+async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) -> SeenItem:
     """Removes an item and returns its last state."""
     async with ctx.db.transaction():
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        item = await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing) if item_id else None
+        item = await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing)
         if item is None or not await queries.remove_items(ctx.db, wishlist.id, [item.id]):
             raise NotFound()
         return item
@@ -179,31 +180,32 @@ async def see_items(ctx: Context, lists: Sequence[Wishlist], pricing: Pricing) -
     return await queries.list_priced_items(ctx.db, [each.id for each in lists], pricing)
 
 
-async def create_list(ctx: Context, values: Values) -> UUID:
+async def create_list(ctx: Context, values: WishlistInput) -> UUID:
     """Creates a list for `user_id`. Like the actions below, runs in the caller's transaction."""
     _check_name(values)
-    fields = {name: value for name, value in values.items() if name != "user_id"}
-    await users.lock_known_user(ctx.db, values["user_id"])
-    return (await _insert_list(ctx, values["user_id"], fields)).id
+    owner_id = values["user_id"]
+    fields = OwnWishlistFields(values["name"], values.get("is_private", True), values.get("is_default", False))
+    await users.lock_known_user(ctx.db, owner_id)
+    return (await _insert_list(ctx, owner_id, fields)).id
 
 
 async def lock_wishlist_owner(ctx: Context, list_id: UUID) -> None:
     await queries.lock_owner(ctx.db, list_id)
 
 
-async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
+async def update_list(ctx: Context, list_id: UUID, values: WishlistInput) -> None:
     _check_name(values)
     owner_id = await writes.find_value(ctx.db, wishlists, list_id, "user_id")
     await _change(ctx, owner_id, list_id, values)
 
 
-async def create_item(ctx: Context, values: Values) -> UUID:
+async def create_item(ctx: Context, values: WishedItemInput) -> UUID:
     """Adds any existing variant, for sale or not."""
     _check_quantity(values)
     list_id = values["wishlist_id"]
     if not await queries.lock_list(ctx.db, list_id):
         raise Invalid({"wishlist_id": ["is not a wishlist"]})
-    if len(await queries.list_items(ctx.db, [list_id])) >= MOST_ITEMS:
+    if len(await queries.list_items(ctx.db, [list_id])) >= MOST_WISHED_ITEMS:
         raise Invalid({"base": [NO_MORE_ITEMS]})
     if await writes.find_value(ctx.db, variants, values["variant_id"], "deleted_at"):
         raise Invalid({"variant_id": ["is not a variant"]})
@@ -212,7 +214,7 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     return item_id
 
 
-async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
+async def update_item(ctx: Context, item_id: UUID, values: WishedItemInput) -> None:
     _check_quantity(values)
     await writes.update_record(ctx.db, wished_items, item_id, values)
 
@@ -234,29 +236,31 @@ async def _lock_own_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
     return _require(await queries.lock_own(ctx.db, _owner(wishlist_ref.pricing), wishlist_ref.token))
 
 
-async def _insert_list(ctx: Context, owner_id: UUID, values: Values) -> Wishlist:
+async def _insert_list(ctx: Context, owner_id: UUID, values: OwnWishlistFields) -> Wishlist:
     """Inserts a list. The caller has locked the owner, so that concurrent inserts respect the maximum."""
     if await queries.count_lists(ctx.db, owner_id) >= MOST_LISTS:
         raise Invalid({"base": [NO_MORE_LISTS]})
-    fields = {"is_private": True, "is_default": False, **values}
-    if fields["is_default"]:
+    if values.is_default:
         await queries.clear_default(ctx.db, owner_id)
-    return await queries.insert_list(ctx.db, owner_id, **fields)
+    return await queries.insert_list(
+        ctx.db, owner_id, name=values.name, is_private=values.is_private, is_default=values.is_default
+    )
 
 
-async def _change(ctx: Context, owner_id: UUID, list_id: UUID, values: Values) -> None:
+async def _change(ctx: Context, owner_id: UUID, list_id: UUID, values: Mapping[str, object]) -> None:
     if values.get("is_default"):
         await queries.clear_default(ctx.db, owner_id)
     if values:
         await writes.update_record(ctx.db, wishlists, list_id, values)
 
 
-def _check_name(values: Values) -> None:
-    error = name_error(values["name"]) if "name" in values else None
-    if error:
-        raise Invalid({"name": [error]})
+def _check_name(values: WishlistInput) -> None:
+    try:
+        read_wishlist_name(values.get("name", DEFAULT_NAME))
+    except ValueError as error:
+        raise Invalid({"name": [str(error)]}) from None
 
 
-def _check_quantity(values: Values) -> None:
-    if "quantity" in values and parse_quantity(values["quantity"]) is None:
-        raise Invalid({"quantity": [NOT_POSITIVE]})
+def _check_quantity(values: WishedItemInput) -> None:
+    if not 0 < values.get("quantity", 1) <= MOST_PIECES:
+        raise Invalid({"quantity": [f"must be a whole number from 1 to {MOST_PIECES}"]})

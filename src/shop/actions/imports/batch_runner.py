@@ -6,7 +6,7 @@ runs again line by line, and only the rejected lines fail.
 
 from bisect import insort
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -45,7 +45,7 @@ class ImportLineError(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct):
-    """The result of an import; for a dry run, what it would have been."""
+    """The result of an import; for a dry run, the result that the import would have."""
 
     dry_run: bool
     lines: int = 0
@@ -57,7 +57,7 @@ class ImportReport(msgspec.Struct):
     errors_left_out: int = 0
     """Number of failed lines beyond the first thousand."""
 
-    def fail(self, line: ImportLine[Any], errors: Errors) -> None:
+    def fail(self, line: ImportLine[T], errors: Errors) -> None:
         self.failed += 1
         first_errors = dict(list(errors.items())[:MOST_FIELDS])
         if len(errors) > MOST_FIELDS:
@@ -71,7 +71,7 @@ class ImportReport(msgspec.Struct):
 
 Outcomes = list[str | Errors]
 """One outcome per line of a batch: `created`, `updated`, `unchanged`, or the errors."""
-Work = Callable[[Context, Sequence[Any]], Awaitable[Outcomes]]
+Work = Callable[[Context, Sequence[T]], Awaitable[Outcomes]]
 
 
 class _Undo(Exception):
@@ -80,8 +80,8 @@ class _Undo(Exception):
 
 async def run_import(
     ctx: Context,
-    lines: AsyncIterator[ImportLine[Any]],
-    work: Work,
+    lines: AsyncIterator[ImportLine[T]],
+    work: Work[T],
     event: str,
     *,
     dry_run: bool,
@@ -133,13 +133,13 @@ async def _audit_import(
 
 
 async def _batches(
-    lines: AsyncIterator[ImportLine[Any]], result: ImportReport, *, may_repeat: bool
-) -> AsyncIterator[list[ImportLine[Any]]]:
+    lines: AsyncIterator[ImportLine[T]], result: ImportReport, *, may_repeat: bool
+) -> AsyncIterator[list[ImportLine[T]]]:
     """Groups lines into batches of limited size, without repeated keys unless `may_repeat`.
 
     Lines that cannot be parsed fail here. If the input breaks off, the incomplete batch is discarded.
     """
-    batch: list[ImportLine[Any]] = []
+    batch: list[ImportLine[T]] = []
     keys: set[str | None] = set()
     size = 0
     async for line in lines:
@@ -158,9 +158,9 @@ async def _batches(
         yield batch
 
 
-async def _run_batch(ctx: Context, batch: Sequence[ImportLine[Any]], work: Work, *, dry_run: bool) -> Outcomes:
+async def _run_batch(ctx: Context, batch: Sequence[ImportLine[T]], work: Work[T], *, dry_run: bool) -> Outcomes:
     batch_ctx = ctx.fresh()  # A new context: a committed batch must not prevent retries of the next one.
-    values = [line.value for line in batch]
+    values = [line.value for line in batch if line.value is not None]
 
     async def together() -> Outcomes:
         return await _run_in_transaction(batch_ctx, lambda: work(batch_ctx, values), dry_run=dry_run)
@@ -192,11 +192,11 @@ async def _run_in_transaction(ctx: Context, work: Callable[[], Awaitable[Outcome
     return outcomes
 
 
-async def _run_each(ctx: Context, values: Sequence[Any], work: Work) -> Outcomes:
+async def _run_each(ctx: Context, values: Sequence[T], work: Work[T]) -> Outcomes:
     return [await _run_single(ctx, value, work) for value in values]
 
 
-async def _run_single(ctx: Context, value: Any, work: Work) -> str | Errors:
+async def _run_single(ctx: Context, value: T, work: Work[T]) -> str | Errors:
     # Try twice: if a concurrent transaction created the same record, the second attempt finds it.
     for _ in range(2):
         try:

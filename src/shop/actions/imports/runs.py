@@ -1,7 +1,6 @@
 """Imports products and prices: compares lines with existing records and writes only the differences."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -44,7 +43,7 @@ async def import_prices(ctx: Context, lines: AsyncIterator[ImportLine[PriceLine]
 
 
 async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
-    # Names first: otherwise the SKU of a product that another import creates in between would look like that of a
+    # Read names first: otherwise, if another import creates the product in between, its SKU would seem to belong to a
     # different product.
     names = await imports.find_names(ctx.db, collect_names(lines))
     existing = {
@@ -135,11 +134,17 @@ async def _write(ctx: Context, changes: Changes) -> None:
     await bulk.insert_rows(ctx.db, "stock_movements", [_movement(ctx, *movement) for movement in changes.moved])
 
 
-def _sort_key(row: Mapping[str, Any]) -> str:
+def _sort_key(row: Mapping[str, object]) -> str:
     """Sorts new rows, so that concurrent imports insert in the same order and cannot deadlock."""
     return str(row.get("slug") or row.get("sku") or "")
 
 
-def _movement(ctx: Context, item_id: UUID, quantity: int, reason: str) -> dict[str, Any]:
-    actor = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    return {"id": new_id(), "stock_item_id": item_id, "quantity": quantity, "reason": reason, **actor}
+def _movement(ctx: Context, item_id: UUID, quantity: int, reason: str) -> dict[str, object]:
+    return {
+        "id": new_id(),
+        "stock_item_id": item_id,
+        "quantity": quantity,
+        "reason": reason,
+        "actor_kind": ctx.actor.kind,
+        "actor_id": ctx.actor.id,
+    }

@@ -5,8 +5,8 @@ the signed-in owner's. It has windows per address, per source and for the whole 
     code              all of it                     half of it; all of it for a verified customer's address
     confirmation      half of it                    half of it
 
-So neither orders nor strangers can exhaust the budget that customers need to sign in. An e-mail beyond its share waits
-in the outbox until its windows have room, and is dropped when it expires.
+Neither orders nor unknown addresses can exhaust the budget that customers need to sign in. An e-mail beyond its share
+waits in the outbox until its windows have room, and is dropped when it expires.
 """
 
 from collections.abc import Sequence
@@ -46,16 +46,16 @@ NEAR = "warning"
 async def count_code_mail(ctx: Context, email: Email) -> int | None:
     """Returns the seconds until a code may be sent, 0 for now; None if the address gets no more in this window.
 
-    Too many requests from one source are refused. Requests beyond the address's budget look like any other, so that a
-    stranger's requests do not affect its owner. The same statements run for known and unknown addresses.
+    Too many requests from one source are refused. Requests beyond the address's budget get the same response as any
+    other, so that requests by others do not affect its owner. The same statements run for known and unknown addresses.
     """
     settings = ctx.shared.settings
     await count_source(ctx, BY_SOURCE, settings.limit_mails_per_source)
     limits = build_limits(BY_ADDRESS, email.budget_key, settings.limit_mails_per_address)
     # In a separate session, so that the count is committed even if the request fails.
-    apart = ctx.db.apart()
-    counts, is_verified = await login.count_request(apart, limits, email.key)
-    ctx.db.count += apart.count
+    separate_session = ctx.db.apart()
+    counts, is_verified = await login.count_request(separate_session, limits, email.key)
+    ctx.db.count += separate_session.count
     if over := exceeded_limits(limits, counts):
         async with ctx.db.transaction():
             await audit_first(ctx, over)
@@ -66,12 +66,12 @@ async def count_code_mail(ctx: Context, email: Email) -> int | None:
 async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
     unverified, everyone = _shop_limits(ctx)
     first = _decoys(unverified) if is_verified else unverified
-    apart = ctx.db.apart()
-    counts = await journal.count_in_turn(apart, first, everyone, _decoys(everyone))
-    ctx.db.count += apart.count
+    separate_session = ctx.db.apart()
+    counts = await journal.count_in_turn(separate_session, first, everyone, _decoys(everyone))
+    ctx.db.count += separate_session.count
     over = exceeded_limits([*first, *everyone], counts)
     near = _near([*first, *everyone], counts)
-    # An empty transaction would reveal by its duration that the address is not a customer's.
+    # The duration of an empty transaction would reveal that the address is not a customer's.
     if near or any(is_first_over(*pair) for pair in over):
         async with ctx.db.transaction():
             await audit_first(ctx, over)
@@ -150,10 +150,10 @@ async def _audit_near(ctx: Context, near: Sequence[tuple[Limit, Count]]) -> None
 
 
 async def _audit_full(ctx: Context, full: Sequence[tuple[Limit, Count]]) -> None:
-    """Audits each full limit once per window, for the first e-mail that finds it full."""
+    """Audits each full limit once per window, when the first e-mail exceeds it."""
     for limit, count in full:
         (first,) = await journal.count(ctx.db, [(counter_key("full", limit.key.hex()), limit.seconds)])
         if first.count == 1:
-            # The e-mail that found it full is not counted.
+            # The e-mail that exceeded the limit is not counted.
             detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count - 1}
             await audit(ctx, "limit", "refused", detail={**detail, "key": limit.key.hex()[:16]})

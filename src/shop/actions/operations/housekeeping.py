@@ -15,7 +15,7 @@ from shop.queries.operations.housekeeping import PURGES, Purge
 
 BATCH = 1000
 BUDGET_SECONDS = 20.0
-"""The time limit of one run; the rest waits for the next run, which follows soon."""
+"""The time limit of one run; the next run, which follows soon, continues."""
 LONGEST_PAUSE = 1.0
 _log = structlog.get_logger("shop.worker")
 
@@ -28,7 +28,7 @@ class HousekeepingResult(msgspec.Struct):
 
 
 async def run_housekeeping(shared: Shared, budget: float = BUDGET_SECONDS) -> HousekeepingResult:
-    """Deletes batches of every kind in turn until nothing is left or the time is up; skips if another process runs."""
+    """Deletes batches of each kind until nothing is left or the time is up, unless another process is doing so."""
     counts: dict[str, int] = {}
     pending_kinds, failed_kinds, end = list(PURGES), list[str](), monotonic() + budget
     while pending_kinds and (not counts or monotonic() < end):

@@ -1,7 +1,6 @@
 """Builds the template values of the order confirmation: totals, addresses, shipping and payments."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -28,7 +27,7 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     instructions: Sequence[str]
 
 
-async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> dict[str, Any]:
+async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> dict[str, object]:
     """Returns the template values. Lines, shipping and discounts exclude additional tax, which is a separate sum."""
     money = money_text(order.currency, shared.shop.default_locale)
     line_items = await lines.list_lines(db, order.id)
@@ -78,7 +77,7 @@ def _payment_label(payment: Payment, method: PaymentMethod, sources: Mapping[UUI
 
 
 def _is_awaited(payment: Payment, method: PaymentMethod) -> bool:
-    """Whether the customer has to do something: no provider collects a check or transfer."""
+    """Whether the customer must pay: no provider collects a check or transfer."""
     return payment.state == "pending" and method.type == "check"
 
 

@@ -14,8 +14,8 @@ from shop.models.journal import OutboxMail
 from shop.queries.operations import outbox
 
 LEASE_SECONDS = 60
-# Seconds until the next attempt, by the number of attempts. The last value repeats until the e-mail expires, and is
-# short enough to send an e-mail within a minute of the server's return.
+# Seconds until the next attempt, by the number of attempts. The last value repeats until the e-mail expires; it is
+# short enough that e-mails are sent within a minute after the server is available again.
 LADDER = (1, 5, 25, 50)
 _log = structlog.get_logger("shop.mail")
 
@@ -27,12 +27,12 @@ class MailSender(Protocol):
 
 
 async def lease(shared: Shared) -> OutboxMail | None:
-    """Leases the next due e-mail only, so that a slow server cannot outlast the lease of a waiting one."""
+    """Leases one due e-mail at a time, so that no lease expires while a slow server handles another e-mail."""
     return await outbox.lease_mail(shared.database.session(), lease=LEASE_SECONDS)
 
 
 async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -> None:
-    """Sends a leased e-mail. A crash after sending repeats the same e-mail, code and mark."""
+    """Sends a leased e-mail. After a crash, the same e-mail is sent again, with the same code and Message-ID."""
     db = shared.database.session()
     try:
         if outbox_mail.awaits_budget and not await _is_within_budget(shared, outbox_mail):
@@ -54,7 +54,7 @@ async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -
         await _retry_later(shared, outbox_mail, f"the database: {type(busy).__name__}")
     except Exception as defect:
         # An e-mail that cannot be rendered must not block the others.
-        _log.exception("mail could not be rendered", mail=str(outbox_mail.id))
+        _log.exception("e-mail could not be rendered", mail=str(outbox_mail.id))
         await _give_up(shared, outbox_mail, type(defect).__name__)
     else:
         await outbox.mark_sent(db, outbox_mail.id)
@@ -64,19 +64,19 @@ async def _is_within_budget(shared: Shared, outbox_mail: OutboxMail) -> bool:
     """Whether the budget allows the e-mail; if not, postpones it, or gives up if that is too late."""
     wait = await spend(shared, outbox_mail)
     if wait and await outbox.is_late(shared.database.session(), outbox_mail.id):
-        await _give_up(shared, outbox_mail, "the mail budget had no room in time")
+        await _give_up(shared, outbox_mail, "the e-mail expired before the mail budget allowed it")
     elif wait:
         await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=wait, error="over the mail budget")
-        _log.info("mail postponed by the mail budget", mail=str(outbox_mail.id), seconds=wait)
+        _log.info("e-mail postponed by the mail budget", mail=str(outbox_mail.id), seconds=wait)
     return not wait
 
 
 async def _give_up(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:
     await outbox.give_up(shared.database.session(), outbox_mail.id, reason)
-    _log.error("mail delivery abandoned", mail=str(outbox_mail.id), reason=reason)
+    _log.error("e-mail delivery abandoned", mail=str(outbox_mail.id), reason=reason)
 
 
 async def _retry_later(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:
     pause = LADDER[min(outbox_mail.attempts, len(LADDER)) - 1]
     await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=pause, error=reason)
-    _log.warning("mail delayed", mail=str(outbox_mail.id), attempts=outbox_mail.attempts, reason=reason)
+    _log.warning("e-mail delayed", mail=str(outbox_mail.id), attempts=outbox_mail.attempts, reason=reason)

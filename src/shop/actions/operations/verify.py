@@ -23,13 +23,15 @@ async def verify(db: DatabaseSession) -> AsyncIterator[tuple[str, list[Finding]]
 
 
 async def _payment_state_findings(db: DatabaseSession) -> list[Finding]:
-    """Checks payment states with the rule itself, so that it is not duplicated in SQL."""
+    """Checks payment states with the business rule, which is not duplicated in SQL."""
     findings: list[Finding] = []
     last = UUID(int=0)
     while batch := await queries.list_payment_states(db, after=last, most=_BATCH):
         for order in batch:
             state = balance_of(order.payments, order.total, is_canceled=order.is_canceled).state
             if order.payment_state != state:
-                findings.append((order.number, f"payment_state is {order.payment_state}, its payments say {state}"))
+                findings.append(
+                    (order.number, f"payment_state is {order.payment_state}, but its payments give {state}")
+                )
         last = batch[-1].order_id
     return findings

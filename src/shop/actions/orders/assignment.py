@@ -2,49 +2,53 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
-from shop.actions.cart.line_items import lock_cart_with_lines, requote
+from shop.actions.cart.line_items import requote
+from shop.actions.cart.locked_carts import lock_cart_with_lines
 from shop.actions.checkout.steps import lock_open_checkout, set_addresses
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.texts import is_line
 from shop.models.cart.orders import Order
 from shop.models.cart.orders import orders as table
+from shop.models.checkout.record_inputs import OrderInput
 from shop.queries import writes
 from shop.queries.cart import carts
 from shop.queries.customers import users
 from shop.queries.payments.payments import remove_untried
 
-Values = Mapping[str, Any]
-ADDRESSES = ("bill_address_id", "ship_address_id")
-ASSIGNABLE_FIELDS = ("user_id", *ADDRESSES, "channel", "number")
+ASSIGNABLE_FIELDS = ("user_id", "bill_address_id", "ship_address_id", "channel", "number")
 """Fields that can be set while an order is open."""
 ORDER_COMPLETED_ERROR = "cannot be changed: the order is completed"
 LONGEST_CHANNEL = 255
-# Shorter than an id without hyphens: an order is found by either.
+# Shorter than an id without hyphens, because an order can be found by number or id.
 _NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
-async def assign(ctx: Context, order_id: UUID, values: Values, *, email: str | None) -> None:
-    """Updates these fields. A new owner reprices the lines and returns the checkout to the address step."""
+async def assign(ctx: Context, order_id: UUID, values: OrderInput) -> None:
+    """Updates the assignable fields. A new owner reprices the lines and returns the checkout to the address step."""
     _check(values)
     try:
         cart = await lock_cart_with_lines(ctx, order_id)
     except NotFound:
-        raise Invalid({name: [ORDER_COMPLETED_ERROR] for name in values}) from None
-    own = {name: values[name] for name in ("channel", "number") if name in values}
+        raise Invalid({name: [ORDER_COMPLETED_ERROR] for name in ASSIGNABLE_FIELDS if name in values}) from None
+    own = {name: value for name, value in values.items() if name in {"channel", "number"}}
     if own:
         await writes.update_record(ctx.db, table, order_id, own)
     if "user_id" in values and values["user_id"] != cart.order.user_id:
-        await _change_owner(ctx, cart.order, values["user_id"], email)
+        await _change_owner(ctx, cart.order, values["user_id"], values.get("email"))
         await requote(ctx, await lock_cart_with_lines(ctx, order_id))
-    if values.keys() & set(ADDRESSES):
-        await _set_addresses(ctx, order_id, {name: values[name] for name in ADDRESSES if name in values})
+    address_ids: dict[str, UUID | None] = {}
+    if "bill_address_id" in values:
+        address_ids["bill_address_id"] = values["bill_address_id"]
+    if "ship_address_id" in values:
+        address_ids["ship_address_id"] = values["ship_address_id"]
+    if address_ids:
+        await _set_addresses(ctx, order_id, address_ids)
 
 
-def _check(values: Values) -> None:
+def _check(values: OrderInput) -> None:
     errors: dict[str, list[str]] = {}
     channel = values.get("channel", "shop")
     if not channel.strip() or len(channel) > LONGEST_CHANNEL or not is_line(channel):

@@ -3,47 +3,44 @@
 Totals and shipments are updated as in the storefront.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from shop.actions.cart.line_items import (
-    LockedCart,
-    add_lines,
-    change_quantity,
-    check_metadata,
-    drop_line,
-    lock_cart_with_lines,
-)
+from shop.actions.cart.line_items import add_lines, change_quantity, check_metadata, drop_line
+from shop.actions.cart.locked_carts import LockedCart, lock_cart_with_lines
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
+from shop.base.input_types import MOST_PIECES
+from shop.models.cart.inputs import CartItemInput
 from shop.models.cart.orders import line_items
+from shop.models.cart.record_inputs import LineItemInput
 from shop.queries import writes
-from shop.rules.cart.line_items import MOST_PIECES, LineItemInput
 from shop.rules.metadata import METADATA
 
-Values = Mapping[str, Any]
 
-
-async def create_line(ctx: Context, values: Values) -> UUID:
+async def create_line(ctx: Context, values: LineItemInput) -> UUID:
     """Adds a line item, or increases the quantity of the variant's existing one."""
     cart = await _lock_open_cart(ctx, values["order_id"])
-    quantity = _check_quantity(values.get("quantity", 1))
-    wish = LineItemInput(values["variant_id"], quantity, *(values.get(name) for name in METADATA))
+    item = CartItemInput(
+        values["variant_id"],
+        _check_quantity(values.get("quantity", 1)),
+        values.get("public_metadata", UNSET),
+        values.get("private_metadata", UNSET),
+    )
     try:
-        updated_cart = await add_lines(ctx, cart, [wish], is_one=True)
+        updated_cart = await add_lines(ctx, cart, [item], is_one=True)
     except NotFound:
         raise Invalid({"variant_id": ["is not a variant"]}) from None
-    return next(line.id for line in updated_cart.lines if line.variant_id == wish.variant_id)
+    return next(line.id for line in updated_cart.lines if line.variant_id == item.variant_id)
 
 
-async def update_line(ctx: Context, line_id: UUID, values: Values) -> None:
+async def update_line(ctx: Context, line_id: UUID, values: LineItemInput) -> None:
     cart = await _lock_cart_of_line(ctx, line_id)
     if "quantity" in values:
         await change_quantity(ctx, cart, line_id, _check_quantity(values["quantity"]))
-    metadata = {name: values[name] for name in METADATA if name in values}
+    metadata = {name: value for name, value in values.items() if name in METADATA}
     if metadata:
         check_metadata([replace(line, **metadata) if line.id == line_id else line for line in cart.lines])
         await writes.update_record(ctx.db, line_items, line_id, metadata)

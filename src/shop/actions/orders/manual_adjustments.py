@@ -1,13 +1,11 @@
 """Manual adjustments of open orders, in the caller's transaction."""
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.line_items import PACKED_STATES
+from shop.actions.cart.locked_carts import PACKED_STATES
 from shop.actions.cart.order_state import Checkout, change_order
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.checkout.steps import lock_open_checkout
@@ -18,14 +16,14 @@ from shop.base.ids import new_id
 from shop.base.money import minor_units
 from shop.base.texts import is_line
 from shop.models.checkout.coupons import adjustments
+from shop.models.checkout.record_inputs import AdjustmentInput
 from shop.queries import writes
 
-Values = Mapping[str, Any]
 LONGEST_LABEL = 255
 CALCULATED_ERROR = "is calculated from a tax or a promotion and cannot be changed"
 
 
-async def create_adjustment(ctx: Context, values: Values) -> UUID:
+async def create_adjustment(ctx: Context, values: AdjustmentInput) -> UUID:
     order_id, label = values["order_id"], values["label"]
     on_order = (values.get("adjustable_type", "order"), values.get("adjustable_id", order_id))
     if on_order != ("order", order_id):
@@ -41,15 +39,13 @@ async def create_adjustment(ctx: Context, values: Values) -> UUID:
     return adjustment_id
 
 
-async def update_adjustment(ctx: Context, adjustment_id: UUID, values: Values) -> None:
+async def update_adjustment(ctx: Context, adjustment_id: UUID, values: AdjustmentInput) -> None:
     checkout, present = await _lock_manual_adjustment(ctx, adjustment_id)
-    fields = dict(values)
     if "label" in values:
         _check_label(values["label"])
-    if "amount" in values:
-        fields["amount"] = _to_minor_units(values["amount"], checkout, present)
-    await writes.update_record(ctx.db, adjustments, adjustment_id, fields)
-    await _retotal(ctx, checkout, fields.get("amount", present) - present)
+    amount = _to_minor_units(values["amount"], checkout, present) if "amount" in values else present
+    await writes.update_record(ctx.db, adjustments, adjustment_id, {**values, "amount": amount})
+    await _retotal(ctx, checkout, amount - present)
 
 
 async def delete_adjustment(ctx: Context, adjustment_id: UUID) -> None:
@@ -100,7 +96,7 @@ def _to_minor_units(amount: Decimal, checkout: Checkout, previous: int = 0) -> i
     if not minor:
         raise Invalid({"amount": ["must not be zero"]})
     if minor < previous and order.total + minor - previous < 0:
-        raise Invalid({"amount": ["takes off more than the order total"]})
+        raise Invalid({"amount": ["reduces the order by more than its total"]})
     return minor
 
 

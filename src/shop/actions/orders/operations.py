@@ -3,8 +3,6 @@
 Each provider call is recorded as an attempt before it is made, as in checkout.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
@@ -27,12 +25,11 @@ from shop.queries.catalog import stock
 from shop.queries.payments import payments as queries
 from shop.rules.checkout.payments import SHIPMENT_MOVES, refusal_of, shipment_should_be
 
-Values = Mapping[str, Any]
 CANCELED = store_credit.CANCELED_REASON
 
 
 def illegal_transition(sentence: str) -> Invalid:
-    """Returns the error for an operation that the present state of an order, shipment or payment does not allow."""
+    """Returns the error for an operation that the current state of an order, shipment or payment does not allow."""
     return Invalid({"base": [sentence]}, sentence, code="illegal_transition")
 
 
@@ -70,7 +67,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         await restock(ctx, order, await stock.list_sold_stock(ctx.db, order.number))
         for shipment in checkout.shipments:
             await writes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
-        # Recorded with the cancellation, so that nothing intervenes and a crash needs no manual work.
+        # Recorded in the same transaction as the cancellation, so that a crash in between needs no manual work.
         reversals = [one for payment in checkout.payments if (one := await _prepare_reversal(ctx, order, payment))]
         await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
         await update_order_states(ctx, await lock_checkout(ctx, order_id))
@@ -108,8 +105,8 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
             raise illegal_transition("Complete the order first.")
         shipment = next(each for each in checkout.shipments if each.id == shipment_id)
         if shipment.state not in SHIPMENT_MOVES[event]:
-            raise illegal_transition(f"A shipment that is {shipment.state} cannot do that: {event}.")
-        fields: dict[str, Any] = {"state": _next_shipment_state(checkout, shipment, event)}
+            raise illegal_transition(f"The event {event} is not allowed for a shipment in the state {shipment.state}.")
+        fields: dict[str, object] = {"state": _next_shipment_state(checkout, shipment, event)}
         if event == "ship":
             await orders.note_shipped(ctx.db, shipment_id)
         if tracking is not None:

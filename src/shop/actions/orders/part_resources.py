@@ -166,7 +166,7 @@ PAYMENT = ResourceActions(
         amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
     ),
     delete=order_removals.delete_payment,
-    hold=order_removals.lock_order_of_payment,
+    lock_parent=order_removals.lock_order_of_payment,
 )
 
 

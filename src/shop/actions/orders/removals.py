@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from shop.actions.cart.line_items import refuse_while_paying
+from shop.actions.cart.locked_carts import refuse_while_paying
 from shop.actions.cart.order_state import change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import recalculate
@@ -32,7 +32,7 @@ async def delete_payment(ctx: Context, payment_id: UUID) -> None:
     if payment is None:
         raise NotFound()
     if payment.state not in _FINAL_STATES or payment.captured_amount:
-        raise Invalid({"base": ["cannot be deleted: only a void payment for which no money was taken can be"]})
+        raise Invalid({"base": ["cannot be deleted; only a void payment without captured money can be deleted"]})
     await writes.delete_record(ctx.db, payments, payment_id)
     order = await orders.lock_order(ctx.db, payment.order_id)
     if order and order.completed_at is not None:

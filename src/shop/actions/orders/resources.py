@@ -1,7 +1,6 @@
 """Lists completed orders for customers; creates, updates and deletes orders for applications."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -12,16 +11,19 @@ from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
 from shop.actions.orders.assignment import ASSIGNABLE_FIELDS, assign
 from shop.actions.orders.nested_attributes import NESTED_FIELDS, update_nested_attributes
-from shop.base.email import read_email
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import Keyset, Page, Sort
 from shop.models.cart.orders import Order
 from shop.models.cart.orders import orders as table
+from shop.models.checkout.record_inputs import OrderInput
 from shop.queries import writes
 from shop.queries.cart import orders
+from shop.rules.metadata import METADATA
 
 SORTS = orders.SORTS
 NEWEST = Sort("completed_at", is_descending=True)
+OWN_FIELDS = ("email", "special_instructions", "internal_note", *METADATA)
+"""Fields that can always be set."""
 
 
 class ListedOrders(msgspec.Struct, frozen=True):
@@ -29,7 +31,7 @@ class ListedOrders(msgspec.Struct, frozen=True):
 
     orders: list[Order]
     total: int = 0
-    next_place: tuple[Any, UUID] | None = None
+    next_cursor: tuple[object, UUID] | None = None
 
 
 async def list_completed(ctx: Context, page: Page | Keyset, sort: Sort) -> ListedOrders:
@@ -39,7 +41,7 @@ async def list_completed(ctx: Context, page: Page | Keyset, sort: Sort) -> Liste
         return ListedOrders(user_orders, await orders.count_completed(ctx.db, user.id))
     page_orders, more = user_orders[: page.size], user_orders[page.size :]
     return ListedOrders(
-        page_orders, next_place=(getattr(page_orders[-1], sort.name), page_orders[-1].id) if more else None
+        page_orders, next_cursor=(getattr(page_orders[-1], sort.name), page_orders[-1].id) if more else None
     )
 
 
@@ -55,27 +57,22 @@ async def list_parts(ctx: Context, page_orders: Sequence[Order]) -> list[Checkou
     return await load_checkouts(ctx, page_orders)
 
 
-async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
+async def create_order(ctx: Context, values: OrderInput) -> UUID:
     """Creates an open cart, without an owner unless the values name one."""
     currency = values.get("currency")
     if currency is not None and currency not in ctx.shared.shop.currencies:
         raise Invalid({"currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]})
     order = await new_cart(ctx, currency, None)
-    rest = {name: value for name, value in values.items() if name != "currency"}
-    if rest:
-        await update_order(ctx, order.id, rest)
+    await update_order(ctx, order.id, values)
     return order.id
 
 
-async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
-    if values.get("email") is not None and read_email(values["email"]) is None:
-        raise Invalid({"email": ["must be one e-mail address"]})
-    own = {name: value for name, value in values.items() if name not in {*NESTED_FIELDS, *ASSIGNABLE_FIELDS}}
-    assignment = {name: values[name] for name in ASSIGNABLE_FIELDS if name in values}
+async def update_order(ctx: Context, order_id: UUID, values: OrderInput) -> None:
+    own = {name: value for name, value in values.items() if name in OWN_FIELDS}
     if own:
         await writes.update_record(ctx.db, table, order_id, own)
-    if assignment:
-        await assign(ctx, order_id, assignment, email=values.get("email"))
+    if values.keys() & set(ASSIGNABLE_FIELDS):
+        await assign(ctx, order_id, values)
     if values.keys() & set(NESTED_FIELDS):
         await update_nested_attributes(ctx, order_id, values)
 

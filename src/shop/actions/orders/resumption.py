@@ -49,7 +49,7 @@ async def find_resumption(ctx: Context, checkout: Checkout) -> Resumption:
 
 
 async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> UUID | None:
-    """Returns the method of the newest void payment made without a provider: only that can be requested again."""
+    """Returns the method of the newest void payment by check or transfer: only these can be requested again."""
     void_payments = [payment for payment in candidates if payment.state == "void" and not is_credit(payment)]
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id for payment in void_payments])
     for payment in reversed(void_payments):

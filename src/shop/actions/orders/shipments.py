@@ -4,18 +4,11 @@ An open order is packed again when its lines change. A completed order keeps its
 not shipped can move to another shipment, and are then taken from the stock of its location.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.cart.line_items import (
-    add_lines,
-    change_quantity,
-    drop_line,
-    lock_cart_with_lines,
-    refuse_while_paying,
-)
+from shop.actions.cart.line_items import add_lines, change_quantity, drop_line
+from shop.actions.cart.locked_carts import lock_cart_with_lines, refuse_while_paying
 from shop.actions.cart.order_state import Checkout, load_checkout
 from shop.actions.catalog.reservations import move_reservation
 from shop.actions.checkout.shipments import choose_rate, pack_order
@@ -23,14 +16,14 @@ from shop.actions.context import Context
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id, shipment_number
+from shop.models.cart.inputs import CartItemInput
 from shop.models.catalog.products import variants
+from shop.models.checkout.record_inputs import ShipmentInput
 from shop.models.checkout.shipments import Shipment, ShipmentItem, shipments
 from shop.queries import bulk, writes
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
-from shop.rules.cart.line_items import LineItemInput
 
-Values = Mapping[str, Any]
 MOVABLE = ("pending", "ready")
 
 
@@ -38,7 +31,7 @@ def _error(field: str, sentence: str, code: str = "validation_failed") -> Invali
     return Invalid({field: [sentence]}, code=code)
 
 
-async def create_shipment(ctx: Context, values: Values) -> UUID:
+async def create_shipment(ctx: Context, values: ShipmentInput) -> UUID:
     """Adds a variant to an open order, to be shipped from a stock location; returns the shipment's id."""
     key = as_uuid(values["order_id"])
     order = await (orders.find_order(ctx.db, key) if key else orders.find_by_number(ctx.db, values["order_id"]))
@@ -115,7 +108,7 @@ async def transfer(
         return target_id
 
 
-async def update_shipment(ctx: Context, shipment_id: UUID, values: Values) -> None:
+async def update_shipment(ctx: Context, shipment_id: UUID, values: ShipmentInput) -> None:
     """Updates the tracking number and, while the order is open, the selected shipping rate."""
     rate_id = values.get("selected_shipping_rate_id")
     fields = {name: value for name, value in values.items() if name != "selected_shipping_rate_id"}
@@ -157,7 +150,7 @@ def _require_open(checkout: Checkout) -> Checkout:
 async def _add_pieces(ctx: Context, order_id: UUID, variant_id: UUID, quantity: int) -> Checkout:
     try:
         cart = await add_lines(
-            ctx, await lock_cart_with_lines(ctx, order_id), [LineItemInput(variant_id, quantity)], is_one=True
+            ctx, await lock_cart_with_lines(ctx, order_id), [CartItemInput(variant_id, quantity)], is_one=True
         )
     except NotFound:
         raise _error("variant_id", "is not a variant", "variant_not_found") from None

@@ -1,7 +1,7 @@
 """Provider charges during completion: limits on concurrent calls, and the work after a call, which must not be lost.
 
-Load is shed before anything is charged. After a charge, work waits longer for a connection than requests do, is served
-before them, and is retried while the database is unavailable.
+Excess requests are rejected before anything is charged. After a charge, its work waits longer for a connection than
+requests do, takes precedence over them, and is retried while the database is unavailable.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from shop.gateways.payments import UNKNOWN, Call, Provider, Result
 from shop.models.cart.orders import Order
 
 CHARGES_PER_CONNECTION = 16
-"""Concurrent calls per process: as many as it can record in time if all are answered at once."""
+"""The maximum number of concurrent calls per process; it can record this many results in time if all arrive at once."""
 AFTER_SECONDS = 10.0
 """Time limit for recording and returning the outcome of a call."""
 PAUSE_SECONDS = 0.25
 FLIGHT_SECONDS = PROVIDER_SECONDS + 5
 """After this time no request still waits for the provider's answer."""
 REPEAT_SECONDS = 300
-"""How long a call that never arrived may be repeated; well before the worker gives up on it."""
+"""How long a call that never arrived may be repeated; well below the time after which the worker gives up."""
 _log = structlog.get_logger("shop.payments")
 
 
 @contextmanager
 def starting(ctx: Context) -> Iterator[None]:
     """Reserves a slot for a charge while it is prepared. Raises Unavailable if this process already has as many charges
-    as it can record; charges in preparation count too, or a burst would pass the limit.
+    as it can record. Charges in preparation count too, so that a burst cannot exceed the limit.
     """
     shared = ctx.shared
     if len(shared.charging) + shared.charges_starting >= CHARGES_PER_CONNECTION * shared.settings.database_pool:
@@ -50,7 +50,7 @@ def starting(ctx: Context) -> Iterator[None]:
 
 @contextmanager
 def charging(ctx: Context, call: Call) -> Iterator[None]:
-    """Lets one request of this process at a time ask the provider about a call."""
+    """Ensures that only one request of this process at a time asks the provider about a call."""
     if call.key in ctx.shared.charging:
         raise PaymentInProgress()
     ctx.shared.charging.add(call.key)

@@ -12,14 +12,13 @@ import contextlib
 import hmac
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart import line_items as cart_lines
+from shop.actions.cart import locked_carts
 from shop.actions.cart.access import find_bearers_cart, require_owner_to_pay
-from shop.actions.cart.line_items import LockedCart, get_pricing, refuse_while_paying
+from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
 from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
 from shop.actions.checkout import store_credit
@@ -78,7 +77,7 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
         if order := await _find_completed(ctx, order_id):
             return order
         raise
-    ctx.shared.mail_waits.set()
+    ctx.shared.mail_queued.set()
     if pending_charge.call is None:
         return pending_charge.order
     with charges.charging(ctx, pending_charge.call):
@@ -96,7 +95,7 @@ async def _charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_
     if result.outcome == "unknown":
         raise await _still_open(ctx.fresh(), call, result, base_url)
     order = await charges.settle_charge(ctx, pending_charge.order.id, call.key, result)
-    ctx.shared.mail_waits.set()
+    ctx.shared.mail_queued.set()
     if order.completed_at is None:
         raise Invalid({"payments": [result.message or _REFUSAL]}, _REFUSAL, code="payment_refused")
     return order
@@ -146,18 +145,18 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     if any(payment.state == "processing" for payment in checkout.payments):
         return await _resume_attempt(ctx, checkout)
     await refuse_while_paying(ctx, checkout.order)
-    # Release the reservation and take the stock again below; no other cart can take it in between.
+    # Release the reservation and reserve the stock again below; no other cart can take it in between.
     await release_stock(ctx, checkout.order)
     was_quoted, before = bool(checkout.shipments), checkout.order
-    pieces = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), pieces)
+    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
     line_differences = find_differences(checkout.lines, variant_quotes)
     if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
         raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
     if line_differences:
         checkout = await _with_current_quotes(ctx, checkout, variant_quotes)
-    checkout, why = await advance_to(ctx, checkout)
-    if why:
+    checkout, error = await advance_to(ctx, checkout)
+    if error:
         # Report a changed total before any missing requirement.
         _check_consent(
             ctx,
@@ -165,9 +164,9 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
             [*_describe_changes(checkout.order, line_differences), *_lost_promotions(before, checkout.order)],
             consent,
         )
-        raise why
-    if lacks := requirements(checkout):
-        raise build_missing_error(lacks)
+        raise error
+    if missing_requirements := requirements(checkout):
+        raise build_missing_error(missing_requirements)
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
     checkout = await recalculate_with_uses(ctx, checkout)
     checkout, counted_on, credit = await store_credit.cap_to_balance(ctx, checkout)
@@ -177,8 +176,8 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     if was_quoted and before.total != checkout.order.total:
         changes.append({"code": "total_changed", **_amounts(checkout.order, before.total, checkout.order.total)})
     _check_consent(ctx, checkout.order, changes, consent)
-    if lacks := requirements(checkout):
-        raise build_missing_error(lacks)
+    if missing_requirements := requirements(checkout):
+        raise build_missing_error(missing_requirements)
     await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
     return await _pay(ctx, checkout)
 
@@ -210,13 +209,13 @@ async def _resume_attempt(ctx: Context, checkout: Checkout) -> PendingCharge:
 async def _with_current_quotes(ctx: Context, checkout: Checkout, variant_quotes: Mapping[UUID, Quote]) -> Checkout:
     """Saves the available lines at current prices; keeps the selected shipping rates and payments."""
     locked_cart = LockedCart(checkout.order, checkout.lines, await get_pricing(ctx, checkout.order))
-    cart = await cart_lines.save_lines(
+    cart = await locked_carts.save_lines(
         ctx, locked_cart, requote_available_lines(checkout.lines, variant_quotes, datetime.now(UTC)), variant_quotes
     )
     return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
 
 
-def _describe_changes(order: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, Any]]:
+def _describe_changes(order: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, object]]:
     """Returns the changes to each line since it was quoted."""
     return [
         {
@@ -228,7 +227,7 @@ def _describe_changes(order: Order, line_differences: Sequence[Difference]) -> l
     ]
 
 
-def _lost_promotions(before: Order, now: Order) -> list[Mapping[str, Any]]:
+def _lost_promotions(before: Order, now: Order) -> list[Mapping[str, object]]:
     """Returns the promotions whose discount is smaller than the shopper was shown."""
     amounts = {each: now.promoted.get(each, {}).get("amount", 0) for each in before.promoted}
     return [
@@ -248,7 +247,7 @@ def _amounts(order: Order, was: int, now: int) -> Mapping[str, str]:
     return {"was": wire_decimal(was, digits), "now": wire_decimal(now, digits)}
 
 
-def _check_consent(ctx: Context, order: Order, changes: Sequence[Mapping[str, Any]], consent: str | None) -> None:
+def _check_consent(ctx: Context, order: Order, changes: Sequence[Mapping[str, object]], consent: str | None) -> None:
     if not changes:
         return
     keys = ctx.shared.keys
@@ -263,18 +262,18 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
     valid_payments = [
         payment for payment in checkout.payments if is_valid(build_payment_amounts(payment)) and not is_credit(payment)
     ]
-    open_ones = [payment for payment in valid_payments if payment.state == "checkout"]
+    open_payments = [payment for payment in valid_payments if payment.state == "checkout"]
     due = order.total - await store_credit.spend(ctx, checkout)
     if (
         due
         <= sum_covered_amount(
             [build_payment_amounts(payment) for payment in valid_payments if payment.state != "checkout"]
         )
-        or not open_ones
+        or not open_payments
     ):
         await queries.invalidate_open(ctx.db, order.id)
         return PendingCharge(await finalize_order(ctx, await load_checkout(ctx, order)))
-    payment = open_ones[-1]
+    payment = open_payments[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.providers[method.type]
     call = await _begin_attempt(ctx, order, payment, method, due)
@@ -286,8 +285,8 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
 async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: PaymentMethod, amount: int) -> Call:
     """Records the attempt before the call, so that its outcome can be requested later."""
     act: Act = "purchase" if method.auto_capture else "authorise"
-    befores, state = PAYMENT_MOVES["started"]
-    if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=amount)):
+    from_states, state = PAYMENT_MOVES["started"]
+    if not await queries.change_payment(ctx.db, payment.id, Change(from_states, state, amount=amount)):
         raise PaymentInProgress()
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
@@ -298,7 +297,7 @@ async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: P
 
 
 async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
-    """Adds the payment source to the call and, if it is a user's card that is not saved yet, whom to save it for."""
+    """Adds the payment source to the call and, for an unsaved card of a user, the user to save it for."""
     source = (await saved_cards.list_sources_of(ctx.db, [source_id])).get(source_id) if source_id else None
     if source is None:
         return call

@@ -61,6 +61,6 @@ async def keep_card(ctx: Context, attempt_id: UUID, result: Result) -> None:
     if result.outcome != "approved" or card is None:
         return
     fields = msgspec.structs.asdict(card)
-    is_kept = fields.pop("is_kept")
+    is_saved = fields.pop("is_saved")
     fields["customer_reference"] = fields.pop("customer")
-    await saved_cards.save_card_details(ctx.db, attempt_id, is_kept=is_kept, told=fields)
+    await saved_cards.save_card_details(ctx.db, attempt_id, is_saved=is_saved, details=fields)

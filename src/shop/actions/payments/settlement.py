@@ -1,8 +1,8 @@
 """Payment settlement: applies provider results to orders, and resolves attempts that have no result yet."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 from uuid import UUID
 
 import msgspec
@@ -42,7 +42,7 @@ SETTLE_SECONDS = 60
 LOOK_AGAIN_SECONDS = 15
 """The interval between queries about one attempt; a shopper may take minutes to confirm."""
 GIVE_UP_SECONDS = 600
-"""After this time an attempt unknown to the provider will not arrive."""
+"""After this time, an attempt that the provider does not know counts as never made."""
 CONFIRMATION_TTL = 3 * 24 * 3600
 _log = structlog.get_logger("shop.payments")
 _FIRST = {"authorise", "purchase"}
@@ -79,7 +79,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     if order is None or attempt is None:
         raise NotFound()
     if ctx.actor == NOBODY:
-        # The provider's answer came by webhook or to the worker: the audit names who asked for the payment.
+        # The result arrived by webhook or worker: the audit event names the actor who started the payment.
         ctx.actor = Actor(attempt.actor_kind, attempt.actor_id)
     if result.outcome == "unknown":
         raise PaymentInProgress()
@@ -96,7 +96,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     if not await queries.change_payment(
         ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
     ):
-        raise AssertionError("a payment with an open attempt can be changed by nobody else")
+        raise AssertionError("a payment with an open attempt cannot change concurrently")
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "completed")
     if is_credit(payment) and attempt.act in {"refund", "void"}:
@@ -110,8 +110,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
 
 async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
     if attempt.act in _FIRST:
-        befores, state = PAYMENT_MOVES["declined"]
-        await queries.change_payment(ctx.db, payment.id, Change(befores, state))
+        from_states, state = PAYMENT_MOVES["declined"]
+        await queries.change_payment(ctx.db, payment.id, Change(from_states, state))
         # The common lock order: promotions, credit, then products and stock items.
         await give_back_uses(ctx, order)
         await store_credit.unspend(ctx, order)
@@ -200,7 +200,8 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
     rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
     await bulk.insert_rows(ctx.db, "adjustments", rows)
     if order.manual_total:
-        await _close_manual(ctx, order, steps)
+        manual_total = sum(step["amount"] for step in steps if step["step"] == "manual")
+        await _close_manual(ctx, order, manual_total)
     await stock.delete_reservations(ctx.db, order.id)
     await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     if order.email and ctx.shared.settings.order_mail != "off":
@@ -210,14 +211,14 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
     return completed_order
 
 
-async def _close_manual(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
-    """Closes manual adjustments, reduced to what the total allowed; the newest is reduced first."""
-    beyond = sum(step["amount"] for step in steps if step["step"] == "manual") - order.manual_total
+async def _close_manual(ctx: Context, order: Order, manual_total: int) -> None:
+    """Closes manual adjustments. Reduces them, newest first, if they exceed the amount that the total allows."""
+    excess = manual_total - order.manual_total
     rows = []
     for each in await adjustments.list_manual(ctx.db, order.id):
-        given_up = min(beyond, max(-each.amount, 0))
-        beyond -= given_up
-        rows.append({"id": each.id, "amount": each.amount + given_up, "state": "closed"})
+        reduction = min(excess, max(-each.amount, 0))
+        excess -= reduction
+        rows.append({"id": each.id, "amount": each.amount + reduction, "state": "closed"})
     await bulk.update_rows(ctx.db, "adjustments", rows)
 
 
@@ -229,14 +230,15 @@ async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
     is_trusted = acts_for_owner(ctx, order) and (ctx.actor.kind != "user" or await _is_owners(ctx, order, email))
     # Webhooks and the worker complete orders too; they have no source to count.
     is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
-    mail: dict[str, Any] = {"kind": "order_confirmation", "recipient": email, "ref_id": order.id}
     await outbox.insert_mail(
         ctx.db,
         id=new_id(),
+        kind="order_confirmation",
+        recipient=email,
+        ref_id=order.id,
         ttl=CONFIRMATION_TTL,
         awaits_budget=not is_trusted,
         source=ctx.origin.source if is_shopper and not is_trusted else None,
-        **mail,
     )
 
 
@@ -279,7 +281,7 @@ async def _query_result(ctx: Context, payment: Payment, attempt: PaymentAttempt)
     if result is None or result.outcome != "unknown":
         return result or UNKNOWN
     if attempt.act == "undo":
-        # No request waits for it, and it must be done: the customer has paid for nothing.
+        # No request waits for this call, and it must succeed: the customer paid but gets no order.
         return await call_provider(provider, call)
     if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
         if result.reference and attempt.reference is None:
@@ -291,7 +293,7 @@ async def _query_result(ctx: Context, payment: Payment, attempt: PaymentAttempt)
 
 async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
     if result.reference and call.act in {"authorise", "purchase"}:
-        # It is still open at the provider: the shopper could confirm it after the stock was released.
+        # The payment is still open at the provider: the shopper could confirm it after the stock is released.
         closing = msgspec.structs.replace(call, act="void", reference=result.reference)
         if (await call_provider(provider, closing)).outcome != "approved":
             return UNKNOWN

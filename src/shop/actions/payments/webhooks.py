@@ -34,7 +34,7 @@ async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[byte
             return await _record_notice(ctx, provider_type, notice)
 
     next_call = await ctx.db.retrying(work)
-    ctx.shared.mail_waits.set()
+    ctx.shared.mail_queued.set()
     if next_call and next_call.act == "void":
         result = await call_provider(provider, next_call)
         if result.outcome != "unknown":
@@ -42,7 +42,7 @@ async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[byte
             if attempt:
                 await settle(ctx.fresh(), attempt.order_id, next_call.key, result)
     elif next_call and (outcome := await find_outcome(provider, next_call)):
-        # A webhook has few card details.
+        # A webhook does not contain all card details.
         await keep_card(ctx.fresh(), next_call.key, outcome)
 
 
@@ -84,7 +84,7 @@ async def _undo(
         return None  # An earlier webhook already did this.
     key: UUID = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": "undo", "amount": attempt.amount}
-    # Save the provider's reference: after a crash it identifies what to undo.
+    # Save the provider's reference, which identifies the payment to undo after a crash.
     await writes.insert_record(ctx.db, payment_attempts, key, {**fields, "reference": reference})
     _log.warning("payment was approved after it was abandoned; voiding it", payment=payment.number)
     return Call(key, "void", attempt.amount, order.currency, order.number, None, reference)

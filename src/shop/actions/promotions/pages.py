@@ -43,9 +43,9 @@ async def get_parts(ctx: Context, promotion_id: UUID) -> PromotionParts:
     return PromotionParts(conditions, benefits, await queries.find_names(ctx.db, ids))
 
 
-async def get_part(ctx: Context, noun: ResourceActions, promotion_id: UUID, part_id: UUID) -> PartRow:
+async def get_part(ctx: Context, actions: ResourceActions, promotion_id: UUID, part_id: UUID) -> PartRow:
     """Returns a part of this promotion; raises NotFound for a part of another promotion."""
-    part: PartRow = (await records.get(ctx, noun, "id", part_id, {})).row
+    part: PartRow = (await records.get(ctx, actions, "id", part_id, {})).row
     if part.promotion_id != promotion_id:
         raise NotFound()
     return part

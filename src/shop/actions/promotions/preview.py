@@ -28,7 +28,7 @@ from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, find
 from shop.rules.cart.totals import Rate, total_order
 from shop.rules.promotions.settings import parse_part
 
-INVALID_SETTINGS_ERROR = "it is invalid: set it again"
+INVALID_SETTINGS_ERROR = "it is invalid; edit it"
 
 
 class Rival(msgspec.Struct, frozen=True):
@@ -76,8 +76,11 @@ async def preview_promotion(ctx: Context, promotion_id: UUID, order: Order) -> P
     (promotion,) = await promotions.list_promotions_with_parts(ctx.db, [promotion_id])
     deal, others = compile_promotion(promotion), [each for each in context.deals if each.id != promotion_id]
     waits = not checkout.shipments and bool(deal.of_shipments)
-    without, along = calculate_discounts(basket, others), calculate_discounts(basket, [*others, deal])
-    effects = _effects(checkout, deal, basket, without, along)
+    discounts_without, discounts_with = (
+        calculate_discounts(basket, others),
+        calculate_discounts(basket, [*others, deal]),
+    )
+    effects = _effects(checkout, deal, basket, discounts_without, discounts_with)
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
     conditions = await promotion_pages.list_conditions(ctx.db, promotion_id)
     return PromotionPreview(
@@ -86,19 +89,19 @@ async def preview_promotion(ctx: Context, promotion_id: UUID, order: Order) -> P
         why_not=_no_effect_reason(deal, basket) or (None if effects or waits else _zero_amount_reason(basket)),
         conditions={part.id: _condition_failure(part, basket) for part in conditions},
         effects=effects,
-        total_without=_total(checkout, without, due),
-        total_with=_total(checkout, along, due),
+        total_without=_total(checkout, discounts_without, due),
+        total_with=_total(checkout, discounts_with, due),
         waits=waits,
         is_on=promotion.is_automatic or any(code.promotion_id == promotion_id for code in context.facts.codes),
     )
 
 
 def _unavailable_reason(promotion: PromotionWithParts, facts: PromotionFacts) -> str | None:
-    why = unavailable_reason(promotion, facts)
-    if why is None:
+    reason = unavailable_reason(promotion, facts)
+    if reason is None:
         return None
     # The message for shoppers is in the second person; this one is for operators.
-    return "This customer has reached the usage limit." if why[1] == OVER_CUSTOMERS_LIMIT else why[1]
+    return "This customer has reached the usage limit." if reason[1] == OVER_CUSTOMERS_LIMIT else reason[1]
 
 
 def _no_effect_reason(deal: Deal, basket: Basket) -> str | None:
@@ -121,13 +124,17 @@ def _condition_failure(part: PromotionRule, basket: Basket) -> str | None:
 
 
 def _effects(
-    checkout: Checkout, deal: Deal, basket: Basket, without: Sequence[Discount], along: Sequence[Discount]
+    checkout: Checkout,
+    deal: Deal,
+    basket: Basket,
+    discounts_without: Sequence[Discount],
+    discounts_with: Sequence[Discount],
 ) -> list[Effect]:
-    """Returns the discounts that apply, and those that another promotion outbids."""
+    """Returns the discounts that apply, and those that lose to a better promotion."""
     labels = _labels(checkout)
-    best = {each.id: each for each in along if each.on != "order"}
-    before = {each.id: _rival(each) for each in without if each.on != "order"}
-    own_discounts = [each for each in along if each.deal.id == deal.id]
+    best = {each.id: each for each in discounts_with if each.on != "order"}
+    before = {each.id: _rival(each) for each in discounts_without if each.on != "order"}
+    own_discounts = [each for each in discounts_with if each.deal.id == deal.id]
     outbid_discounts = [
         each for each in calculate_discounts(basket, [deal]) if each.id in best and best[each.id].deal.id != deal.id
     ]

@@ -4,7 +4,6 @@ transaction.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from shop.actions.checkout.coupons import LONGEST, read_code
@@ -12,13 +11,18 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.cart.promotions import coupon_batches, promotion_actions, promotion_rules, promotions
+from shop.models.cart.record_inputs import (
+    CouponBatchInput,
+    PromotionInput,
+    PromotionPartInput,
+    PromotionRuleInput,
+)
 from shop.queries import bulk, writes
 from shop.queries.cart import promotions as queries
 from shop.queries.checkout import promotion_usage as uses
 from shop.rules.promotions.settings import KINDS, normalize_preferences, part_errors
 
-Values = Mapping[str, Any]
-NESTED_PARTS = {"promotion_rules_attributes": "condition", "promotion_actions_attributes": "benefit"}
+NESTED_PARTS = {"condition": "promotion_rules_attributes", "benefit": "promotion_actions_attributes"}
 TABLES = {"condition": promotion_rules, "benefit": promotion_actions}
 MOST_PARTS = 50
 MOST_CODES = 10_000
@@ -27,7 +31,7 @@ _CODE_LENGTH = 10
 """Random characters per code; enough that codes cannot be guessed."""
 
 
-async def create_promotion(ctx: Context, values: Values) -> UUID:
+async def create_promotion(ctx: Context, values: PromotionInput) -> UUID:
     """Creates a promotion, automatic if it has no code; `is_automatic` overrides this for codes from a batch."""
     own = _own_fields(values)
     own.setdefault("is_automatic", own.get("code") is None)
@@ -38,11 +42,18 @@ async def create_promotion(ctx: Context, values: Values) -> UUID:
     return promotion_id
 
 
-async def update_promotion(ctx: Context, promotion_id: UUID, values: Values) -> None:
+async def update_promotion(ctx: Context, promotion_id: UUID, values: PromotionInput) -> None:
     own = _own_fields(values)
     (present,) = await queries.list_promotions_with_parts(ctx.db, [promotion_id])
-    names = ("code", "is_automatic", "match_policy", "starts_at", "expires_at")
-    await _check(ctx, {**{name: getattr(present, name) for name in names}, **own}, promotion_id)
+    result: PromotionInput = {
+        "code": present.code,
+        "is_automatic": present.is_automatic,
+        "match_policy": present.match_policy,
+        "starts_at": present.starts_at,
+        "expires_at": present.expires_at,
+        **own,
+    }
+    await _check(ctx, result, promotion_id)
     if own:
         await writes.update_record(ctx.db, promotions, promotion_id, own)
     if own.keys() & {"usage_limit", "customer_limit"}:
@@ -57,14 +68,17 @@ async def delete_promotion(ctx: Context, promotion_id: UUID) -> None:
     await writes.delete_record(ctx.db, promotions, promotion_id)
 
 
-def _own_fields(values: Values) -> dict[str, Any]:
-    own = {name: value for name, value in values.items() if name not in NESTED_PARTS}
+def _own_fields(values: PromotionInput) -> PromotionInput:
+    """Returns the columns of the promotion, with its code as stored."""
+    own = values.copy()
+    own.pop("promotion_rules_attributes", None)
+    own.pop("promotion_actions_attributes", None)
     if "code" in own:
-        own["code"] = read_code(own["code"]) or None
+        own["code"] = read_code(own["code"] or "") or None
     return own
 
 
-async def _check(ctx: Context, values: Values, promotion_id: UUID | None) -> None:
+async def _check(ctx: Context, values: PromotionInput, promotion_id: UUID | None) -> None:
     errors: dict[str, list[str]] = {}
     code = values.get("code")
     if code is not None:
@@ -78,8 +92,9 @@ async def _check(ctx: Context, values: Values, promotion_id: UUID | None) -> Non
                 errors["code"] = ["is taken"]
     if values.get("match_policy", "all") not in {"all", "any"}:
         errors["match_policy"] = ["must be all or any"]
-    for name in ("usage_limit", "customer_limit"):
-        if values.get(name) is not None and not 0 < values[name] < 10**12:
+    limits = {"usage_limit": values.get("usage_limit"), "customer_limit": values.get("customer_limit")}
+    for name, limit in limits.items():
+        if limit is not None and not 0 < limit < 10**12:
             errors[name] = ["must be 1 or more, or empty"]
     starts, ends = values.get("starts_at"), values.get("expires_at")
     if starts and ends and ends <= starts:
@@ -93,71 +108,76 @@ def _is_code_text(text: str) -> bool:
     return text.isprintable() and not any(letter.isspace() or letter == "/" for letter in text)
 
 
-async def _replace_parts(ctx: Context, promotion_id: UUID, values: Values) -> None:
+async def _replace_parts(ctx: Context, promotion_id: UUID, values: PromotionInput) -> None:
     """Replaces all parts of each kind that the values contain."""
-    for field, what in NESTED_PARTS.items():
-        if field not in values:
+    parts_by_kind: dict[str, Sequence[PromotionPartInput] | None] = {
+        "condition": values.get("promotion_rules_attributes"),
+        "benefit": values.get("promotion_actions_attributes"),
+    }
+    for what, parts in parts_by_kind.items():
+        if parts is None:
             continue
-        parts = _read_parts(what, field, values[field])
+        _check_parts(what, parts)
         await queries.drop_parts(ctx.db, TABLES[what], promotion_id)
         rows = [
-            {"id": new_id(), "promotion_id": promotion_id, "type": kind, "preferences": preferences}
-            for kind, preferences in parts
+            {
+                "id": new_id(),
+                "promotion_id": promotion_id,
+                "type": part.type,
+                "preferences": normalize_preferences(what, part.type, part.preferences or {}),
+            }
+            for part in parts
         ]
         await bulk.insert_rows(ctx.db, TABLES[what].name, rows)
 
 
-def _read_parts(what: str, field: str, parts: Sequence[Values]) -> list[tuple[str, dict[str, Any]]]:
+def _check_parts(what: str, parts: Sequence[PromotionPartInput]) -> None:
+    path = NESTED_PARTS[what]
     if len(parts) > MOST_PARTS:
-        raise Invalid({field: [f"must be at most {MOST_PARTS}"]})
-    errors: dict[str, list[str]] = {}
-    for index, part in enumerate(parts):
-        unknown = {name: ["is not a known field"] for name in part.keys() - {"type", "preferences"}}
-        errors |= {
-            f"{field}.{index}.{name}": messages for name, messages in (unknown | _part_errors(what, part)).items()
-        }
+        raise Invalid({path: [f"must be at most {MOST_PARTS}"]})
+    errors = {
+        f"{path}.{index}.{name}": messages
+        for index, part in enumerate(parts)
+        for name, messages in part_errors(what, part.type, part.preferences or {}).items()
+    }
     if errors:
         raise Invalid(errors)
-    return [(part["type"], normalize_preferences(what, part["type"], part.get("preferences") or {})) for part in parts]
 
 
-def _part_errors(what: str, part: Values) -> dict[str, list[str]]:
-    preferences = part.get("preferences") or {}
-    if not isinstance(part.get("type"), str) or not isinstance(preferences, dict):
-        return {"type": ["must be given, with an object of preferences"]}
-    return part_errors(what, part["type"], preferences)
-
-
-async def create_part(ctx: Context, what: str, values: Values) -> UUID:
+async def create_part(ctx: Context, what: str, values: PromotionRuleInput) -> UUID:
+    """Creates a rule, or an action, which has the same fields and a position."""
     if await writes.find_value(ctx.db, promotions, values["promotion_id"], "id") is None:
         raise Invalid({"promotion_id": ["is not a promotion"]})
-    errors = _part_errors(what, values)
-    if errors:
-        raise Invalid(errors)
     part_id = new_id()
-    fields = {**values, "preferences": normalize_preferences(what, values["type"], values.get("preferences") or {})}
-    await writes.insert_record(ctx.db, TABLES[what], part_id, fields)
+    preferences = _valid_preferences(what, values["type"], values.get("preferences", {}))
+    await writes.insert_record(ctx.db, TABLES[what], part_id, {**values, "preferences": preferences})
     return part_id
 
 
-async def update_part(ctx: Context, what: str, part_id: UUID, values: Values) -> None:
+async def update_part(ctx: Context, what: str, part_id: UUID, values: PromotionRuleInput) -> None:
     table = TABLES[what]
-    part = {
-        name: values.get(name, await writes.find_value(ctx.db, table, part_id, name))
-        for name in ("type", "preferences")
-    }
-    if "preferences" not in values and part["type"] in KINDS[what]:
+    kind = values["type"] if "type" in values else await writes.find_value(ctx.db, table, part_id, "type")
+    if "preferences" in values:
+        preferences = values["preferences"]
+    else:
         # Preferences of the former type are dropped.
-        setting_names = KINDS[what][part["type"]].settings
-        part["preferences"] = {name: value for name, value in part["preferences"].items() if name in setting_names}
-    errors = _part_errors(what, part)
-    if errors:
-        raise Invalid(errors)
-    fields = {**values, "preferences": normalize_preferences(what, part["type"], part["preferences"] or {})}
+        definition = KINDS[what].get(kind)
+        setting_names = definition.settings if definition else {}
+        present = await writes.find_value(ctx.db, table, part_id, "preferences")
+        preferences = {name: value for name, value in present.items() if name in setting_names}
+    fields = {**values, "preferences": _valid_preferences(what, kind, preferences)}
     await writes.update_record(ctx.db, table, part_id, fields)
 
 
-async def create_batch(ctx: Context, values: Values) -> UUID:
+def _valid_preferences(what: str, kind: str, preferences: Mapping[str, object]) -> dict[str, object]:
+    """Returns the preferences as stored; raises Invalid with the errors of the type and the preferences."""
+    errors = part_errors(what, kind, preferences)
+    if errors:
+        raise Invalid(errors)
+    return normalize_preferences(what, kind, preferences)
+
+
+async def create_batch(ctx: Context, values: CouponBatchInput) -> UUID:
     """Creates a batch with its codes, which are unique."""
     count, prefix = values["codes_count"], read_code(values.get("prefix", ""))
     errors: dict[str, list[str]] = {}

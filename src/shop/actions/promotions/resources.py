@@ -1,10 +1,8 @@
 """Resources for promotions with their parts and codes, adjustments and store credit."""
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.products import check_currency, to_minor_units
+from shop.actions.catalog.products import check_currency, price_units
 from shop.actions.checkout import store_credit
 from shop.actions.context import Context
 from shop.actions.orders import manual_adjustments
@@ -33,6 +31,7 @@ from shop.models.checkout.coupons import (
     coupon_codes,
     order_promotions,
 )
+from shop.models.checkout.record_inputs import StoreCreditInput
 from shop.models.checkout.store_credit import (
     StoreCredit,
     StoreCreditCategory,
@@ -48,8 +47,6 @@ from shop.queries.cart.order_columns import AMOUNT_AUTHORIZED, CREATED_BY
 from shop.queries.records import Records
 from shop.queries.setup.methods import currency_of
 
-Values = Mapping[str, Any]
-
 
 class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
     """An adjustment with the currency of its order."""
@@ -64,14 +61,14 @@ class GrantedCredit(StoreCredit, frozen=True, kw_only=True):
     created_by_id: UUID | None
 
 
-async def _grant(ctx: Context, values: Values) -> UUID:
+async def _grant(ctx: Context, values: StoreCreditInput) -> UUID:
     check_currency(ctx, values["currency"])
     if await writes.find_value(ctx.db, users, values["user_id"], "id") is None:
         raise Invalid({"user_id": ["is not a customer"]})
-    amount = to_minor_units(values, values["currency"], ["amount"])["amount"]
+    amount = price_units(values["amount"], values["currency"], "amount")
     if not amount:
         raise Invalid({"amount": ["must be greater than 0"]})
-    return await store_credit.grant(ctx, {**values, "amount": amount})
+    return await store_credit.grant(ctx, values, amount)
 
 
 _categories = Records(table=promotion_categories, row=PromotionCategory)

@@ -1,6 +1,5 @@
 """Resources of the shop setup: zones, taxes, shipping and payment methods."""
 
-from typing import Any
 from uuid import UUID
 
 from shop.actions.records import ResourceActions, default_actions
@@ -28,7 +27,7 @@ class CountedZone(Zone, frozen=True, kw_only=True):
 class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
     """A shipping method with its amounts: currency, minimum weight, minor units. The calculator has the method's id."""
 
-    amounts: list[Any]
+    amounts: list[list[str | float]]
     calculator_id: UUID
 
 
@@ -59,10 +58,15 @@ TAX_RATE = ResourceActions(
 _category_records = Records(table=shipping_categories, row=ShippingCategory)
 
 
+_category_actions = default_actions(_category_records)
+
+
 SHIPPING_CATEGORY = ResourceActions(
     "shipping_category",
     _category_records,
-    **{**default_actions(_category_records), "delete": shipping_tax_payment.delete_shipping_category},
+    _category_actions["create"],
+    _category_actions["update"],
+    shipping_tax_payment.delete_shipping_category,
 )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,6 +10,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
+from shop.base.values import read_decimal
 from shop.gateways.providers import TYPES
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, payment_methods
 from shop.models.checkout.shipments import (
@@ -21,13 +21,13 @@ from shop.models.checkout.shipments import (
     shipping_method_zones,
     shipping_methods,
 )
+from shop.models.setup.inputs import PaymentMethodInput, ShippingMethodInput, TaxRateInput, ZoneInput
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categories
 from shop.models.setup.zones import KINDS, tax_rates, zone_members, zones
 from shop.queries import bulk, writes
 from shop.queries.setup import methods
 from shop.rules.setup.shipping import is_tracking_url
 
-Values = Mapping[str, Any]
 MOST_STEPS = 50
 SECRETS = (b"sk_", b"rk_", b"whsec_")
 """Prefixes of the providers' secret keys."""
@@ -37,34 +37,36 @@ _NOT_READY = {
 }
 
 
-def _check(values: Values, name: str, choices: tuple[str, ...]) -> None:
+def _check(values: Mapping[str, object], name: str, choices: tuple[str, ...]) -> None:
     if name in values and values[name] not in choices:
         raise Invalid({name: [f"must be one of {', '.join(choices)}"]})
 
 
-async def create_zone(ctx: Context, values: Values) -> UUID:
+async def create_zone(ctx: Context, values: ZoneInput) -> UUID:
     zone_id = new_id()
     await _write_zone(ctx, zone_id, values, is_new=True)
     return zone_id
 
 
-async def update_zone(ctx: Context, zone_id: UUID, values: Values) -> None:
+async def update_zone(ctx: Context, zone_id: UUID, values: ZoneInput) -> None:
     await _write_zone(ctx, zone_id, values, is_new=False)
 
 
-async def _write_zone(ctx: Context, zone_id: UUID, values: Values, *, is_new: bool) -> None:
+async def _write_zone(ctx: Context, zone_id: UUID, values: ZoneInput, *, is_new: bool) -> None:
     """Writes a zone and replaces its members, which are countries or states depending on its kind."""
     _check(values, "kind", KINDS)
     fields = {name: value for name, value in values.items() if name not in {"country_ids", "state_ids"}}
-    if fields.get("default_tax"):
+    if values.get("default_tax"):
         await methods.unset_default_tax(ctx.db, zone_id)
     if is_new:
         await writes.insert_record(ctx.db, zones, zone_id, fields)
     elif fields:
         await writes.update_record(ctx.db, zones, zone_id, fields)
-    for name, column in (("country_ids", "country_id"), ("state_ids", "state_id")):
-        if name in values:
-            await writes.replace_links(ctx.db, zone_members, ("zone_id", zone_id), column, values[name])
+    owner = "zone_id", zone_id
+    if "country_ids" in values:
+        await writes.replace_links(ctx.db, zone_members, owner, "country_id", values["country_ids"])
+    if "state_ids" in values:
+        await writes.replace_links(ctx.db, zone_members, owner, "state_id", values["state_ids"])
 
 
 async def delete_zone(ctx: Context, zone_id: UUID) -> None:
@@ -72,14 +74,14 @@ async def delete_zone(ctx: Context, zone_id: UUID) -> None:
         raise NotFound()
 
 
-async def create_tax_rate(ctx: Context, values: Values) -> UUID:
+async def create_tax_rate(ctx: Context, values: TaxRateInput) -> UUID:
     _check_rate(values)
     rate_id = new_id()
     await writes.insert_record(ctx.db, tax_rates, rate_id, values)
     return rate_id
 
 
-async def update_tax_rate(ctx: Context, rate_id: UUID, values: Values) -> None:
+async def update_tax_rate(ctx: Context, rate_id: UUID, values: TaxRateInput) -> None:
     _check_rate(values)
     await writes.update_record(ctx.db, tax_rates, rate_id, values)
 
@@ -89,27 +91,28 @@ async def delete_tax_rate(ctx: Context, rate_id: UUID) -> None:
         raise NotFound()
 
 
-def _check_rate(values: Values) -> None:
+def _check_rate(values: TaxRateInput) -> None:
     amount = values.get("amount")
     if amount is not None and not (0 <= amount < 10 and amount == round(amount, 5)):
         raise Invalid({"amount": ["must be a share like 0.19, with at most five decimals"]})
 
 
-async def create_shipping_method(ctx: Context, values: Values) -> UUID:
+async def create_shipping_method(ctx: Context, values: ShippingMethodInput) -> UUID:
     method_id = new_id()
-    defaults = {"shipping_category_ids": [DEFAULT_SHIPPING_CATEGORY]}
-    await _write_method(ctx, method_id, {**defaults, **values}, is_new=True)
+    new_values: ShippingMethodInput = {"shipping_category_ids": [DEFAULT_SHIPPING_CATEGORY], **values}
+    await _write_method(ctx, method_id, new_values, is_new=True)
     return method_id
 
 
-async def update_shipping_method(ctx: Context, method_id: UUID, values: Values) -> None:
+async def update_shipping_method(ctx: Context, method_id: UUID, values: ShippingMethodInput) -> None:
     await _write_method(ctx, method_id, values, is_new=False)
 
 
-async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new: bool) -> None:
+async def _write_method(ctx: Context, method_id: UUID, values: ShippingMethodInput, *, is_new: bool) -> None:
     _check(values, "calculator", CALCULATORS)
     _check(values, "display_on", DISPLAYS)
-    if values.get("tracking_url") is not None and not is_tracking_url(values["tracking_url"]):
+    tracking_url = values.get("tracking_url")
+    if tracking_url is not None and not is_tracking_url(tracking_url):
         raise Invalid({"tracking_url": ["must be a URL that starts with https://"]})
     amounts = _parse_amounts(values["amounts"]) if "amounts" in values else None
     link_fields = {"zone_ids", "shipping_category_ids", "amounts"}
@@ -118,12 +121,12 @@ async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new
         await writes.insert_record(ctx.db, shipping_methods, method_id, fields)
     elif fields:
         await writes.update_record(ctx.db, shipping_methods, method_id, fields)
-    for name, table, column in (
-        ("zone_ids", shipping_method_zones, "zone_id"),
-        ("shipping_category_ids", shipping_method_categories, "shipping_category_id"),
-    ):
-        if name in values:
-            await writes.replace_links(ctx.db, table, ("shipping_method_id", method_id), column, values[name])
+    owner = "shipping_method_id", method_id
+    if "zone_ids" in values:
+        await writes.replace_links(ctx.db, shipping_method_zones, owner, "zone_id", values["zone_ids"])
+    if "shipping_category_ids" in values:
+        category_ids = values["shipping_category_ids"]
+        await writes.replace_links(ctx.db, shipping_method_categories, owner, "shipping_category_id", category_ids)
     if amounts is not None:
         await methods.remove_amounts(ctx.db, method_id)
         rows = [{"id": new_id(), "shipping_method_id": method_id, **row} for row in amounts]
@@ -135,9 +138,9 @@ async def delete_shipping_method(ctx: Context, method_id: UUID) -> None:
     await methods.hide(ctx.db, shipping_methods, method_id)
 
 
-def _parse_amounts(amounts_by_currency: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _parse_amounts(amounts_by_currency: Mapping[str, object]) -> list[dict[str, object]]:
     """Parses `{"USD": "5.00"}`, or by minimum weight `{"USD": {"0": "5.00", "2.5": "9.00"}}`."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for currency, value in amounts_by_currency.items():
         if not is_currency(currency):
             raise Invalid({"amounts": [f"{currency} is not a currency"]})
@@ -146,15 +149,23 @@ def _parse_amounts(amounts_by_currency: Mapping[str, Any]) -> list[dict[str, Any
             raise Invalid({"amounts": [f"{currency} must have from 1 to {MOST_STEPS} amounts"]})
         for weight, amount in steps.items():
             try:
-                from_weight, minor = Decimal(str(weight)), minor_units(Decimal(str(amount)), currency)
-            except InvalidOperation:
-                raise Invalid({"amounts": [f"{currency} has an amount that is not a number"]}) from None
+                minor = minor_units(read_decimal(amount), currency)
             except ValueError as error:
                 raise Invalid({"amounts": [f"{currency} {error}"]}) from None
-            if not from_weight.is_finite() or from_weight < 0:
+            from_weight = _parse_weight(weight)
+            if from_weight is None:
                 raise Invalid({"amounts": [f"{currency} has an invalid weight"]})
             rows.append({"currency": currency, "from_weight": from_weight, "amount": minor})
     return rows
+
+
+def _parse_weight(text: str) -> Decimal | None:
+    """Accepts an exponent, unlike `read_decimal`: a large weight is shown as `1e+06`, and clients may send it back."""
+    try:
+        weight = Decimal(text)
+    except InvalidOperation:
+        return None
+    return weight if weight.is_finite() and weight >= 0 else None
 
 
 async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
@@ -165,7 +176,7 @@ async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
         raise NotFound()
 
 
-async def create_payment_method(ctx: Context, values: Values) -> UUID:
+async def create_payment_method(ctx: Context, values: PaymentMethodInput) -> UUID:
     _check(values, "type", TYPES)
     _check(values, "display_on", DISPLAYS)
     _check_preferences(values)
@@ -176,7 +187,7 @@ async def create_payment_method(ctx: Context, values: Values) -> UUID:
     return method_id
 
 
-async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -> None:
+async def update_payment_method(ctx: Context, method_id: UUID, values: PaymentMethodInput) -> None:
     _check(values, "display_on", DISPLAYS)
     _check_preferences(values)
     if method_id == STORE_CREDIT_METHOD and values.keys() & {"display_on", "active"}:
@@ -184,7 +195,7 @@ async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -
     await writes.update_record(ctx.db, payment_methods, method_id, values)
 
 
-def _check_preferences(values: Values) -> None:
+def _check_preferences(values: PaymentMethodInput) -> None:
     """Refuses secret keys in preferences, which are public."""
     preferences_json = msgspec.json.encode(values.get("preferences"))
     if any(b'"' + word in preferences_json for word in SECRETS):

@@ -67,7 +67,7 @@ async def list_countries(ctx: Context, *, is_shippable: bool = False) -> list[Co
 
 
 async def list_reachable_states(ctx: Context, country: Country, states: list[State]) -> list[State]:
-    """Returns the states that shipping methods reach; all of them if the whole country is reached, or none is."""
+    """Returns the states that shipping methods reach; all states if the methods reach the whole country or no state."""
     reachable_ids = {
         state_id for country_id, state_id in await shipments.list_destinations(ctx.db) if country_id == country.id
     }

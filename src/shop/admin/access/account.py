@@ -7,8 +7,8 @@ from shop.admin.session import form
 from shop.base.errors import Invalid
 from shop.queries.access.operators import list_sessions
 from shop.rules.access.recovery_codes import CODES
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/account"
 _NOTICES = {
@@ -22,7 +22,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     sessions = await list_sessions(ctx.db, visit.who.operator.id)
     left = await operators.count_recovery_codes(ctx, visit.who.operator)
     notice = notice_of(request, _NOTICES)
-    return page("account.html", visit, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
+    return page("access/account.html", visit, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
 
 
 async def end_others(_request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -31,7 +31,7 @@ async def end_others(_request: Request, ctx: Context, visit: PageContext) -> Rep
 
 
 async def show_password(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("password.html", visit)
+    return page("access/password.html", visit)
 
 
 async def change_password(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -42,5 +42,5 @@ async def change_password(request: Request, ctx: Context, visit: PageContext) ->
             raise Invalid({"again": ["does not match"]})
         await operators.change_password(ctx, visit.who, password)
     except Invalid as error:
-        return page("password.html", visit, 422, errors=error.errors)
+        return page("access/password.html", visit, 422, errors=error.errors)
     return redirect(f"{HERE}?done=password")

@@ -5,16 +5,17 @@ from uuid import UUID
 
 from shop.actions.access import applications
 from shop.actions.context import Context
+from shop.admin.fields import id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id
 from shop.models.access.applications import Application
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/integrations/api"
-OVERLAPS = {"0": "None: the old secret ends now", "3600": "1 hour", "86400": "1 day", "604800": "7 days"}
+OVERLAPS = {"0": "None: the old secret stops working now", "3600": "1 hour", "86400": "1 day", "604800": "7 days"}
 _NOTICES = {
     "made": "Application created. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
     "rotated": "The secret was already rotated and shown once; rotate it again if it was lost.",
@@ -24,11 +25,11 @@ _NOTICES = {
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     rows = await applications.list_applications(ctx)
-    return page("applications.html", visit, notice=notice_of(request, _NOTICES), applications=rows)
+    return page("access/applications/applications.html", visit, notice=notice_of(request, _NOTICES), applications=rows)
 
 
 async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("application_new.html", visit, id=new_id(), name="", access_level="")
+    return page("access/applications/application_new.html", visit, id=new_id(), name="", access_level="")
 
 
 async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -41,11 +42,11 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     try:
         values["name"] = applications.check_application(values["name"], values["access_level"])
     except Invalid as error:
-        return page("application_new.html", visit, 422, errors=error.errors, **values)
+        return page("access/applications/application_new.html", visit, 422, errors=error.errors, **values)
     if fields.get("step") == "change":
-        return page("application_new.html", visit, **values)
+        return page("access/applications/application_new.html", visit, **values)
     if fields.get("step") != "create":
-        return page("application_review.html", visit, **values)
+        return page("access/applications/application_review.html", visit, **values)
     details = {"name": values["name"], "access_level": values["access_level"]}
     credentials = await applications.create_application(
         ctx, application_id=application_id, created_by_id=visit.who.operator.id, **details
@@ -58,7 +59,9 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
 async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     application = await applications.get_application(ctx, _id(request))
     notice = notice_of(request, _NOTICES)
-    return page("application.html", visit, application=application, overlaps=OVERLAPS, notice=notice)
+    return page(
+        "access/applications/application.html", visit, application=application, overlaps=OVERLAPS, notice=notice
+    )
 
 
 async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -76,7 +79,11 @@ async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
 
 
 async def show_revoke(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return page("application_revoke.html", visit, application=await applications.get_application(ctx, _id(request)))
+    return page(
+        "access/applications/application_revoke.html",
+        visit,
+        application=await applications.get_application(ctx, _id(request)),
+    )
 
 
 async def revoke(request: Request, ctx: Context, _visit: PageContext) -> Reply:
@@ -90,11 +97,10 @@ def _secret_page(ctx: Context, visit: PageContext, application: Application, sec
         "scope": f"admin {application.access_level}",
         "lives": ctx.shared.settings.platform_token_ttl,
     }
-    return page("application_secret.html", visit, application=application, secret=secret, what=what, **token)
+    return page(
+        "access/applications/application_secret.html", visit, application=application, secret=secret, what=what, **token
+    )
 
 
 def _id(request: Request) -> UUID:
-    application_id = as_uuid(request.path_params["application_id"])
-    if application_id is None:
-        raise NotFound()
-    return application_id
+    return id_of(request, "application_id")

@@ -7,8 +7,8 @@ from shop.admin.pages import PageContext, bare_page, page, redirect
 from shop.admin.session import FORGET, cookie, form, get_submitted_code, sign_in_page
 from shop.base.errors import Invalid, InvalidSignIn
 from shop.rules.access.operators import local_path
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 
 async def show(request: Request, ctx: Context) -> Reply:
@@ -43,7 +43,7 @@ async def sign_out(_request: Request, ctx: Context, visit: PageContext) -> Reply
 
 
 async def show_confirm(request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("confirm.html", visit, next=_next(request), refused=None)
+    return page("access/confirm.html", visit, next=_next(request), refused=None)
 
 
 async def confirm(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -52,13 +52,13 @@ async def confirm(request: Request, ctx: Context, visit: PageContext) -> Reply:
     try:
         secret = await operator_login.confirm(ctx, visit.who, fields.get("password", ""), get_submitted_code(fields))
     except InvalidSignIn as error:
-        return page("confirm.html", visit, 401, next=following, refused=error.sentence)
+        return page("access/confirm.html", visit, 401, next=following, refused=error.sentence)
     return redirect(following, cookie(secret))
 
 
 async def show_join(request: Request, ctx: Context) -> Reply:
     link = await operators.get_link(ctx, request.path_params["token"])
-    return bare_page("join.html", shop=ctx.shared.shop, link=link, email="")
+    return bare_page("access/join.html", shop=ctx.shared.shop, link=link, email="")
 
 
 async def join(request: Request, ctx: Context) -> Reply:
@@ -70,7 +70,7 @@ async def join(request: Request, ctx: Context) -> Reply:
         secret = await operators.choose_password(ctx, token, email, password)
     except Invalid as error:
         link = await operators.get_link(ctx, token)
-        return bare_page("join.html", 422, shop=ctx.shared.shop, link=link, email=email, errors=error.errors)
+        return bare_page("access/join.html", 422, shop=ctx.shared.shop, link=link, email=email, errors=error.errors)
     return redirect("/admin", cookie(secret)) if secret else redirect("/admin/sign-in")
 
 
@@ -82,7 +82,7 @@ def _entry_reply(ctx: Context, entry: SignInResult, following: str) -> Reply:
 
 def _code_page(ctx: Context, ticket: str, following: str, error: str | None = None) -> Reply:
     status, following = 401 if error else 200, local_path(following)
-    return bare_page("code.html", status, shop=ctx.shared.shop, ticket=ticket, next=following, refused=error)
+    return bare_page("access/code.html", status, shop=ctx.shared.shop, ticket=ticket, next=following, refused=error)
 
 
 def _next(request: Request) -> str:

@@ -13,13 +13,13 @@ from shop.base.ids import as_uuid
 from shop.queries.catalog_pages import price_lists as price_list_pages
 from shop.queries.catalog_pages.price_lists import CountedList
 from shop.rules.form_values import amount_text, read_amount, read_whole
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 _NOTICES = {
-    "added": "The price is added.",
-    "pasted": "The lines are saved.",
-    "saved": "The prices are saved.",
+    "added": "Price added.",
+    "pasted": "Lines saved.",
+    "saved": "Prices saved.",
 }
 
 
@@ -102,7 +102,7 @@ async def _entries(
 
     older = f"{_here(price_list)}?before={rows[SIZE - 1].id}" if len(rows) > SIZE else None
     return page(
-        "price_list_entries.html",
+        "catalog/prices/price_list_entries.html",
         visit,
         status,
         **{"adding": {}, "lines": "", **more},

@@ -16,8 +16,8 @@ from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
 from shop.queries.catalog_pages import price_lists as price_list_pages
 from shop.queries.catalog_pages.price_lists import CountedList
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/price-lists"
 LABELS = {
@@ -37,14 +37,14 @@ _NOTICES = {
     "saved": "Saved.",
     "assigned": "Price list assigned.",
     "unassigned": "Price list removed from the customer.",
-    "groups": "The groups are saved.",
+    "groups": "Groups saved.",
     "deleted": "Price list deleted. Its customers now get their next price list or the regular price.",
 }
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     lists = await price_list_pages.list_price_lists(ctx.db, most=MOST_LISTS)
-    return page("price_lists.html", visit, lists=lists, notice=notice_of(request, _NOTICES))
+    return page("catalog/prices/price_lists.html", visit, lists=lists, notice=notice_of(request, _NOTICES))
 
 
 async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
@@ -84,9 +84,9 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Delete {price_list.name}?",
-        sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause it, deactivate it instead.",
+        sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause the list, deactivate it instead.",
         action=f"{HERE}/{price_list.id}/delete",
-        button="Delete it",
+        button="Delete price list",
         back=f"{HERE}/{price_list.id}",
         back_name=price_list.name,
     )
@@ -162,11 +162,11 @@ def _form_texts(fields: Fields) -> dict[str, Any]:
 def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
     currencies = {code: code for code in visit.shop.currencies}
     more = {"currencies": currencies, "labels": LABELS, "errors": errors or {}}
-    return page("price_list_new.html", visit, status, values=values, **more)
+    return page("catalog/prices/price_list_new.html", visit, status, values=values, **more)
 
 
 def _one(visit: PageContext, price_list: CountedList, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
-    return page("price_list.html", visit, status, **more, found=price_list, values=values, labels=LABELS)
+    return page("catalog/prices/price_list.html", visit, status, **more, found=price_list, values=values, labels=LABELS)
 
 
 async def _customers(
@@ -174,7 +174,7 @@ async def _customers(
 ) -> Reply:
     search = text_param(request, "q")
     return page(
-        "price_list_customers.html",
+        "catalog/prices/price_list_customers.html",
         visit,
         status,
         **{"emails": "", **more},

@@ -12,10 +12,10 @@ from shop.base.email import read_email
 from shop.models.catalog.prices import CustomersList
 from shop.queries.customers import customers
 from shop.rules.form_values import prefix_query, read_whole
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
-LABELS = {"email": "Customer", "currency": "Currency", "quantity": "Quantity", "at": "When", "q": "Product"}
+LABELS = {"email": "Customer", "currency": "Currency", "quantity": "Quantity", "at": "Time", "q": "Product"}
 
 
 async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -33,7 +33,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
         query = PricePreviewQuery(params["currency"], quantity, at, prefix_query(params["q"]) or None)
         lists, rows = await preview(ctx, user_id, query)
     return page(
-        "price_preview.html",
+        "catalog/prices/price_preview.html",
         visit,
         422 if errors else 200,
         params=params,

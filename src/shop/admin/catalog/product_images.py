@@ -15,14 +15,14 @@ from shop.base.errors import Invalid
 from shop.models.catalog.products import Product
 from shop.queries.catalog import images as media_queries
 from shop.queries.catalog_pages import products as product_pages
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 _NOTICES = {
-    "added": "The pictures are added.",
-    "saved": "The picture is saved.",
-    "moved": "The picture is moved.",
-    "removed": "The picture is removed.",
+    "added": "Images added.",
+    "saved": "Image saved.",
+    "moved": "Image moved.",
+    "removed": "Image deleted.",
 }
 
 
@@ -88,7 +88,7 @@ def _here(product: Product) -> str:
 async def _images(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants = await product_pages.list_variants(ctx.db, product.id)
     return page(
-        "product_images.html",
+        "catalog/products/product_images.html",
         visit,
         status,
         **{"new_alt": "", "typed": {}, **more},

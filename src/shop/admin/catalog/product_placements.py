@@ -13,10 +13,10 @@ from shop.base.texts import is_line
 from shop.models.catalog.products import Product
 from shop.queries.catalog_pages import products as product_pages
 from shop.queries.catalog_pages import taxons as taxon_pages
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
-_NOTICES = {"taxons": "The categories are saved.", "properties": "The properties are saved."}
+_NOTICES = {"taxons": "Categories saved.", "properties": "Properties saved."}
 LONGEST_VALUE = 250
 
 
@@ -42,7 +42,7 @@ async def change_properties(request: Request, ctx: Context, visit: PageContext) 
                 fields.refuse(f"value-{name}", f"must be one line of at most {LONGEST_VALUE} characters")
         name, value = fields.line("new_name", most=60), fields.line("new_value", most=LONGEST_VALUE)
         if bool(name) != bool(value):
-            fields.refuse("new_value" if name else "new_name", "must be given too")
+            fields.refuse("new_value" if name else "new_name", "is required too")
         fields.check()
         values = {key: text for name_, text in texts.items() if (key := as_uuid(name_))}
         await products.save_properties(ctx, product.id, values, new=(name, value) if name else None)
@@ -56,7 +56,7 @@ async def _placements_page(ctx: Context, visit: PageContext, product: Product, s
     taxons = await taxon_pages.list_taxons(ctx.db)
     taxonomies = await taxon_pages.list_taxonomies(ctx.db)
     return page(
-        "product_places.html",
+        "catalog/products/product_places.html",
         visit,
         status,
         **{"typed": {"value": {}}, **more},

@@ -3,7 +3,7 @@
 from typing import Any
 
 from shop.actions.catalog_forms import products
-from shop.actions.catalog_forms.products import PriceInput, fingerprint_prices, get_product
+from shop.actions.catalog_forms.products import PriceCell, fingerprint_prices, get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -13,10 +13,10 @@ from shop.models.catalog.products import Product
 from shop.queries.catalog_pages import products as product_pages
 from shop.queries.catalog_pages.products import AdminVariant
 from shop.rules.form_values import amount_text, read_amount
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
-_NOTICES = {"saved": "The prices are saved.", "same": "No price was changed."}
+_NOTICES = {"saved": "Prices saved.", "same": "No prices changed."}
 _KINDS = ("price", "compare")
 
 
@@ -47,7 +47,7 @@ async def _load_variants_and_prices(ctx: Context, product: Product) -> tuple[lis
     return others or variants, await product_pages.list_prices(ctx.db, [variant.id for variant in variants])
 
 
-def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceInput:
+def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceCell:
     amounts: dict[str, Any] = {}
     for kind in _KINDS:
         texts = fields.group(kind).get(str(variant.id), {})
@@ -60,7 +60,7 @@ def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceInput:
                 fields.refuse(f"{kind}-{variant.id}-{currency}", str(error))
     if amounts["price"] is None and amounts["compare"] is not None:
         fields.refuse(f"price-{variant.id}-{currency}", "is required with a previous price")
-    return PriceInput(variant.id, currency, amounts["price"], amounts["compare"])
+    return PriceCell(variant.id, currency, amounts["price"], amounts["compare"])
 
 
 async def _table(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
@@ -82,12 +82,12 @@ async def _table(ctx: Context, visit: PageContext, product: Product, status: int
 
     cells = [(kind, variant, code) for variant in variants for code in visit.shop.currencies for kind in _KINDS]
     current_values = {
-        f"{variant.label}, {code}{' before' if kind == 'compare' else ''}": current_text(kind, variant, code)
+        f"{variant.label}, {code}{', previous price' if kind == 'compare' else ''}": current_text(kind, variant, code)
         for kind, variant, code in cells
         if current_text(kind, variant, code) != text(kind, variant, code)
     }
     return page(
-        "product_prices.html",
+        "catalog/products/product_prices.html",
         visit,
         status,
         **{"conflict": None, "seen": fingerprint_prices(prices), **more},

@@ -13,20 +13,21 @@ from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
+from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import Product
 from shop.queries.catalog_pages import products as product_pages
 from shop.queries.catalog_pages.products import AdminVariant
 from shop.rules.form_values import amount_text, split_words
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 _NOTICES = {
-    "options": "The options are saved.",
+    "options": "Options saved.",
     "added": "Variant created.",
     "generated": "Variants created. Existing combinations were not changed.",
     "none": "All of these combinations already exist.",
-    "saved": "The variant is saved.",
-    "removed": "The variant is removed.",
+    "saved": "Variant saved.",
+    "removed": "Variant removed.",
 }
 LONGEST_NAME = 60
 _NUMBERS = ("weight", "height", "width", "depth")
@@ -55,9 +56,11 @@ async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     try:
         price = fields.amount("price", visit.shop.currencies[0])
-        values = {"sku": fields.line("sku", most=100), "option_value_ids": _option_value_ids(fields)}
+        values: VariantInput = {"sku": fields.line("sku", most=100), "option_value_ids": _option_value_ids(fields)}
+        if price is not None:
+            values["price"] = price
         fields.check()
-        await variant_desk.add_variant(ctx, product.id, {**values, **({} if price is None else {"price": price})})
+        await variant_desk.add_variant(ctx, product.id, values)
     except Invalid as error:
         return await _variants(ctx, visit, product, 422, errors=error.errors, adding=_form_values(fields))
     return redirect(f"/admin/products/{product.id}/variants?done=added")
@@ -89,12 +92,15 @@ async def change_one(request: Request, ctx: Context, visit: PageContext) -> Repl
     product, variant = await _one(request, ctx)
     fields = Fields(request)
     try:
-        values: dict[str, Any] = {
+        values: VariantInput = {
             "sku": fields.line("sku", most=100),
             "barcode": fields.line("barcode", most=50) or None,
             "track_inventory": fields.flag("track_inventory"),
             "option_value_ids": _option_value_ids(fields),
-            **{name: fields.number(name) for name in _NUMBERS},
+            "weight": fields.number("weight"),
+            "height": fields.number("height"),
+            "width": fields.number("width"),
+            "depth": fields.number("depth"),
         }
         fields.check()
         await variant_desk.change_variant(ctx, product.id, variant.id, values)
@@ -113,9 +119,9 @@ async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Rep
         "sure.html",
         visit,
         question=f"Remove {variant.label}?",
-        sentence=f"Of {product.name}, the variant {variant.label} can no longer be bought. Existing orders keep it.",
+        sentence=f"Customers can no longer buy the variant {variant.label} of {product.name}. Existing orders keep it.",
         action=f"{here}/{variant.id}/remove",
-        button="Remove it",
+        button="Remove variant",
         back=here,
         back_name="Variants",
     )
@@ -145,7 +151,7 @@ async def _variants(ctx: Context, visit: PageContext, product: Product, status: 
     )
     stock = await product_pages.list_stock(ctx.db, ids)
     return page(
-        "product_variants.html",
+        "catalog/products/product_variants.html",
         visit,
         status,
         **{"options": {"values": {}}, "adding": {}, "making": {}, "ticked": set(), **more},
@@ -180,7 +186,7 @@ async def _variant(
     ]
     option_values = await product_pages.list_option_values(ctx.db, [option_type.id for option_type in own])
     return page(
-        "product_variant.html",
+        "catalog/products/product_variant.html",
         visit,
         status,
         product=product,

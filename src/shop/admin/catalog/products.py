@@ -17,8 +17,8 @@ from shop.queries.catalog import skus
 from shop.queries.catalog_pages import products as product_pages
 from shop.queries.catalog_pages.products import ProductFilter
 from shop.rules.form_values import prefix_query, split_words
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/products"
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
@@ -43,7 +43,7 @@ MOST_EVENTS = 20
 MOST_TAGS = 50
 _MOMENTS = ("available_on", "make_active_at", "discontinue_on")
 _NOTICES = {
-    "made": "Product created. Add pictures, options and stock next.",
+    "made": "Product created. Add images, options and stock next.",
     "saved": "Saved.",
     "archived": "Product archived. It is no longer sold and can be restored.",
     "deleted": "Product deleted. Existing orders keep it.",
@@ -61,7 +61,7 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     rows = await product_pages.list_products(ctx.db, filters, place, currency=currency, most=SIZE + 1)
     page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
     return page(
-        "products.html",
+        "catalog/products/products.html",
         visit,
         products=page_rows,
         pages=pages,
@@ -132,7 +132,7 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
         "instead. Existing orders keep it.",
         action=f"{HERE}/{product.id}/delete",
-        button="Delete it",
+        button="Delete product",
         back=f"{HERE}/{product.id}",
         back_name=product.name,
     )
@@ -146,7 +146,7 @@ async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
 def _new(visit: PageContext, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
     choices = {name: text for name, text in STATUSES.items() if name != "archived"}
     return page(
-        "product_new.html",
+        "catalog/products/product_new.html",
         visit,
         status,
         values=values,
@@ -166,7 +166,7 @@ async def _details(
     if "conflict" in more:
         values["seen"] = fingerprint_details(await get_product(ctx, product.id))
     return page(
-        "product.html",
+        "catalog/products/product.html",
         visit,
         status,
         **{"conflict": None, "theirs": {}, **more},

@@ -18,8 +18,8 @@ from shop.queries.catalog_pages import stock as stock_pages
 from shop.queries.catalog_pages.stock import NamedItem, StockFilter
 from shop.rules.catalog.stock import MOVEMENTS
 from shop.rules.form_values import prefix_query
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/stock"
 LEVELS = {"": "Any count", "low": f"Low: {stock_pages.LOW} or fewer", "out": "Sold out"}
@@ -27,12 +27,12 @@ LABELS = {
     "sku": "SKU",
     "location": "Location",
     "stock_location_id": "Location",
-    "reason": "What happened",
-    "quantity": "How many",
+    "reason": "Reason",
+    "quantity": "Quantity",
     "note": "Note",
     "backorderable": "Backorderable",
 }
-_NOTICES = {"moved": "The movement is recorded.", "saved": "Saved."}
+_NOTICES = {"moved": "Movement recorded.", "saved": "Saved."}
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -46,7 +46,7 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     rows = await stock_pages.list_items(ctx.db, filters, spot, most=SIZE + 1)
     page_rows, pages = page_of(request, rows, spot, by="count_on_hand", params=params, sides=("back", "next"))
     return page(
-        "stock.html",
+        "catalog/stock/stock.html",
         visit,
         items=page_rows,
         pages=pages,
@@ -71,7 +71,7 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
             sku = fields.line("sku", most=100, required=True)
             variant_id = (await skus.find_variants(ctx.db, [sku])).get(sku)
             if sku and variant_id is None:
-                fields.refuse("sku", "is no variant's")
+                fields.refuse("sku", "does not exist")
         location_id = fields.id("location")
         if location_id is None:
             fields.refuse("location", "must be chosen")
@@ -105,7 +105,9 @@ async def move(request: Request, ctx: Context, visit: PageContext) -> Reply:
 async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     item, fields = await _get(request, ctx), Fields(request)
     try:
-        await records.update(ctx, STOCK_ITEM, item.id, {"backorderable": fields.flag("backorderable")})
+        values = {"backorderable": fields.flag("backorderable")}
+        fields.check()
+        await records.update(ctx, STOCK_ITEM, item.id, values)
     except Invalid as error:
         return await _item(request, ctx, visit, item, 422, errors=error.errors)
     return redirect(f"{HERE}/{item.id}?done=saved")
@@ -134,7 +136,7 @@ async def _new(
 ) -> Reply:
     variant = await skus.find_named(ctx.db, variant_id) if variant_id else None
     return page(
-        "stock_new.html",
+        "catalog/stock/stock_new.html",
         visit,
         status,
         variant=variant,
@@ -152,7 +154,7 @@ async def _item(
     before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
     lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
     return page(
-        "stock_item.html",
+        "catalog/stock/stock_item.html",
         visit,
         status,
         **{"typed": {"reason": "received"}, **more},

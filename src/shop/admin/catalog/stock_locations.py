@@ -12,12 +12,12 @@ from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.stock import StockLocation
 from shop.queries.catalog_pages import stock as stock_pages
 from shop.queries.records import find_record
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/stock/locations"
 _FLAGS = ("default", "active", "backorderable_default")
-_NOTICES = {"made": "Location created.", "saved": "The location is saved."}
+_NOTICES = {"made": "Location created.", "saved": "Location saved."}
 
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -38,7 +38,7 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
 async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     location = await _get(ctx, id_of(request, "location_id"))
     values = {name: getattr(location, name) for name in ("name", *_FLAGS)}
-    return page("stock_location.html", visit, location=location, values=values)
+    return page("catalog/stock/stock_location.html", visit, location=location, values=values)
 
 
 async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -50,13 +50,15 @@ async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
         await records.update(ctx, STOCK_LOCATION, location.id, values)
     except Invalid as error:
         form_values = {**values, "name": fields.typed.get("name", "")}
-        return page("stock_location.html", visit, 422, location=location, values=form_values, errors=error.errors)
+        return page(
+            "catalog/stock/stock_location.html", visit, 422, location=location, values=form_values, errors=error.errors
+        )
     return redirect(f"{HERE}?done=saved")
 
 
 async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
     locations = await stock_pages.list_counted_locations(ctx.db)
-    return page("stock_locations.html", visit, status, **{"typed": {}, **more}, locations=locations)
+    return page("catalog/stock/stock_locations.html", visit, status, **{"typed": {}, **more}, locations=locations)
 
 
 async def _get(ctx: Context, location_id: UUID) -> StockLocation:

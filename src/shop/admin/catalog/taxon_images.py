@@ -13,8 +13,8 @@ from shop.admin.pages import PageContext, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.images import Image
 from shop.queries.catalog.images import find_taxon_image
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 
 async def upload(request: Request, ctx: Context, visit: PageContext) -> Reply:

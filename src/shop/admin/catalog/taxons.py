@@ -16,8 +16,8 @@ from shop.models.catalog.taxons import Taxon
 from shop.queries.catalog.images import find_taxon_image
 from shop.queries.catalog_pages import taxons as taxon_pages
 from shop.rules.catalog.taxons import is_within
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/taxons"
 LABELS = {
@@ -28,17 +28,17 @@ LABELS = {
     "tree_name": "Tree name",
     "taxon_name": "Category name",
     "files": "Image",
-    "alt": "What the image shows",
-    "new_alt": "What the new image shows",
+    "alt": "Image description",
+    "new_alt": "New image description",
 }
 _NOTICES = {
     "tree": "Tree created. Add categories to it next.",
     "added": "Category added.",
     "moved": "Category moved.",
     "saved": "Saved.",
-    "removed": "Removed. Its products stay in the shop.",
-    "image-saved": "The image is saved.",
-    "image-removed": "The image is removed.",
+    "removed": "Category removed. Its products stay in the shop.",
+    "image-saved": "Image saved.",
+    "image-removed": "Image deleted.",
 }
 
 
@@ -117,7 +117,7 @@ async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Rep
         question=f"Remove {taxon.name}?",
         sentence=f"Its products stay in the shop.{others}",
         action=f"{HERE}/{taxon.id}/remove",
-        button="Remove it",
+        button="Remove category",
         back=f"{HERE}/{taxon.id}",
         back_name=taxon.name,
     )
@@ -150,7 +150,13 @@ async def _trees(ctx: Context, visit: PageContext, status: int = 200, **more: An
         for tree in await taxon_pages.list_taxonomies(ctx.db)
     ]
     return page(
-        "taxons.html", visit, status, **{"typed": {}, **more}, trees=trees, indented=_indented_options, labels=LABELS
+        "catalog/products/taxons.html",
+        visit,
+        status,
+        **{"typed": {}, **more},
+        trees=trees,
+        indented=_indented_options,
+        labels=LABELS,
     )
 
 
@@ -171,7 +177,7 @@ async def taxon_page(
     by_id = {other.id: other for other in tree}
     parents = [other for other in tree if not is_within(by_id, other.id, taxon.id)]
     return page(
-        "taxon.html",
+        "catalog/products/taxon.html",
         visit,
         status,
         **{"errors": {}, **more},

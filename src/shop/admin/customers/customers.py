@@ -4,18 +4,18 @@ from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.customers import sessions as verbs
+from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import NotFound
-from shop.base.ids import as_uuid
 from shop.models.access.users import AccountUser
 from shop.queries import dashboard
 from shop.queries.access import sessions as access
 from shop.queries.catalog_pages import price_preview
 from shop.queries.checkout import store_credit_pages as credit_pages
 from shop.queries.customers import customers, users
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/customers"
 MOST_ORDERS, MOST_EVENTS, MOST_LINES = 20, 50, 5
@@ -31,14 +31,14 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params, place = {"q": text_param(request, "q")}, read_place(request)
     rows = await customers.list_customers(ctx.db, params["q"], place, most=SIZE + 1)
     page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
-    return page("customers.html", visit, customers=page_rows, pages=pages, params=params)
+    return page("customers/customers.html", visit, customers=page_rows, pages=pages, params=params)
 
 
 async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
     events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
     return page(
-        "customer.html",
+        "customers/customer.html",
         visit,
         customer=customer,
         addresses=await users.list_addresses(ctx.db, customer.id),
@@ -54,10 +54,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
 
 
 async def end_session(request: Request, ctx: Context, _visit: PageContext) -> Reply:
-    session_id = as_uuid(request.path_params["session_id"])
-    if session_id is None:
-        raise NotFound()
-    await verbs.end_session(ctx, _id(request), session_id)
+    await verbs.end_session(ctx, _id(request), id_of(request, "session_id"))
     return _back(request, "ended")
 
 
@@ -84,10 +81,7 @@ async def get_customer(request: Request, ctx: Context) -> AccountUser:
 
 
 def _id(request: Request) -> UUID:
-    user_id = as_uuid(request.path_params["user_id"])
-    if user_id is None:
-        raise NotFound()
-    return user_id
+    return id_of(request, "user_id")
 
 
 def _back(request: Request, notice: str) -> Reply:

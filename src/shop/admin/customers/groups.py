@@ -13,8 +13,8 @@ from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.queries.customers import groups as group_pages
 from shop.queries.customers.groups import CountedGroup
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/customer-groups"
 MOST_GROUPS, MOST_MEMBERS = 500, 100
@@ -84,7 +84,7 @@ async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Rep
         question=f"Delete {group.name}?",
         sentence="Its members remain customers but lose the prices of this group.",
         action=f"{HERE}/{group.id}/delete",
-        button="Delete it",
+        button="Delete group",
         back=f"{HERE}/{group.id}",
         back_name=group.name,
     )
@@ -104,7 +104,7 @@ def _read(fields: Fields) -> dict[str, Any]:
 
 async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
     groups = await group_pages.list_groups(ctx.db, most=MOST_GROUPS)
-    return page("customer_groups.html", visit, status, **{"typed": {}, **more}, groups=groups, labels=LABELS)
+    return page("customers/customer_groups.html", visit, status, **{"typed": {}, **more}, groups=groups, labels=LABELS)
 
 
 async def _one(
@@ -113,7 +113,7 @@ async def _one(
     search = text_param(request, "q")
     texts = {"name": group.name, "description": group.description or ""} | more.pop("typed", {})
     return page(
-        "customer_group.html",
+        "customers/customer_group.html",
         visit,
         status,
         **{"emails": "", **more},

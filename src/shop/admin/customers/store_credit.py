@@ -16,8 +16,8 @@ from shop.base.ids import as_uuid
 from shop.models.access.users import AccountUser
 from shop.models.checkout.store_credit import StoreCredit
 from shop.queries.checkout import store_credit_pages as credit_pages
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 LONGEST_REASON = 255
 LABELS = {"amount": "Amount", "currency": "Currency", "memo": "Reason", "reason": "Reason", "base": "The grant"}
@@ -32,7 +32,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     lines = await credit_pages.list_ledger(ctx.db, customer.id, before, most=SIZE + 1)
     here = _here(customer)
     return page(
-        "store_credit.html",
+        "customers/store_credit.html",
         visit,
         customer=customer,
         here=here,
@@ -75,7 +75,7 @@ async def withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await workflow.withdraw_store_credit(ctx, credit.id, reason)
     except Invalid as error:
-        errors = {"base": ["Nothing is left to withdraw."]} if "base" in error.errors else error.errors
+        errors = {"base": ["No credit remains to withdraw."]} if "base" in error.errors else error.errors
         return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, errors)
     return redirect(f"{_here(customer)}?done=withdrawn")
 
@@ -98,7 +98,7 @@ def _grant_page(
 ) -> Reply:
     currencies = {code: code for code in visit.shop.currencies}
     context = {"customer": customer, "here": _here(customer), "currencies": currencies, "labels": LABELS}
-    return page("store_credit_grant.html", visit, status, **context, values=values, errors=errors or {})
+    return page("customers/store_credit_grant.html", visit, status, **context, values=values, errors=errors or {})
 
 
 def _withdraw_page(
@@ -110,4 +110,4 @@ def _withdraw_page(
     errors: Any = None,
 ) -> Reply:
     context = {"customer": customer, "here": _here(customer), "credit": credit, "labels": LABELS}
-    return page("store_credit_withdraw.html", visit, status, **context, reason=reason, errors=errors or {})
+    return page("customers/store_credit_withdraw.html", visit, status, **context, reason=reason, errors=errors or {})

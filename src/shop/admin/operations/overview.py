@@ -11,8 +11,8 @@ from shop.admin.pages import PageContext, page
 from shop.models.journal import OutboxMail
 from shop.queries import dashboard
 from shop.queries.dashboard import Day, MailWarning, Tally
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 REMEMBER_SECONDS = 5
 MOST_MAILS = 10
@@ -70,7 +70,7 @@ async def show(_request: Request, ctx: Context, visit: PageContext) -> Reply:
     week = overview.days[-7:]
     counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
     return page(
-        "overview.html",
+        "operations/overview.html",
         visit,
         seen=overview,
         counts=counts,

@@ -17,8 +17,8 @@ from shop.base.errors import Conflict, Invalid
 from shop.base.money import minor_units
 from shop.models.cart.orders import Order
 from shop.rules.form_values import amount_text
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 Act = Callable[[Context, UUID], Awaitable[None]]
 LONGEST_REASON = 255
@@ -74,7 +74,7 @@ async def show_cancel(request: Request, ctx: Context, visit: PageContext) -> Rep
         question=f"Cancel order {order.number}?",
         sentence="Nothing is shipped, the items are restocked, and payments are refunded.",
         action=f"{address_of(order)}/cancel",
-        button="Cancel the order",
+        button="Cancel order",
         back=address_of(order),
         back_name=f"Order {order.number}",
     )
@@ -88,7 +88,7 @@ async def show_void(request: Request, ctx: Context, visit: PageContext) -> Reply
         question=f"Void payment {paying.payment.number}?",
         sentence="This releases the authorized amount and refunds the captured amount.",
         action=f"{address_of(order)}/payments/{paying.payment.id}/void",
-        button="Void the payment",
+        button="Void payment",
         back=address_of(order),
         back_name=f"Order {order.number}",
     )
@@ -118,7 +118,7 @@ def _refund_page(
     visit: PageContext, order: Order, paying: PaymentView, values: dict[str, str], status: int = 200, errors: Any = None
 ) -> Reply:
     context = {"order": order, "paying": paying, "here": address_of(order), "labels": _REFUND_LABELS}
-    return page("order_refund.html", visit, status, **context, values=values, errors=errors or {})
+    return page("orders/order_refund.html", visit, status, **context, values=values, errors=errors or {})
 
 
 async def _run_action(

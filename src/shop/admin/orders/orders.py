@@ -11,27 +11,27 @@ from shop.admin.pages import PageContext, notice_of, page
 from shop.models.cart.orders import Order
 from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter, sorted_by
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 STATES = {
     "": "All",
     "open": "Open carts",
     "completed": "Completed",
-    "cart": "In the cart",
-    "address": "At the address",
-    "delivery": "At the delivery",
-    "payment": "At the payment",
-    "confirm": "At the confirmation",
+    "cart": "Cart",
+    "address": "Address",
+    "delivery": "Delivery",
+    "payment": "Payment",
+    "confirm": "Confirmation",
     "complete": "Complete",
     "canceled": "Canceled",
 }
 HERE = "/admin/orders"
 LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
 NOTICES = {
-    "approved": "The order is approved.",
+    "approved": "Order approved.",
     "canceled": "Order canceled. Its items are back in stock, and payments are refunded.",
-    "resumed": "The order is resumed.",
+    "resumed": "Order resumed.",
     "ready": "Shipment marked as ready.",
     "shipped": "Shipment marked as shipped.",
     "captured": "Payment captured.",
@@ -48,7 +48,13 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     page_rows, pages = page_of(request, rows, place, by=sorted_by(filters), params=params)
     is_filtered = any(params.values())
     return page(
-        "orders.html", visit, orders=page_rows, pages=pages, params=params, states=STATES, is_filtered=is_filtered
+        "orders/orders.html",
+        visit,
+        orders=page_rows,
+        pages=pages,
+        params=params,
+        states=STATES,
+        is_filtered=is_filtered,
     )
 
 
@@ -63,10 +69,10 @@ async def order_page(ctx: Context, visit: PageContext, order: Order, status: int
         "canceled": order.canceled_at,
         "approved": order.approved_at,
         "completed": order.completed_at,
-        "cart_opened": order.created_at,
+        "cart_created": order.created_at,
     }
     context = {"found": details, "order": order, "events": timeline(details.events, facts), "here": address_of(order)}
-    return page("order.html", visit, status, **{"tracking": {}, **more}, **context, labels=LABELS)
+    return page("orders/order.html", visit, status, **{"tracking": {}, **more}, **context, labels=LABELS)
 
 
 def address_of(order: Order) -> str:

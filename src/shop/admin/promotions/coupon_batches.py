@@ -16,10 +16,16 @@ from shop.base.errors import Invalid
 from shop.base.texts import slug_of
 from shop.queries.promotions import pages as promotion_pages
 from shop.queries.promotions.pages import CountedBatch, CountedPromotion
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
-LABELS = {"name": "Name", "prefix": "Prefix", "codes_count": "How many", "promotion_id": "The promotion", "base": "It"}
+LABELS = {
+    "name": "Name",
+    "prefix": "Prefix",
+    "codes_count": "Number of codes",
+    "promotion_id": "The promotion",
+    "base": "The batch",
+}
 _TEXTS = {"name": "", "prefix": "", "codes_count": ""}
 _NOTICES = {
     "made": "Codes created. Download them and give each to one customer.",
@@ -87,7 +93,16 @@ async def _batches(
     rows = await promotion_pages.list_batches(ctx.db, promotion.id, place, most=SIZE + 1)
     page_rows, pages = page_of(request, rows, place, by="created_at", params={})
     context = {"batches": page_rows, "pages": pages, "here": _here(promotion), "most": MOST_CODES}
-    return page("coupon_batches.html", visit, status, **more, **context, found=promotion, values=values, labels=LABELS)
+    return page(
+        "promotions/coupon_batches.html",
+        visit,
+        status,
+        **more,
+        **context,
+        found=promotion,
+        values=values,
+        labels=LABELS,
+    )
 
 
 def _sure(visit: PageContext, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
@@ -95,7 +110,7 @@ def _sure(visit: PageContext, batch: CountedBatch, status: int = 200, **more: An
     question = {
         "question": f"Delete {batch.name}?",
         "sentence": f"Codes that will stop working: {batch.codes_count}.",
-        "button": "Delete it",
+        "button": "Delete batch",
     }
     action = f"{back}/{batch.id}/delete"
     return page("sure.html", visit, status, **question, action=action, back=back, back_name="Codes", **more)

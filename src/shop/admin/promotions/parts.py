@@ -26,8 +26,8 @@ from shop.admin.promotions.summary import summarize_parts
 from shop.base.errors import Invalid, NotFound
 from shop.queries.promotions.pages import CountedPromotion
 from shop.rules.promotions.settings import KINDS, normalize_preferences
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 _NOTICES = {
     **NOTICES,
@@ -41,7 +41,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
     parts = summarize_parts(await get_parts(ctx, promotion.id), visit.shop.default_locale)
     return page(
-        "promotion_rules.html",
+        "promotions/promotion_rules.html",
         visit,
         found=promotion,
         sections=[(form, parts[form.what]) for form in FORMS],
@@ -62,7 +62,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of conditions or of benefits."""
 
     what: str
-    noun: ResourceActions
+    actions: ResourceActions
     path: str
     heading: str
     none: str
@@ -83,7 +83,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         try:
             preferences = self._read(at.kind, fields)
             await records.create(
-                ctx, self.noun, {"promotion_id": promotion.id, "type": at.kind, "preferences": preferences}
+                ctx, self.actions, {"promotion_id": promotion.id, "type": at.kind, "preferences": preferences}
             )
         except Invalid as error:
             return await self._again(ctx, visit, at, fields, error.errors)
@@ -98,15 +98,15 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         if fields.flag("find"):
             return await self._again(ctx, visit, at, fields)
         try:
-            await records.update(ctx, self.noun, part.id, {"preferences": self._read(at.kind, fields)})
+            await records.update(ctx, self.actions, part.id, {"preferences": self._read(at.kind, fields)})
         except Invalid as error:
             return await self._again(ctx, visit, at, fields, error.errors)
         return redirect(f"{HERE}/{at.found.id}/parts?done=changed")
 
     async def remove(self, request: Request, ctx: Context, _visit: PageContext) -> Reply:
         promotion_id = id_of(request, "promotion_id")
-        part = await get_part(ctx, self.noun, promotion_id, id_of(request, "part_id"))
-        await records.delete(ctx, self.noun, part.id)
+        part = await get_part(ctx, self.actions, promotion_id, id_of(request, "part_id"))
+        await records.delete(ctx, self.actions, part.id)
         return redirect(f"{HERE}/{promotion_id}/parts?done=removed")
 
     def _kind(self, kind: str) -> str:
@@ -116,7 +116,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _part(self, request: Request, ctx: Context) -> tuple[PartContext, PartRow]:
         promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-        part = await get_part(ctx, self.noun, promotion.id, id_of(request, "part_id"))
+        part = await get_part(ctx, self.actions, promotion.id, id_of(request, "part_id"))
         # A part of an unknown kind can only be removed.
         return PartContext(promotion, self._kind(part.type), part.id), part
 
@@ -142,7 +142,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         errors: Any = None,
     ) -> Reply:
         return page(
-            "promotion_part.html",
+            "promotions/promotion_part.html",
             visit,
             422 if errors else 200,
             at=at,
@@ -160,12 +160,16 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
 
 CONDITION_FORM = PartForm(
     what="condition",
-    noun=PROMOTION_RULE,
+    actions=PROMOTION_RULE,
     path="conditions",
     heading="Conditions",
-    none="None: it applies to every cart.",
+    none="None. The promotion applies to every cart.",
 )
 BENEFIT_FORM = PartForm(
-    what="benefit", noun=PROMOTION_ACTION, path="benefits", heading="Benefits", none="None yet: it gives no discount."
+    what="benefit",
+    actions=PROMOTION_ACTION,
+    path="benefits",
+    heading="Benefits",
+    none="None yet. The promotion gives no discount.",
 )
 FORMS = (CONDITION_FORM, BENEFIT_FORM)

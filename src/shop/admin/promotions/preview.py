@@ -11,8 +11,8 @@ from shop.admin.promotions.promotions import POLICIES
 from shop.admin.promotions.summary import summarize_parts
 from shop.base.errors import NotFound
 from shop.queries.promotions import pages as promotion_pages
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 MOST_CARTS = 10
 
@@ -27,7 +27,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
         except NotFound:
             errors = {"order": ["No cart or order has this number."]}
     return page(
-        "promotion_try.html",
+        "promotions/promotion_try.html",
         visit,
         422 if errors else 200,
         found=promotion,

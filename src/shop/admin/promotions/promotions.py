@@ -13,13 +13,13 @@ from shop.base.errors import Invalid
 from shop.models.cart.promotions import Promotion
 from shop.queries.promotions import pages as promotion_pages
 from shop.queries.promotions.pages import CountedPromotion
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/promotions"
 WAYS = {
     "automatic": ("Automatic", "Applies to every cart that meets the conditions."),
-    "code": ("One code", "Applies when a customer enters it, within the limits below."),
+    "code": ("One code", "Applies when a customer enters the code, within the limits below."),
     "batches": ("Batches of codes", "Generated codes, each valid for one order."),
 }
 POLICIES = {"all": "All conditions must be met", "any": "Any condition is enough"}
@@ -40,7 +40,7 @@ _NEW = dict.fromkeys(_TEXTS, "") | {"way": "automatic", "match_policy": "all"}
 NOTICES = {
     "made": "Promotion created. Add conditions and benefits next.",
     "saved": "Saved.",
-    "deleted": "The promotion is deleted.",
+    "deleted": "Promotion deleted.",
 }
 
 
@@ -49,7 +49,7 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     rows = await promotion_pages.list_promotions(ctx.db, params["q"], place, most=SIZE + 1)
     page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
     notice = notice_of(request, NOTICES)
-    return page("promotions.html", visit, promotions=page_rows, pages=pages, params=params, notice=notice)
+    return page("promotions/promotions.html", visit, promotions=page_rows, pages=pages, params=params, notice=notice)
 
 
 async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
@@ -136,13 +136,13 @@ def _form_texts(fields: Fields) -> dict[str, Any]:
 
 
 def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
-    return page("promotion_new.html", visit, status, **_choices(values), errors=errors or {})
+    return page("promotions/promotion_new.html", visit, status, **_choices(values), errors=errors or {})
 
 
 def _one(
     visit: PageContext, promotion: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any
 ) -> Reply:
-    return page("promotion.html", visit, status, **more, **_choices(values), found=promotion)
+    return page("promotions/promotion.html", visit, status, **more, **_choices(values), found=promotion)
 
 
 def _choices(values: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _sure(visit: PageContext, promotion: Promotion, status: int = 200, **more: A
     question = {
         "question": f"Delete {promotion.name}?",
         "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
-        "button": "Delete it",
+        "button": "Delete promotion",
     }
     return page(
         "sure.html", visit, status, **question, action=f"{here}/delete", back=here, back_name=promotion.name, **more

@@ -28,7 +28,7 @@ def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_PROMOTION}/parts", promotion_parts.show, "A promotion's conditions and benefits"),
         *_parts(rows, promotion_parts.CONDITION_FORM),
         *_parts(rows, promotion_parts.BENEFIT_FORM),
-        page(f"{_PROMOTION}/try", preview.show, "Try a promotion on a cart"),
+        page(f"{_PROMOTION}/try", preview.show, "Preview a promotion on a cart"),
         page(f"{_PROMOTION}/batches", coupon_batches.show, "A promotion's batches of codes"),
         act(f"{_PROMOTION}/batches", coupon_batches.create, "Create a batch of codes"),
         page(f"{_BATCH}/codes", coupon_batches.download, "Download the codes of a batch"),

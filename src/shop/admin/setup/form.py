@@ -14,8 +14,8 @@ from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import ListQuery, Page, Sort
 from shop.base.record import Record
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 Values = dict[str, Any]
 MOST = 500
@@ -34,7 +34,7 @@ async def no_choices(_ctx: Context, _visit: PageContext, _record: Record | None)
 class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of one kind of record."""
 
-    noun: ResourceActions
+    actions: ResourceActions
     word: str
     base: str
     """Base path; a record is at `{base}/{id}`."""
@@ -51,7 +51,7 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     """Current values outside the record's columns; the same value sent again is not a change."""
     choices: Callable[[Context, PageContext, Record | None], Awaitable[Values]] = no_choices
     include: Tree = {}
-    farewell: str = "This cannot be undone."
+    delete_note: str = "This cannot be undone."
     kept: frozenset[UUID] = frozenset()
     """Ids of records that the shop needs and that cannot be deleted."""
 
@@ -63,7 +63,7 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         try:
             values = await self.read(fields, ctx, None)
             fields.check()
-            await records.create(ctx, self.noun, values)
+            await records.create(ctx, self.actions, values)
         except Invalid as error:
             return await self._page(ctx, visit, None, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=made")
@@ -79,7 +79,7 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
             fields.check()
             was = self.linked(record)
             changes = {name: value for name, value in values.items() if name not in was or was[name] != value}
-            await records.update(ctx, self.noun, record.row.id, changes)
+            await records.update(ctx, self.actions, record.row.id, changes)
         except Invalid as error:
             return await self._page(ctx, visit, record, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=saved")
@@ -90,13 +90,13 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     async def delete(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         record = await self._get_loose(request, ctx)
         try:
-            await records.delete(ctx, self.noun, record.row.id)
+            await records.delete(ctx, self.actions, record.row.id)
         except Invalid as error:
             return self._sure(visit, record, 422, errors=error.errors)
         return redirect(f"{self.home[0]}?done=deleted")
 
     async def _get(self, request: Request, ctx: Context) -> Record:
-        return await records.get(ctx, self.noun, "id", id_of(request, "record_id"), self.include)
+        return await records.get(ctx, self.actions, "id", id_of(request, "record_id"), self.include)
 
     async def _get_loose(self, request: Request, ctx: Context) -> Record:
         record = await self._get(request, ctx)
@@ -117,7 +117,7 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
 
     def _sure(self, visit: PageContext, record: Record, status: int = 200, **more: Any) -> Reply:
         here = f"{self.base}/{record.row.id}"
-        question = {"question": f"Delete {record.row.name}?", "sentence": self.farewell, "button": "Delete it"}
+        question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
         back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
         return page("sure.html", visit, status, **question, **back, **more)
 
@@ -147,15 +147,15 @@ def _again(fields: Fields, name: str, usual: Any) -> Any:
 
 
 async def list_all(
-    ctx: Context, noun: ResourceActions, include: Tree | None = None, by: str = "name"
+    ctx: Context, actions: ResourceActions, include: Tree | None = None, by: str = "name"
 ) -> Sequence[Record]:
     """Lists all records of a kind; a shop has few of them."""
-    return (await records.list_page(ctx, noun, ListQuery(Sort(by, False), Page(1, MOST)), include or {})).records
+    return (await records.list_page(ctx, actions, ListQuery(Sort(by, False), Page(1, MOST)), include or {})).records
 
 
-async def names_of(ctx: Context, noun: ResourceActions) -> dict[str, str]:
+async def names_of(ctx: Context, actions: ResourceActions) -> dict[str, str]:
     """Returns the names of all records by id, as options of a field."""
-    return {str(record.row.id): record.row.name for record in await list_all(ctx, noun)}
+    return {str(record.row.id): record.row.name for record in await list_all(ctx, actions)}
 
 
 def linked_rows(record: Record, name: str) -> list[Any]:

@@ -10,8 +10,8 @@ from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
 from shop.base.record import Record
 from shop.models.checkout.payments import STORE_CREDIT_METHOD
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/settings/payments"
 TYPES = {"check": "Check or transfer", "test_card": "Test card: no money is charged", "stripe": "Cards through Stripe"}
@@ -23,7 +23,7 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     methods = [method for method in rows if method.id != STORE_CREDIT_METHOD]
     context: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
-    return page("payment_methods.html", visit, methods=methods, closed=unavailable_types, **context)
+    return page("setup/payment_methods.html", visit, methods=methods, closed=unavailable_types, **context)
 
 
 def _types(ctx: Context) -> dict[str, str]:
@@ -59,21 +59,21 @@ _USUAL: dict[str, Any] = {
     "position": "0",
 }
 FORM = SetupForm(
-    noun=PAYMENT_METHOD,
+    actions=PAYMENT_METHOD,
     word="payment method",
     base=HERE,
     home=(HERE, "Payments"),
-    template="payment_method.html",
+    template="setup/payment_method.html",
     labels={
         "name": "Name",
         "type": "Type",
         "description": "Description",
-        "display_on": "Offered in",
+        "display_on": "Available in",
         "position": "Position",
     },
     usual=_USUAL,
     read=_read,
     choices=_choices,
-    farewell="It is no longer offered. Existing payments remain and can still be refunded.",
+    delete_note="It is no longer offered. Existing payments remain and can still be refunded.",
     kept=frozenset({STORE_CREDIT_METHOD}),
 )

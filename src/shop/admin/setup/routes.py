@@ -6,7 +6,7 @@ from shop.admin.setup import payment_methods, shipping, taxes, zones
 from shop.admin.setup.form import SetupForm
 from shop.web.endpoint import Route
 
-# Enough to tick every country of the world.
+# Enough to select every country.
 _MANY = 1000
 
 

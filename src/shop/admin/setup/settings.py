@@ -1,17 +1,15 @@
 """Settings pages: the shop and its operators."""
 
-from uuid import UUID
-
 from shop.actions.access import operators
 from shop.actions.context import Context
 from shop.actions.setup import shop as setup
 from shop.actions.setup.shop import ShopOptions
+from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
-from shop.base.errors import Conflict, Invalid, NotFound
-from shop.base.ids import as_uuid
+from shop.base.errors import Conflict, Invalid
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 OPERATORS = "/admin/settings/operators"
 SHOP = "/admin/settings/shop"
@@ -26,28 +24,29 @@ _NOTICES = {
 async def show_shop(request: Request, ctx: Context, visit: PageContext) -> Reply:
     shop = await setup.get_shop(ctx)
     values = {name: getattr(shop, name) for name in _SHOP_FIELDS} | {"currencies": ", ".join(shop.currencies)}
-    return page("shop.html", visit, notice=notice_of(request, _NOTICES), values=values)
+    return page("setup/shop.html", visit, notice=notice_of(request, _NOTICES), values=values)
 
 
 async def change_shop(request: Request, ctx: Context, visit: PageContext) -> Reply:
     values = {name: form(request).get(name, "") for name in _SHOP_FIELDS}
-    version = int(values["version"]) if values["version"].isascii() and values["version"].isdigit() else -1
+    version = Fields(request).whole("version")
     try:
-        await setup.change_shop(ctx, ShopOptions(**{**values, "version": min(version, 2**62)}))  # type: ignore[arg-type]
+        options = ShopOptions(**{**values, "version": -1 if version is None else version})  # type: ignore[arg-type]
+        await setup.change_shop(ctx, options)
     except Invalid as error:
-        return page("shop.html", visit, 422, values=values, errors=error.errors)
+        return page("setup/shop.html", visit, 422, values=values, errors=error.errors)
     except Conflict as conflict:
-        return page("shop.html", visit, 409, values=values, errors={"base": [conflict.sentence]})
+        return page("setup/shop.html", visit, 409, values=values, errors={"base": [conflict.sentence]})
     return redirect(f"{SHOP}?done=saved")
 
 
 async def list_operators(request: Request, ctx: Context, visit: PageContext) -> Reply:
     rows = await operators.list_operators(ctx)
-    return page("operators.html", visit, notice=notice_of(request, _NOTICES), operators=rows)
+    return page("access/operators.html", visit, notice=notice_of(request, _NOTICES), operators=rows)
 
 
 async def new_operator(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("operator_new.html", visit, email="")
+    return page("access/operator_new.html", visit, email="")
 
 
 async def invite(request: Request, ctx: Context, visit: PageContext) -> Reply:
@@ -55,22 +54,15 @@ async def invite(request: Request, ctx: Context, visit: PageContext) -> Reply:
     try:
         token = await operators.invite(ctx, email)
     except Invalid as error:
-        return page("operator_new.html", visit, 422, email=email, errors=error.errors)
-    return page("operator_link.html", visit, email=email, link=f"{visit.origin}/admin/join/{token}")
+        return page("access/operator_new.html", visit, 422, email=email, errors=error.errors)
+    return page("access/operator_link.html", visit, email=email, link=f"{visit.origin}/admin/join/{token}")
 
 
 async def disable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
-    await operators.disable_operator(ctx, _id(request))
+    await operators.disable_operator(ctx, id_of(request, "operator_id"))
     return redirect(f"{OPERATORS}?done=disabled")
 
 
 async def enable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
-    await operators.enable_operator(ctx, _id(request))
+    await operators.enable_operator(ctx, id_of(request, "operator_id"))
     return redirect(f"{OPERATORS}?done=enabled")
-
-
-def _id(request: Request) -> UUID:
-    operator_id = as_uuid(request.path_params["operator_id"])
-    if operator_id is None:
-        raise NotFound()
-    return operator_id

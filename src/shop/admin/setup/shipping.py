@@ -12,8 +12,8 @@ from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, re
 from shop.base.record import Record
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY
 from shop.rules.setup.shipping import is_tracking_url
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/settings/shipping"
 HOME = (HERE, "Shipping")
@@ -23,7 +23,7 @@ CALCULATORS = {"flat": "Flat rate per shipment", "per_item": "Per item", "by_wei
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     methods = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
     return page(
-        "shipping.html",
+        "setup/shipping.html",
         visit,
         methods=[(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in methods],
         categories=[each.row for each in await list_all(ctx, SHIPPING_CATEGORY)],
@@ -80,7 +80,7 @@ async def _choices(ctx: Context, visit: PageContext, method: Record | None) -> V
         "labels": {**_LABELS, **{f"amounts-{currency}": f"Amount in {currency}" for currency in currencies}},
         "zones": await names_of(ctx, ZONE),
         "categories": await names_of(ctx, SHIPPING_CATEGORY),
-        "tax_categories": {"": "None: not taxed", **await names_of(ctx, TAX_CATEGORY)},
+        "tax_categories": {"": "None (not taxed)", **await names_of(ctx, TAX_CATEGORY)},
         "calculators": CALCULATORS,
         "displays": DISPLAYS,
         "currencies": currencies,
@@ -92,8 +92,8 @@ _LABELS = {
     "admin_name": "Name for operators",
     "code": "Code",
     "tracking_url": "Tracking URL",
-    "display_on": "Offered in",
-    "calculator": "Charged",
+    "display_on": "Available in",
+    "calculator": "Rate type",
     "tax_category_id": "Tax category",
     "zone_ids": "Zones",
     "shipping_category_ids": "Shipping categories",
@@ -112,23 +112,23 @@ _METHOD: dict[str, Any] = {
     "amounts": {},
 }
 CATEGORY_FORM = SetupForm(
-    noun=SHIPPING_CATEGORY,
+    actions=SHIPPING_CATEGORY,
     word="shipping category",
     base=f"{HERE}/categories",
     home=HOME,
-    template="shipping_category.html",
+    template="setup/shipping_category.html",
     labels={"name": "Name"},
     usual={"name": ""},
     read=_read_category,
-    farewell="It can be deleted once no product or shipping method uses it.",
+    delete_note="It can be deleted once no product or shipping method uses it.",
     kept=frozenset({DEFAULT_SHIPPING_CATEGORY}),
 )
 METHOD_FORM = SetupForm(
-    noun=SHIPPING_METHOD,
+    actions=SHIPPING_METHOD,
     word="shipping method",
     base=f"{HERE}/methods",
     home=HOME,
-    template="shipping_method.html",
+    template="setup/shipping_method.html",
     labels=_LABELS,
     usual=_METHOD,
     read=_read_method,
@@ -136,5 +136,5 @@ METHOD_FORM = SetupForm(
     linked=_link_values,
     choices=_choices,
     include={"zones": {}, "shipping_categories": {}},
-    farewell="It is no longer offered. Existing shipments keep it.",
+    delete_note="It is no longer offered. Existing shipments keep it.",
 )

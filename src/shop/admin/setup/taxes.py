@@ -11,8 +11,8 @@ from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import NOTICES, SetupForm, Values, list_all, names_of
 from shop.base.money import plain_decimal
 from shop.base.record import Record
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/settings/taxes"
 HOME = (HERE, "Taxes")
@@ -20,7 +20,7 @@ HOME = (HERE, "Taxes")
 
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return page(
-        "taxes.html",
+        "setup/taxes.html",
         visit,
         categories=[each.row for each in await list_all(ctx, TAX_CATEGORY)],
         rates=[(each.row, _percent(each)) for each in await list_all(ctx, TAX_RATE)],
@@ -46,7 +46,7 @@ async def _read_category(fields: Fields, ctx: Context, category_id: UUID | None)
 async def _read_rate(fields: Fields, _ctx: Context, _rate_id: UUID | None) -> Values:
     percent = fields.number("percent")
     if percent is None and not fields.errors.get("percent"):
-        fields.refuse("percent", "must be given")
+        fields.refuse("percent", "is required")
     if percent is not None and not (percent < 1000 and percent == round(percent, 3)):
         fields.refuse("percent", "must be less than 1000, with at most three decimals")
     zone_id, category_id = fields.id("zone_id"), fields.id("tax_category_id")
@@ -80,26 +80,26 @@ _RATE: dict[str, Any] = {
     "tax_category_id": "",
 }
 CATEGORY_FORM = SetupForm(
-    noun=TAX_CATEGORY,
+    actions=TAX_CATEGORY,
     word="tax category",
     base=f"{HERE}/categories",
     home=HOME,
-    template="tax_category.html",
+    template="setup/tax_category.html",
     labels={"name": "Name", "description": "Description", "tax_code": "Tax code", "is_default": "Default"},
     usual={"name": "", "description": "", "tax_code": "", "is_default": False},
     read=_read_category,
-    farewell="It can be deleted once no product, tax rate or shipping method uses it.",
+    delete_note="It can be deleted once no product, tax rate or shipping method uses it.",
 )
 RATE_FORM = SetupForm(
-    noun=TAX_RATE,
+    actions=TAX_RATE,
     word="tax rate",
     base=f"{HERE}/rates",
     home=HOME,
-    template="tax_rate.html",
+    template="setup/tax_rate.html",
     labels={"name": "Name", "percent": "Percent", "zone_id": "Zone", "tax_category_id": "Tax category"},
     usual=_RATE,
     read=_read_rate,
     shown=lambda rate: {"percent": _percent(rate)},
     choices=_rate_choices,
-    farewell="It no longer applies to new orders. Completed orders keep their taxes.",
+    delete_note="It no longer applies to new orders. Completed orders keep their taxes.",
 )

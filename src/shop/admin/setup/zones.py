@@ -13,8 +13,8 @@ from shop.admin.setup.form import NOTICES, SetupForm, Values, linked_ids, linked
 from shop.base.errors import NotFound
 from shop.base.record import Record
 from shop.rules.form_values import split_words
+from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.web.request import Request
 
 HERE = "/admin/settings/zones"
 KINDS = {"country": "Countries", "state": "States"}
@@ -24,7 +24,7 @@ MOST_STATES = 150
 async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
     rows = [(zone.row, sorted(_names(zone))) for zone in zones]
-    return page("zones.html", visit, zones=rows, notice=notice_of(request, NOTICES))
+    return page("setup/zones.html", visit, zones=rows, notice=notice_of(request, NOTICES))
 
 
 def _names(zone: Record) -> list[str]:
@@ -101,11 +101,11 @@ _USUAL: dict[str, Any] = {
     "states": "",
 }
 FORM = SetupForm(
-    noun=ZONE,
+    actions=ZONE,
     word="zone",
     base=HERE,
     home=(HERE, "Zones"),
-    template="zone.html",
+    template="setup/zone.html",
     labels={
         "name": "Name",
         "description": "Description",
@@ -120,5 +120,5 @@ FORM = SetupForm(
     linked=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
     choices=_choices,
     include={"countries": {}, "states": {"country": {}}},
-    farewell="Taxes and shipping methods no longer use it.",
+    delete_note="Taxes and shipping methods no longer use it.",
 )

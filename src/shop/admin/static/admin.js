@@ -1,4 +1,4 @@
-// What is nicer with a script; every page works without one.
+// Optional enhancements: every page works without this script.
 "use strict";
 
 for (const button of document.querySelectorAll("[data-copy]")) {
@@ -29,7 +29,7 @@ for (const form of document.querySelectorAll("form")) {
   });
 }
 
-// How many variants the ticked values make.
+// Shows the number of variants that the selected values create.
 for (const form of document.querySelectorAll("form[data-combinations]")) {
   const output = form.querySelector("output");
   const count = () => {
@@ -42,7 +42,7 @@ for (const form of document.querySelectorAll("form[data-combinations]")) {
   count();
 }
 
-// What was typed is not lost by a wrong click.
+// Warns before a page with unsaved changes is left.
 let isUnsaved = false;
 for (const form of document.querySelectorAll("form[data-unsaved]")) {
   form.addEventListener("input", () => { isUnsaved = true; });
@@ -50,14 +50,14 @@ for (const form of document.querySelectorAll("form[data-unsaved]")) {
 document.addEventListener("submit", (event) => { if (!event.defaultPrevented) isUnsaved = false; });
 addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
 
-// One click is one request.
+// Disables the button, so that a double click sends one request.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   const button = event.submitter;
   if (button) setTimeout(() => { button.disabled = button.dataset.sent = true; });
 });
 
-// What was shown once must not come back with the back button.
+// Clears secrets, so that the back button does not show them again.
 addEventListener("pagehide", () => {
   for (const secret of document.querySelectorAll("[data-secret]")) secret.textContent = "no longer shown";
 });
@@ -65,7 +65,7 @@ addEventListener("pageshow", () => {
   for (const button of document.querySelectorAll("button[data-sent]")) button.disabled = false;
 });
 
-// The menu of a phone closes when one looks elsewhere.
+// Closes the mobile menu on a click outside it.
 const menu = document.querySelector("details.menu");
 if (menu) {
   document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });

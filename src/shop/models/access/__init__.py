@@ -1,4 +1,4 @@
 """Sign-in, sessions, tokens, OAuth applications and operators.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -13,7 +13,7 @@ class ServerKey(Row, frozen=True, kw_only=True):
     created_at: datetime | None = None
     """When `shop keys rotate` created it."""
     order_tokens_void_at: datetime | None = None
-    """Since when it is no longer used for order tokens."""
+    """When it stopped being used for order tokens."""
 
 
 server_keys = table("server_keys", ServerKey, key("fingerprint"))

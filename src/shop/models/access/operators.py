@@ -38,7 +38,7 @@ class OperatorSession(Row, frozen=True, kw_only=True):
 
 
 class OperatorLink(Row, frozen=True, kw_only=True):
-    """A one-time link to set a password. Without an operator, it is for creating the first operator."""
+    """A one-time link to set a password. A link without an operator creates the first operator."""
 
     hash: bytes
     operator_id: UUID | None = None

@@ -1,4 +1,4 @@
 """Carts, line items, and the promotions that apply to them.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -34,7 +34,7 @@ class Order(Row, frozen=True, kw_only=True):
     order_promo_total: int = 0
     """The part of `promo_total` that applies to the whole order, not to a line item or shipment."""
     manual_total: int = 0
-    """The sum of manual adjustments; applied only as far as the total does not fall below zero."""
+    """The sum of manual adjustments; applied only until the total is zero."""
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0

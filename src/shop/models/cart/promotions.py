@@ -24,7 +24,7 @@ class Promotion(Row, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     code: str | None = None
-    """Normalized for look-ups: lower case, trimmed."""
+    """Normalized for lookups: lower case, trimmed."""
     is_automatic: bool = False
     match_policy: str = "all"
     """Whether `all` or `any` of its rules must match."""
@@ -32,7 +32,7 @@ class Promotion(Row, frozen=True, kw_only=True):
     customer_limit: int | None = None
     """Maximum number of orders per customer."""
     uses: int = 0
-    """Maintained only if there is a limit; otherwise uses are only rows, so that buyers do not wait for each other."""
+    """The number of uses, maintained only if there is a limit. Without one, orders do not wait for this row."""
     advertise: bool = False
     path: str | None = None
     starts_at: datetime | None = None

@@ -1,4 +1,4 @@
 """Products, variants, categories, prices, stock and images.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -1,4 +1,4 @@
-"""Products with all related rows by name, as used in imports and exports."""
+"""Products with all related rows, keyed by name, for imports and exports."""
 
 from collections.abc import Mapping
 from uuid import UUID

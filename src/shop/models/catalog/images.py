@@ -27,8 +27,8 @@ class Image(Row, frozen=True, kw_only=True):
 
 
 class LooseFiles(Row, frozen=True, kw_only=True):
-    """Files without an image row, because they are being written or are to be removed. Old ones are removed, so that a
-    crash leaves no orphaned files.
+    """Image files without an image row, because they are about to be written or deleted. Housekeeping deletes old ones,
+    so that a crash leaves no orphaned files.
     """
 
     image_id: UUID

@@ -3,7 +3,7 @@
     products, variants, option values, properties, taxons, images, stock   --refresh-->   listings
     listings                                                               --refresh-->   listing_facets
 
-All of it but `sold_count` is derived: `queries/catalog/product_index.py` rebuilds it from the catalog tables.
+All columns except `sold_count` are derived: `queries/catalog/product_index.py` rebuilds them from the catalog tables.
 """
 
 from datetime import datetime
@@ -63,7 +63,7 @@ class ListingFacet(Row, frozen=True, kw_only=True):
 
 class CatalogVersion(Row, frozen=True, kw_only=True):
     """The version of the visible catalog. It has many rows so that writers do not wait for each other: triggers write
-    each transaction's number to a free row, and the sum of all changes with every write.
+    each transaction's number to a free row, and the sum of all rows changes with every write.
     """
 
     slot: int

@@ -1,4 +1,4 @@
 """Checkout steps, shipments, payment choice, store credit, coupons and stock holds.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -1,4 +1,4 @@
 """Pages, policies and menus.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

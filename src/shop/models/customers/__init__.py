@@ -1,4 +1,4 @@
 """Accounts, addresses, customer groups and wishlists.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -1,4 +1,4 @@
 """Shop settings: countries, zones, taxes, shipping and payment methods.
 Rows and their tables.
-Never here: a query, a decision over several rows.
+No queries, no rules that involve several rows.
 """

@@ -38,5 +38,5 @@ class Store(msgspec.Struct, frozen=True):
     default_locale: str
     default_country_id: UUID | None
     customer_support_email: str | None = None
-    """The sender and reply address of the shop's mails."""
+    """The sender and reply address of the shop's e-mails."""
     id: UUID = STORE_ID

@@ -29,7 +29,7 @@ class ShippingCategory(Row, frozen=True, kw_only=True):
 
 
 DEFAULT_SHIPPING_CATEGORY = UUID("00000000-0000-7000-8000-000000000001")
-"""Created by migration; the category of products without another one."""
+"""The default category of products; created by migration."""
 
 tax_categories = table(
     "tax_categories",

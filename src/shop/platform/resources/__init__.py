@@ -1,4 +1,4 @@
 """The wire types of the platform API, declared with their filters, sorts and writable members.
-Never here: logic beyond reading a field.
-Look first at `sales.py`.
+No logic beyond reading a field.
+Start with `sales.py`.
 """

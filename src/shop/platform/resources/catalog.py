@@ -2,40 +2,37 @@
 
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from shop.actions.catalog import resources
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
-from shop.models.catalog import products as models
+from shop.models.catalog.inputs import ProductInput, ProductPropertyInput, VariantInput
 from shop.models.catalog.products import OptionType, OptionValue, ProductProperty, Property
 from shop.models.catalog.storefront import SoldProduct, SoldVariant
 from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
-_PRICE_FIELDS = {"price": Decimal, "compare_at_price": Decimal | None, "currency": str}
-_AMOUNTS = frozenset({"price", "compare_at_price"})
 _SIZES = ("weight", "height", "width", "depth")
 
 
 def decimal_text(name: str) -> Any:
     """Declare a decimal as text like `1.5` or `2.0`, for weights and dimensions."""
 
-    def read(row: Any, _scene: RenderContext) -> str | None:
+    def read(row: Any, _context: RenderContext) -> str | None:
         value: Decimal | None = getattr(row, name)
         return None if value is None else plain_decimal(value)
 
     return computed(name, read, str | None)
 
 
-def _cost_price(variant: SoldVariant, _scene: RenderContext) -> str | None:
+def _cost_price(variant: SoldVariant, _context: RenderContext) -> str | None:
     if variant.cost_price is None or variant.cost_currency is None:
         return None
     return wire_decimal(variant.cost_price, currency_digits(variant.cost_currency))
 
 
-def _purchasable(row: Any, _scene: RenderContext) -> bool:
+def _purchasable(row: Any, _context: RenderContext) -> bool:
     return bool(row.purchasable)
 
 
@@ -79,31 +76,11 @@ PRODUCT = resource(
         many("images", "image"),
     ],
 )
-_PRODUCT_FIELDS = (
-    "name",
-    "slug",
-    "description",
-    "status",
-    "available_on",
-    "make_active_at",
-    "discontinue_on",
-    "meta_title",
-    "meta_description",
-    "meta_keywords",
-    "promotionable",
-    "tags",
-    "tax_category_id",
-    "shipping_category_id",
-    *_METADATA,
-)
 PRODUCTS = Collection(
     path="products",
     resource=PRODUCT,
-    noun=resources.PRODUCT,
-    writable=kinds(models.Product, *_PRODUCT_FIELDS)
-    | _PRICE_FIELDS
-    | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
-    | {"option_type_ids": list[UUID], "taxon_ids": list[UUID]},
+    actions=resources.PRODUCT,
+    writable=kinds(ProductInput),
     required=("name",),
     filters=("name", "description", "slug", "status", "available_on", "discontinue_on", "sku"),
     sorted_as={"number": "sku"},
@@ -152,22 +129,8 @@ VARIANT = resource(
 VARIANTS = Collection(
     path="variants",
     resource=VARIANT,
-    noun=resources.VARIANT,
-    writable=kinds(
-        models.Variant,
-        "product_id",
-        "sku",
-        "barcode",
-        *_SIZES,
-        "position",
-        "track_inventory",
-        "discontinue_on",
-        "cost_currency",
-        "tax_category_id",
-        *_METADATA,
-    )
-    | _PRICE_FIELDS
-    | {"cost_price": Decimal | None, "option_value_ids": list[UUID]},
+    actions=resources.VARIANT,
+    writable=kinds(VariantInput),
     required=("product_id",),
     once=("product_id",),
     filters=("sku", "barcode", *_SIZES, "is_master", "discontinue_on", "track_inventory", "product_id"),
@@ -183,7 +146,7 @@ OPTION_TYPE = resource(
 OPTION_TYPES = Collection(
     path="option_types",
     resource=OPTION_TYPE,
-    noun=resources.OPTION_TYPE,
+    actions=resources.OPTION_TYPE,
     writable=kinds(OptionType, "name", "presentation", "position", "filterable", *_METADATA),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -198,7 +161,7 @@ OPTION_VALUE = resource(
 OPTION_VALUES = Collection(
     path="option_values",
     resource=OPTION_VALUE,
-    noun=resources.OPTION_VALUE,
+    actions=resources.OPTION_VALUE,
     writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
     required=("option_type_id", "name", "presentation"),
     once=("option_type_id",),
@@ -210,7 +173,7 @@ PROPERTY = resource("property", Property, attributes=["name", "presentation", "f
 PROPERTIES = Collection(
     path="properties",
     resource=PROPERTY,
-    noun=resources.PROPERTY,
+    actions=resources.PROPERTY,
     writable=kinds(Property, "name", "presentation", "filterable"),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -225,8 +188,8 @@ PRODUCT_PROPERTY = resource(
 PRODUCT_PROPERTIES = Collection(
     path="product_properties",
     resource=PRODUCT_PROPERTY,
-    noun=resources.PRODUCT_PROPERTY,
-    writable=kinds(ProductProperty, "product_id", "property_id", "value", "show_property", "position"),
+    actions=resources.PRODUCT_PROPERTY,
+    writable=kinds(ProductPropertyInput),
     required=("product_id", "property_id", "value"),
     once=("product_id", "property_id"),
     filters=("value", "filter_param", "product_id", "property_id"),

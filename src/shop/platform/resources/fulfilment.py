@@ -1,14 +1,13 @@
 """Platform resources of shipping, taxes and payment methods: categories, zones, rates, methods."""
 
 from typing import Any
-from uuid import UUID
 
 from shop.actions.setup import resources as setup_resources
 from shop.jsonapi.resource import computed, many, one, resource
 from shop.models.checkout.payments import PaymentMethod
-from shop.models.checkout.shipments import ShippingMethod
+from shop.models.setup.inputs import PaymentMethodInput, ShippingMethodInput, TaxRateInput, ZoneInput
 from shop.models.setup.taxes import ShippingCategory, TaxCategory
-from shop.models.setup.zones import TaxRate, Zone
+from shop.models.setup.zones import TaxRate
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
 from shop.platform.resources.related import method_amounts
@@ -26,7 +25,7 @@ TAX_CATEGORY = resource(
 TAX_CATEGORIES = Collection(
     path="tax_categories",
     resource=TAX_CATEGORY,
-    noun=setup_resources.TAX_CATEGORY,
+    actions=setup_resources.TAX_CATEGORY,
     writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
     required=("name",),
     filters=("name", "tax_code", "is_default"),
@@ -45,9 +44,8 @@ ZONE = resource(
 ZONES = Collection(
     path="zones",
     resource=ZONE,
-    noun=setup_resources.ZONE,
-    writable=kinds(Zone, "name", "description", "kind", "default_tax")
-    | {"country_ids": list[UUID], "state_ids": list[UUID]},
+    actions=setup_resources.ZONE,
+    writable=kinds(ZoneInput),
     required=("name",),
     filters=("name", "description", "kind", "default_tax"),
 )
@@ -60,10 +58,8 @@ TAX_RATE = resource(
 TAX_RATES = Collection(
     path="tax_rates",
     resource=TAX_RATE,
-    noun=setup_resources.TAX_RATE,
-    writable=kinds(
-        TaxRate, "name", "amount", "included_in_price", "show_rate_in_label", "zone_id", "tax_category_id", *_METADATA
-    ),
+    actions=setup_resources.TAX_RATE,
+    writable=kinds(TaxRateInput),
     required=("name", "amount", "zone_id", "tax_category_id"),
     filters=("name", "amount", "included_in_price", "zone_id", "tax_category_id"),
 )
@@ -71,7 +67,7 @@ SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=[
 SHIPPING_CATEGORIES = Collection(
     path="shipping_categories",
     resource=SHIPPING_CATEGORY,
-    noun=setup_resources.SHIPPING_CATEGORY,
+    actions=setup_resources.SHIPPING_CATEGORY,
     writable=kinds(ShippingCategory, "name", "description"),
     required=("name",),
     filters=("name",),
@@ -88,7 +84,7 @@ SHIPPING_METHOD = resource(
         "tracking_url",
         "display_on",
         # As in Spree, `calculator` is a relation, so the attribute needs another name.
-        computed("calculator_type", lambda method, _scene: method.calculator),
+        computed("calculator_type", lambda method, _context: method.calculator),
         computed("amounts", method_amounts, dict[str, Any]),
         *_STAMPS,
         "deleted_at",
@@ -105,24 +101,9 @@ SHIPPING_METHOD = resource(
 SHIPPING_METHODS = Collection(
     path="shipping_methods",
     resource=SHIPPING_METHOD,
-    noun=setup_resources.SHIPPING_METHOD,
-    writable=kinds(
-        ShippingMethod,
-        "name",
-        "admin_name",
-        "code",
-        "tracking_url",
-        "display_on",
-        "calculator",
-        "tax_category_id",
-        *_METADATA,
-    )
-    | {
-        "zone_ids": list[UUID],
-        "shipping_category_ids": list[UUID],
-        "amounts": dict[str, Any],
-        "calculator_attributes": dict[str, Any],
-    },
+    actions=setup_resources.SHIPPING_METHOD,
+    # As in Spree, the calculator may be an object; `translate` replaces it by the other fields.
+    writable=kinds(ShippingMethodInput) | {"calculator_attributes": dict[str, Any]},
     aliases={"calculator_type": "calculator"},
     translate=spree_types.translate_shipping_method,
     alone=("shipping_rates",),
@@ -150,19 +131,8 @@ PAYMENT_METHOD = resource(
 PAYMENT_METHODS = Collection(
     path="payment_methods",
     resource=PAYMENT_METHOD,
-    noun=setup_resources.PAYMENT_METHOD,
-    writable=kinds(
-        PaymentMethod,
-        "name",
-        "type",
-        "description",
-        "active",
-        "display_on",
-        "auto_capture",
-        "position",
-        "preferences",
-        *_METADATA,
-    ),
+    actions=setup_resources.PAYMENT_METHOD,
+    writable=kinds(PaymentMethodInput),
     translate=spree_types.translate_payment_method,
     required=("name", "type"),
     once=("type",),

@@ -1,10 +1,9 @@
 """Platform resources of the parts of an order: line items, shipments, shipping rates, payments, refunds."""
 
-from uuid import UUID
-
 from shop.actions.orders import part_resources
 from shop.jsonapi.resource import computed, many, money, one, one_of, resource
-from shop.models.cart.orders import CartLine
+from shop.models.cart.record_inputs import LineItemInput
+from shop.models.checkout.record_inputs import ShipmentInput
 from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
@@ -47,8 +46,8 @@ LINE_ITEM = resource(
 LINE_ITEMS = Collection(
     path="line_items",
     resource=LINE_ITEM,
-    noun=part_resources.LINE_ITEM,
-    writable=kinds(CartLine, "order_id", "variant_id", "quantity", *_METADATA),
+    actions=part_resources.LINE_ITEM,
+    writable=kinds(LineItemInput),
     required=("order_id", "variant_id"),
     once=("order_id", "variant_id"),
     filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", "cost_price", *_SUMS),
@@ -65,7 +64,7 @@ SHIPMENT = resource(
         "state",
         "currency",
         "tracking",
-        computed("tracking_url", lambda shipment, _scene: shipment.tracking_url, str | None),
+        computed("tracking_url", lambda shipment, _context: shipment.tracking_url, str | None),
         "shipped_at",
         money("cost"),
         money("amount", lambda shipment: shipment.cost),
@@ -91,14 +90,8 @@ SHIPMENT = resource(
 SHIPMENTS = Collection(
     path="shipments",
     resource=SHIPMENT,
-    noun=part_resources.SHIPMENT,
-    writable={
-        **kinds(part_resources.OrdersShipment, "stock_location_id", "tracking", *_METADATA),
-        "order_id": str,
-        "variant_id": UUID,
-        "quantity": int,
-        "selected_shipping_rate_id": UUID,
-    },
+    actions=part_resources.SHIPMENT,
+    writable=kinds(ShipmentInput),
     required=("order_id", "stock_location_id", "variant_id"),
     once=("order_id", "stock_location_id", "variant_id", "quantity"),
     filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
@@ -126,7 +119,7 @@ SHIPPING_RATE = resource(
         "currency",
         money("cost"),
         money("tax_amount"),
-        computed("selected", lambda rate, _scene: rate.is_selected, bool),
+        computed("selected", lambda rate, _context: rate.is_selected, bool),
         "created_at",
     ],
     relations=[one("order", "order"), one("shipment", "shipment"), one("shipping_method", "shipping_method")],
@@ -134,7 +127,7 @@ SHIPPING_RATE = resource(
 SHIPPING_RATES = Collection(
     path="shipping_rates",
     resource=SHIPPING_RATE,
-    noun=part_resources.SHIPPING_RATE,
+    actions=part_resources.SHIPPING_RATE,
     filters=("shipment_id", "shipping_method_id", "order_id"),
 )
 PAYMENT = resource(
@@ -146,7 +139,7 @@ PAYMENT = resource(
         "currency",
         "response_code",
         # No provider reports an address check.
-        computed("avs_response", lambda _payment, _scene: None, str | None),
+        computed("avs_response", lambda _payment, _context: None, str | None),
         "source_type",
         money("amount"),
         money("captured_amount"),
@@ -166,7 +159,7 @@ PAYMENT = resource(
 PAYMENTS = Collection(
     path="payments",
     resource=PAYMENT,
-    noun=part_resources.PAYMENT,
+    actions=part_resources.PAYMENT,
     filters=("number", "state", "amount", "order_id", "payment_method_id", "response_code"),
     sorts=("number", "amount", "state"),
     find_by=("id", "number"),
@@ -180,6 +173,6 @@ REFUND = resource(
 REFUNDS = Collection(
     path="refunds",
     resource=REFUND,
-    noun=part_resources.REFUND,
+    actions=part_resources.REFUND,
     filters=("order_id", "payment_id", "state", "amount"),
 )

@@ -1,9 +1,8 @@
 """Platform resources of content: pages, policies and menus."""
 
-from uuid import UUID
-
 from shop.actions.content import resources as page_resources
 from shop.jsonapi.resource import computed, many, one, one_of, resource
+from shop.models.content.inputs import CmsPageInput, MenuInput, MenuItemInput, PolicyInput
 from shop.models.content.menus import LinkedItem, Menu
 from shop.models.content.pages import CmsPage, Policy
 from shop.platform.collection import Collection, kinds
@@ -11,17 +10,22 @@ from shop.rules.content.markdown import MOST_MARKDOWN
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
-_PAGE = ("title", "slug", "locale", "type", "visible", "content", "meta_title", "meta_description", *_METADATA)
-_POLICY = ("name", "slug", "body", "show_in_checkout_footer", *_METADATA)
-_ITEM = ("name", "subtitle", "code", "item_type", "linked_resource_type", "destination", "new_window")
 
 CMS_PAGE = resource(
     "cms_page",
     CmsPage,
     attributes=[
-        *_PAGE,
+        "title",
+        "slug",
+        "locale",
+        "type",
+        "visible",
+        "content",
+        "meta_title",
+        "meta_description",
+        *_METADATA,
         "content_html",
-        computed("deleted_at", lambda _page, _scene: None, str | None),
+        computed("deleted_at", lambda _page, _context: None, str | None),
         *_STAMPS,
     ],
     relations=[many("cms_sections", "cms_section")],
@@ -29,20 +33,24 @@ CMS_PAGE = resource(
 CMS_PAGES = Collection(
     path="cms_pages",
     resource=CMS_PAGE,
-    noun=page_resources.CMS_PAGE,
-    writable=kinds(CmsPage, *_PAGE),
+    actions=page_resources.CMS_PAGE,
+    writable=kinds(CmsPageInput),
     longest={"content": MOST_MARKDOWN},
     required=("title",),
     filters=("title", "slug", "locale", "type", "visible"),
     sorts=("title", "slug"),
     find_by=("id", "slug"),
 )
-POLICY = resource("policy", Policy, attributes=[*_POLICY, "body_html", *_STAMPS])
+POLICY = resource(
+    "policy",
+    Policy,
+    attributes=["name", "slug", "body", "show_in_checkout_footer", *_METADATA, "body_html", *_STAMPS],
+)
 POLICIES = Collection(
     path="policies",
     resource=POLICY,
-    noun=page_resources.POLICY,
-    writable=kinds(Policy, *_POLICY),
+    actions=page_resources.POLICY,
+    writable=kinds(PolicyInput),
     longest={"body": MOST_MARKDOWN},
     required=("name",),
     filters=("name", "slug", "show_in_checkout_footer"),
@@ -58,8 +66,8 @@ MENU = resource(
 MENUS = Collection(
     path="menus",
     resource=MENU,
-    noun=page_resources.MENU,
-    writable=kinds(Menu, "name", "location", "locale"),
+    actions=page_resources.MENU,
+    writable=kinds(MenuInput),
     required=("name", "location"),
     filters=("name", "location", "locale"),
     sorts=("name", "location"),
@@ -68,16 +76,22 @@ MENU_ITEM = resource(
     "menu_item",
     LinkedItem,
     attributes=[
-        *_ITEM,
+        "name",
+        "subtitle",
+        "code",
+        "item_type",
+        "linked_resource_type",
+        "destination",
+        "new_window",
         "link",
         "position",
         "lft",
         "rgt",
         "depth",
-        computed("is_container", lambda item, _scene: item.item_type == "Container", bool),
-        computed("is_root", lambda item, _scene: item.parent_id is None, bool),
-        computed("is_child", lambda item, _scene: item.parent_id is not None, bool),
-        computed("is_leaf", lambda item, _scene: item.rgt - item.lft == 1, bool),
+        computed("is_container", lambda item, _context: item.item_type == "Container", bool),
+        computed("is_root", lambda item, _context: item.parent_id is None, bool),
+        computed("is_child", lambda item, _context: item.parent_id is not None, bool),
+        computed("is_leaf", lambda item, _context: item.rgt - item.lft == 1, bool),
         *_STAMPS,
     ],
     relations=[
@@ -91,8 +105,8 @@ MENU_ITEM = resource(
 MENU_ITEMS = Collection(
     path="menu_items",
     resource=MENU_ITEM,
-    noun=page_resources.MENU_ITEM,
-    writable=kinds(LinkedItem, "menu_id", "parent_id", *_ITEM) | {"linked_resource_id": UUID | None},
+    actions=page_resources.MENU_ITEM,
+    writable=kinds(MenuItemInput),
     required=("name", "menu_id"),
     once=("menu_id",),
     filters=("name", "code", "item_type", "linked_resource_type", "menu_id", "parent_id", "depth"),

@@ -9,6 +9,7 @@ from shop.base.money import currency_digits
 from shop.jsonapi.resource import RenderContext, computed, many, one, resource
 from shop.models.access.users import Customer
 from shop.models.customers.addresses import Address, addresses
+from shop.models.customers.record_inputs import AddressRecordInput, UserInput
 from shop.models.setup.countries import Country, State, countries, states
 from shop.platform.collection import Collection, kinds
 from shop.queries.customers.users import CUSTOMERS, FULL_NAME
@@ -18,7 +19,7 @@ from shop.queries.records import Records
 def _sums(name: str) -> Any:
     """Return a reader of amounts by currency, with two decimals as in Spree."""
 
-    def read(user: Customer, _scene: RenderContext) -> list[dict[str, str]]:
+    def read(user: Customer, _context: RenderContext) -> list[dict[str, str]]:
         return [
             {"currency": entry["currency"], "amount": _decimal(entry[name], entry["currency"])}
             for entry in user.spending
@@ -27,7 +28,7 @@ def _sums(name: str) -> Any:
     return read
 
 
-def _credits(user: Customer, _scene: RenderContext) -> list[dict[str, str]]:
+def _credits(user: Customer, _context: RenderContext) -> list[dict[str, str]]:
     return [
         {"currency": left["currency"], "amount": _decimal(left["amount"], left["currency"])} for left in user.credits
     ]
@@ -61,17 +62,8 @@ USER = resource(
 USERS = Collection(
     path="users",
     resource=USER,
-    noun=ResourceActions("user", CUSTOMERS, admin.create_user, admin.update_user, admin.delete_user),
-    writable=kinds(
-        Customer,
-        "email",
-        "first_name",
-        "last_name",
-        "selected_locale",
-        "bill_address_id",
-        "ship_address_id",
-        *_METADATA,
-    ),
+    actions=ResourceActions("user", CUSTOMERS, admin.create_user, admin.update_user, admin.delete_user),
+    writable=kinds(UserInput),
     required=("email",),
     filters=("email", "first_name", "last_name", "verified_at", "disabled_at"),
 )
@@ -94,7 +86,7 @@ ADDRESS = resource(
     Address,
     attributes=[
         *_ADDRESS_TEXTS,
-        computed("full_name", lambda address, _scene: f"{address.firstname} {address.lastname}"),
+        computed("full_name", lambda address, _context: f"{address.firstname} {address.lastname}"),
         *_STAMPS,
         "deleted_at",
         *_METADATA,
@@ -104,7 +96,7 @@ ADDRESS = resource(
 ADDRESSES = Collection(
     path="addresses",
     resource=ADDRESS,
-    noun=ResourceActions(
+    actions=ResourceActions(
         "address",
         Records(
             table=addresses,
@@ -116,8 +108,7 @@ ADDRESSES = Collection(
         admin.update_address,
         admin.delete_address,
     ),
-    writable=kinds(Address, *_ADDRESS_TEXTS, "country_id", "state_id", "user_id", *_METADATA)
-    | {"country_iso": str, "state_code": str},
+    writable=kinds(AddressRecordInput),
     once=("user_id",),
     filters=(*_ADDRESS_TEXTS, "full_name"),
 )
@@ -131,7 +122,7 @@ COUNTRY = resource(
 COUNTRIES = Collection(
     path="countries",
     resource=COUNTRY,
-    noun=ResourceActions("country", Records(table=countries, row=Country)),
+    actions=ResourceActions("country", Records(table=countries, row=Country)),
     filters=("name", "iso", "iso3", "iso_name", "numcode", "states_required", "zipcode_required"),
     sorts=("name", "iso", "iso3", "numcode"),
     order="name",
@@ -141,7 +132,7 @@ STATE = resource("state", State, attributes=["name", "abbr", *_STAMPS], relation
 STATES = Collection(
     path="states",
     resource=STATE,
-    noun=ResourceActions("state", Records(table=states, row=State)),
+    actions=ResourceActions("state", Records(table=states, row=State)),
     filters=("name", "abbr"),
     sorts=("name", "abbr"),
     order="name",

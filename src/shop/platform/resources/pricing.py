@@ -1,13 +1,13 @@
 """Platform resources of prices: base prices, price lists, and the customers and groups they apply to."""
 
 from collections.abc import Callable
-from decimal import Decimal
 
 from shop.actions.catalog import resources
 from shop.base.money import money_text
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.access.users import CustomerGroup, CustomerGroupMember
-from shop.models.catalog.prices import Price, PriceList, PriceListEntry, PriceListGroup, PriceListUser
+from shop.models.catalog.inputs import PriceInput, PriceListEntryInput, PriceListInput
+from shop.models.catalog.prices import Price, PriceList, PriceListGroup, PriceListUser
 from shop.models.catalog.storefront import ListedEntry
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
@@ -16,11 +16,11 @@ _STAMPS = ("created_at", "updated_at")
 
 
 def _text_of(name: str) -> Callable[[Price, RenderContext], str | None]:
-    """Return a reader of an amount's display text, for the other name that Spree has for it."""
+    """Return a reader of an amount's display text, for Spree's second name of it."""
 
-    def read(price: Price, scene: RenderContext) -> str | None:
+    def read(price: Price, render_context: RenderContext) -> str | None:
         minor: int | None = getattr(price, name)
-        return None if minor is None else money_text(price.currency, scene.locale)(minor)
+        return None if minor is None else money_text(price.currency, render_context.locale)(minor)
 
     return read
 
@@ -41,8 +41,8 @@ PRICE = resource(
 PRICES = Collection(
     path="prices",
     resource=PRICE,
-    noun=resources.PRICE,
-    writable=kinds(Price, "variant_id", "currency") | {"amount": Decimal, "compare_at_amount": Decimal | None},
+    actions=resources.PRICE,
+    writable=kinds(PriceInput),
     required=("variant_id", "currency", "amount"),
     once=("variant_id", "currency"),
     filters=("variant_id", "currency", "amount"),
@@ -66,8 +66,8 @@ PRICE_LIST = resource(
 PRICE_LISTS = Collection(
     path="price_lists",
     resource=PRICE_LIST,
-    noun=resources.PRICE_LIST,
-    writable=kinds(PriceList, "name", "currency", "priority", "percent_off", "starts_at", "ends_at", "active"),
+    actions=resources.PRICE_LIST,
+    writable=kinds(PriceListInput),
     required=("name", "currency"),
     once=("currency",),
     filters=("name", "currency", "priority", "active", "starts_at", "ends_at"),
@@ -81,8 +81,8 @@ PRICE_LIST_ENTRY = resource(
 PRICE_LIST_ENTRIES = Collection(
     path="price_list_entries",
     resource=PRICE_LIST_ENTRY,
-    noun=resources.PRICE_LIST_ENTRY,
-    writable=kinds(PriceListEntry, "price_list_id", "variant_id", "min_quantity") | {"amount": Decimal},
+    actions=resources.PRICE_LIST_ENTRY,
+    writable=kinds(PriceListEntryInput),
     required=("price_list_id", "variant_id", "amount"),
     once=("price_list_id", "variant_id"),
     filters=("price_list_id", "variant_id", "min_quantity", "amount"),
@@ -97,7 +97,7 @@ PRICE_LIST_USER = resource(
 PRICE_LIST_USERS = Collection(
     path="price_list_users",
     resource=PRICE_LIST_USER,
-    noun=resources.PRICE_LIST_USER,
+    actions=resources.PRICE_LIST_USER,
     writable=kinds(PriceListUser, "price_list_id", "user_id"),
     required=("price_list_id", "user_id"),
     filters=("price_list_id", "user_id"),
@@ -111,7 +111,7 @@ PRICE_LIST_GROUP = resource(
 PRICE_LIST_GROUPS = Collection(
     path="price_list_groups",
     resource=PRICE_LIST_GROUP,
-    noun=resources.PRICE_LIST_GROUP,
+    actions=resources.PRICE_LIST_GROUP,
     writable=kinds(PriceListGroup, "price_list_id", "customer_group_id"),
     required=("price_list_id", "customer_group_id"),
     filters=("price_list_id", "customer_group_id"),
@@ -125,7 +125,7 @@ CUSTOMER_GROUP = resource(
 CUSTOMER_GROUPS = Collection(
     path="customer_groups",
     resource=CUSTOMER_GROUP,
-    noun=resources.CUSTOMER_GROUP,
+    actions=resources.CUSTOMER_GROUP,
     writable=kinds(CustomerGroup, "name", "description"),
     required=("name",),
     filters=("name",),
@@ -139,7 +139,7 @@ CUSTOMER_GROUP_MEMBER = resource(
 CUSTOMER_GROUP_MEMBERS = Collection(
     path="customer_group_members",
     resource=CUSTOMER_GROUP_MEMBER,
-    noun=resources.CUSTOMER_GROUP_MEMBER,
+    actions=resources.CUSTOMER_GROUP_MEMBER,
     writable=kinds(CustomerGroupMember, "customer_group_id", "user_id"),
     required=("customer_group_id", "user_id"),
     filters=("customer_group_id", "user_id"),

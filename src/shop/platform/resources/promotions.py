@@ -1,16 +1,22 @@
 """Platform resources of promotions, coupon codes, adjustments and store credits."""
 
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
-from shop.actions.promotions import resources as nouns
+from shop.actions.promotions import resources
 from shop.jsonapi.deprecation import Deprecation
 from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.cart.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
+from shop.models.cart.record_inputs import (
+    CouponBatchInput,
+    PromotionActionInput,
+    PromotionInput,
+    PromotionRuleInput,
+)
 from shop.models.checkout.coupons import CouponCode, OrderPromotion
-from shop.models.checkout.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
-from shop.platform.collection import Collection, NestedRecords, kinds
+from shop.models.checkout.record_inputs import AdjustmentInput, StoreCreditInput
+from shop.models.checkout.store_credit import StoreCreditCategory, StoreCreditEvent, StoreCreditType
+from shop.platform.collection import Collection, kinds
 from shop.rules.promotions import spree_types
 
 _STAMPS = ("created_at", "updated_at")
@@ -40,7 +46,7 @@ PROMOTION_CATEGORY = resource(
 PROMOTION_CATEGORIES = Collection(
     path="promotion_categories",
     resource=PROMOTION_CATEGORY,
-    noun=nouns.PROMOTION_CATEGORY,
+    actions=resources.PROMOTION_CATEGORY,
     writable=kinds(PromotionCategory, "name", "code"),
     required=("name",),
     filters=("name", "code"),
@@ -60,16 +66,9 @@ PROMOTION = resource(
 PROMOTIONS = Collection(
     path="promotions",
     resource=PROMOTION,
-    noun=nouns.PROMOTION,
-    writable=kinds(Promotion, *_PROMOTION, "promotion_category_id", *_METADATA)
-    | {
-        "promotion_rules_attributes": list[dict[str, Any]],
-        "promotion_actions_attributes": list[dict[str, Any]],
-    },
-    nested={
-        f"{relation}_attributes": NestedRecords(relation, frozenset({"type", "preferences"}))
-        for relation in ("promotion_rules", "promotion_actions")
-    },
+    actions=resources.PROMOTION,
+    writable=kinds(PromotionInput),
+    nested={f"{relation}_attributes": relation for relation in ("promotion_rules", "promotion_actions")},
     translate=spree_types.translate_promotion,
     required=("name",),
     filters=("name", "code", "path", "is_automatic", "starts_at", "expires_at", "promotion_category_id", "advertise"),
@@ -78,14 +77,14 @@ PROMOTION_RULE = resource(
     "promotion_rule",
     PromotionRule,
     # The code belongs to the promotion, not to a rule.
-    attributes=["type", computed("code", lambda _rule, _scene: None, str | None), "preferences", *_STAMPS],
+    attributes=["type", computed("code", lambda _rule, _context: None, str | None), "preferences", *_STAMPS],
     relations=[one("promotion", "promotion")],
 )
 PROMOTION_RULES = Collection(
     path="promotion_rules",
     resource=PROMOTION_RULE,
-    noun=nouns.PROMOTION_RULE,
-    writable=kinds(PromotionRule, "promotion_id", "type", "preferences"),
+    actions=resources.PROMOTION_RULE,
+    writable=kinds(PromotionRuleInput),
     translate=spree_types.translate_rule,
     required=("promotion_id", "type"),
     once=("promotion_id",),
@@ -100,9 +99,9 @@ PROMOTION_ACTION = resource(
 PROMOTION_ACTIONS = Collection(
     path="promotion_actions",
     resource=PROMOTION_ACTION,
-    noun=nouns.PROMOTION_ACTION,
-    writable=kinds(PromotionAction, "promotion_id", "type", "position", "preferences")
-    | {"calculator_attributes": dict[str, Any]},
+    actions=resources.PROMOTION_ACTION,
+    # As in Spree, the action may have a calculator; `translate` replaces it by the other fields.
+    writable=kinds(PromotionActionInput) | {"calculator_attributes": dict[str, Any]},
     translate=spree_types.translate_action,
     required=("promotion_id", "type"),
     once=("promotion_id",),
@@ -117,8 +116,8 @@ COUPON_BATCH = resource(
 COUPON_BATCHES = Collection(
     path="coupon_batches",
     resource=COUPON_BATCH,
-    noun=nouns.COUPON_BATCH,
-    writable=kinds(CouponBatch, "promotion_id", "name", "prefix", "codes_count"),
+    actions=resources.COUPON_BATCH,
+    writable=kinds(CouponBatchInput),
     required=("promotion_id", "name", "codes_count"),
     filters=("promotion_id", "name", "prefix"),
 )
@@ -131,7 +130,7 @@ COUPON_CODE = resource(
 COUPON_CODES = Collection(
     path="coupon_codes",
     resource=COUPON_CODE,
-    noun=nouns.COUPON_CODE,
+    actions=resources.COUPON_CODE,
     filters=("batch_id", "promotion_id", "order_id", "code", "used_at"),
 )
 ORDER_PROMOTION = resource(
@@ -143,12 +142,12 @@ ORDER_PROMOTION = resource(
 ORDER_PROMOTIONS = Collection(
     path="order_promotions",
     resource=ORDER_PROMOTION,
-    noun=nouns.ORDER_PROMOTION,
+    actions=resources.ORDER_PROMOTION,
     filters=("order_id", "promotion_id", "code"),
 )
 ADJUSTMENT = resource(
     "adjustment",
-    nouns.OrdersAdjustment,
+    resources.OrdersAdjustment,
     attributes=[
         "source_type",
         "source_id",
@@ -172,9 +171,8 @@ ADJUSTMENT = resource(
 ADJUSTMENTS = Collection(
     path="adjustments",
     resource=ADJUSTMENT,
-    noun=nouns.ADJUSTMENT,
-    writable=kinds(nouns.OrdersAdjustment, "order_id", "adjustable_type", "adjustable_id", "label")
-    | {"amount": Decimal},
+    actions=resources.ADJUSTMENT,
+    writable=kinds(AdjustmentInput),
     translate=spree_types.translate_adjustment,
     required=("order_id", "label", "amount"),
     once=("order_id", "adjustable_type", "adjustable_id"),
@@ -183,7 +181,7 @@ ADJUSTMENTS = Collection(
 )
 STORE_CREDIT = resource(
     "store_credit",
-    nouns.GrantedCredit,
+    resources.GrantedCredit,
     attributes=[
         "currency",
         money("amount"),
@@ -192,7 +190,7 @@ STORE_CREDIT = resource(
         money("amount_left"),
         money("amount_authorized"),
         "memo",
-        computed("created_by_type", lambda credit, _scene: credit.actor_kind),
+        computed("created_by_type", lambda credit, _context: credit.actor_kind),
         *_STAMPS,
         *_METADATA,
     ],
@@ -208,8 +206,8 @@ STORE_CREDIT = resource(
 STORE_CREDITS = Collection(
     path="store_credits",
     resource=STORE_CREDIT,
-    noun=nouns.STORE_CREDIT,
-    writable=kinds(StoreCredit, "user_id", "currency", "memo", *_CATEGORY_FIELDS, *_METADATA) | {"amount": Decimal},
+    actions=resources.STORE_CREDIT,
+    writable=kinds(StoreCreditInput),
     aliases={"category_id": "store_credit_category_id", "type_id": "store_credit_type_id"},
     required=("user_id", "currency", "amount", "memo"),
     once=("user_id", "currency", "amount"),
@@ -219,7 +217,7 @@ STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, a
 STORE_CREDIT_CATEGORIES = Collection(
     path="store_credit_categories",
     resource=STORE_CREDIT_CATEGORY,
-    noun=nouns.STORE_CREDIT_CATEGORY,
+    actions=resources.STORE_CREDIT_CATEGORY,
     writable=kinds(StoreCreditCategory, "name"),
     required=("name",),
     filters=("name",),
@@ -228,7 +226,7 @@ STORE_CREDIT_TYPE = resource("store_credit_type", StoreCreditType, attributes=["
 STORE_CREDIT_TYPES = Collection(
     path="store_credit_types",
     resource=STORE_CREDIT_TYPE,
-    noun=nouns.STORE_CREDIT_TYPE,
+    actions=resources.STORE_CREDIT_TYPE,
     writable=kinds(StoreCreditType, "name", "priority"),
     required=("name",),
     filters=("name", "priority"),
@@ -247,6 +245,6 @@ STORE_CREDIT_EVENT = resource(
 STORE_CREDIT_EVENTS = Collection(
     path="store_credit_events",
     resource=STORE_CREDIT_EVENT,
-    noun=nouns.STORE_CREDIT_EVENT,
+    actions=resources.STORE_CREDIT_EVENT,
     filters=("store_credit_id", "user_id", "order_id", "payment_id", "currency", "action", "amount"),
 )

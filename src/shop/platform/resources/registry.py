@@ -129,7 +129,7 @@ _ALL = (
     AUDIT_EVENTS,
 )
 _RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS)
-"""Resources that are shown with others and have no routes."""
+"""Resources without routes, shown only as related records."""
 _JOIN_TABLES = {
     ("product", "taxons"): classifications,
     ("taxon", "products"): classifications,
@@ -166,17 +166,17 @@ RESOURCES: Resources = {name: collection.resource for name, collection in _BY_TY
 
 
 def _relation_for(type_: str, source: Records, relation: Relation) -> RelationLink | None:
-    """Return how a relation is joined: by a column of the source named after it, a foreign key of the target, or a join
-    table. None if no table stores it.
+    """Return the link of a relation: a column of the source named after it, a foreign key of the target, or a join
+    table. Return None if no table stores it.
     """
     related = _BY_TYPE.get(relation.type)
     if related is None:
         return None
-    target = related.noun.records
+    target = related.actions.records
     if not relation.is_many:
         column = f"{relation.name}_id"
         if relation.others:
-            types = {name: _BY_TYPE[name].noun.records for name in relation.types}
+            types = {name: _BY_TYPE[name].actions.records for name in relation.types}
             by_type = {
                 name: RelationLink(records, _NAMED_BY.get((type_, relation.name, name), column), is_many=False)
                 for name, records in types.items()
@@ -188,10 +188,10 @@ def _relation_for(type_: str, source: Records, relation: Relation) -> RelationLi
     between = _JOIN_TABLES.get((type_, relation.name))
     if between is not None:
         return RelationLink(target, f"{type_}_id", is_many=True, between=between, other=f"{relation.type}_id")
-    place = type_, relation.name
-    columns = [_BY[place]] if place in _BY else _foreign_keys(source, target)
+    relation_key = type_, relation.name
+    columns = [_BY[relation_key]] if relation_key in _BY else _foreign_keys(source, target)
     return (
-        RelationLink(target, columns[0], is_many=True, only=_ONLY.get(place), most=_MAX_ROWS.get(place))
+        RelationLink(target, columns[0], is_many=True, only=_ONLY.get(relation_key), most=_MAX_ROWS.get(relation_key))
         if columns
         else None
     )
@@ -202,11 +202,11 @@ def _foreign_keys(source: Records, target: Records) -> list[str]:
 
 
 def _join(collection: Collection) -> None:
-    records = collection.noun.records
+    records = collection.actions.records
     for name, relation in collection.resource.relations.items():
-        kin = _relation_for(collection.resource.type, records, relation)
-        if kin:
-            records.kin[name] = kin
+        link = _relation_for(collection.resource.type, records, relation)
+        if link:
+            records.relation_links[name] = link
         else:
             records.nothing[name] = [] if relation.is_many else None
 

@@ -1,4 +1,4 @@
-"""Platform resources that are shown with others and have no routes."""
+"""Platform resources without routes, shown only as related records."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ INVENTORY_UNITS = Collection(
             one("variant", "variant"),
         ],
     ),
-    noun=part_resources.INVENTORY_UNIT,
+    actions=part_resources.INVENTORY_UNIT,
 )
 CREDIT_CARDS = Collection(
     path="credit_cards",
@@ -36,7 +36,7 @@ CREDIT_CARDS = Collection(
         attributes=["cc_type", "last_digits", "month", "year", "name", *_STAMPS, "deleted_at"],
         relations=[one("user", "user"), one("payment_method", "payment_method")],
     ),
-    noun=part_resources.CREDIT_CARD,
+    actions=part_resources.CREDIT_CARD,
 )
 CAPTURE_EVENTS = Collection(
     path="capture_events",
@@ -46,7 +46,7 @@ CAPTURE_EVENTS = Collection(
         attributes=["currency", money("amount"), "created_at"],
         relations=[one("payment", "payment")],
     ),
-    noun=part_resources.CAPTURE_EVENT,
+    actions=part_resources.CAPTURE_EVENT,
 )
 ZONE_MEMBERS = Collection(
     path="zone_members",
@@ -54,18 +54,18 @@ ZONE_MEMBERS = Collection(
         "zone_member",
         ZoneMember,
         attributes=[
-            computed("zoneable_type", lambda member, _scene: "country" if member.country_id else "state"),
-            computed("zoneable_id", lambda member, _scene: str(member.country_id or member.state_id)),
+            computed("zoneable_type", lambda member, _context: "country" if member.country_id else "state"),
+            computed("zoneable_id", lambda member, _context: str(member.country_id or member.state_id)),
             *_STAMPS,
         ],
         relations=[one("zone", "zone"), one("country", "country"), one("state", "state")],
     ),
-    noun=setup_resources.ZONE_MEMBER,
+    actions=setup_resources.ZONE_MEMBER,
 )
 
 
-def method_amounts(method: Any, _scene: RenderContext) -> dict[str, Any]:
-    """Return the amounts of a shipping method by currency and minimum weight, as they can be written."""
+def method_amounts(method: Any, _context: RenderContext) -> dict[str, Any]:
+    """Return the amounts of a shipping method by currency and minimum weight, in the format of write requests."""
     amounts: dict[str, dict[str, str]] = {}
     for currency, weight, amount in method.amounts:
         text = wire_decimal(amount, currency_digits(currency))
@@ -79,10 +79,14 @@ CALCULATORS = Collection(
         "calculator",
         setup_resources.PricedMethod,
         attributes=[
-            computed("type", lambda method, _scene: method.calculator),
-            computed("preferences", lambda method, scene: {"amounts": method_amounts(method, scene)}, dict[str, Any]),
+            computed("type", lambda method, _context: method.calculator),
+            computed(
+                "preferences",
+                lambda method, render_context: {"amounts": method_amounts(method, render_context)},
+                dict[str, Any],
+            ),
             *_STAMPS,
         ],
     ),
-    noun=setup_resources.CALCULATOR,
+    actions=setup_resources.CALCULATOR,
 )

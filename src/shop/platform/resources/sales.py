@@ -3,11 +3,11 @@
 from typing import Any
 
 from shop.actions.orders import resources as actions
-from shop.actions.orders.nested_attributes import MEMBERS
 from shop.actions.records import ResourceActions
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
-from shop.models.cart.orders import Order, OwnedOrder, order_lookups, orders
-from shop.platform.collection import Collection, NestedRecords, kinds
+from shop.models.cart.orders import OwnedOrder, order_lookups, orders
+from shop.models.checkout.record_inputs import OrderInput
+from shop.platform.collection import Collection, kinds
 from shop.queries.checkout.store_credit import CREDIT_LEFT
 from shop.queries.lookups import Lookup
 from shop.queries.payments.payments import REFUNDED_AMOUNT
@@ -15,7 +15,7 @@ from shop.queries.records import Records
 from shop.rules.checkout.payments import amount_due
 
 
-def _nothing(_order: Any, _scene: RenderContext) -> None:
+def _nothing(_order: Any, _context: RenderContext) -> None:
     return None
 
 
@@ -39,7 +39,7 @@ def _amount_due(order: OwnedOrder) -> int:
 
 
 def _credit_after(order: OwnedOrder) -> int:
-    """Return the store credit left after capture; a completed order has already spent its share."""
+    """Return the store credit left after capture; a completed order has already spent its credit."""
     return order.credit_left if order.completed_at else max(order.credit_left - order.store_credit_total, 0)
 
 
@@ -69,7 +69,7 @@ ORDER = resource(
         computed("last_ip_address", _nothing, str | None),
         "confirmation_delivered",
         computed("store_owner_notification_delivered", _nothing, bool | None),
-        computed("state_lock_version", lambda _order, _scene: 0, int),
+        computed("state_lock_version", lambda _order, _context: 0, int),
         *map(money, _AMOUNTS),
         money("tax_total"),
         money("shipment_total", lambda order: order.ship_total),
@@ -116,20 +116,10 @@ _RECORDS = Records(
 ORDERS = Collection(
     path="orders",
     resource=ORDER,
-    noun=ResourceActions("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
-    writable=kinds(Order, "email", "special_instructions", "internal_note", "public_metadata", "private_metadata")
-    | kinds(Order, "user_id", "bill_address_id", "ship_address_id", "channel", "number")
-    | {
-        "currency": str,
-        "bill_address_attributes": dict[str, Any],
-        "ship_address_attributes": dict[str, Any],
-        "line_items_attributes": list[dict[str, Any]],
-        "shipments_attributes": list[dict[str, Any]],
-        "payments_attributes": list[dict[str, Any]],
-    },
+    actions=ResourceActions("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
+    writable=kinds(OrderInput),
     nested={
-        f"{relation}_attributes": NestedRecords(relation, MEMBERS[f"{relation}_attributes"])
-        for relation in ("bill_address", "ship_address", "line_items", "shipments")
+        f"{relation}_attributes": relation for relation in ("bill_address", "ship_address", "line_items", "shipments")
     },
     filters=(
         "number",

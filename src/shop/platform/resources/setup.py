@@ -15,7 +15,7 @@ APPLICATION = resource(
 APPLICATIONS = Collection(
     path="applications",
     resource=APPLICATION,
-    noun=ResourceActions("application", Records(table=applications, row=Application)),
+    actions=ResourceActions("application", Records(table=applications, row=Application)),
     filters=("name", "client_id", "access_level", "last_used_at", "revoked_at"),
     sorts=("name", "last_used_at"),
 )
@@ -28,7 +28,7 @@ AUDIT_EVENT = resource(
 AUDIT_EVENTS = Collection(
     path="audit_events",
     resource=AUDIT_EVENT,
-    noun=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
+    actions=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
     filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "request_id"),
     sorts=("at",),
 )

@@ -1,9 +1,8 @@
 """Platform resources of stock: locations, items and movements."""
 
-from uuid import UUID
-
 from shop.actions.catalog import resources
 from shop.jsonapi.resource import computed, one, resource
+from shop.models.catalog.inputs import StockItemInput, StockLocationInput, StockMovementInput
 from shop.models.catalog.stock import StockItem, StockLocation, StockMovement
 from shop.platform.collection import Collection, kinds
 
@@ -29,8 +28,8 @@ STOCK_LOCATION = resource(
 STOCK_LOCATIONS = Collection(
     path="stock_locations",
     resource=STOCK_LOCATION,
-    noun=resources.STOCK_LOCATION,
-    writable=kinds(StockLocation, *_PLACE, "country_id"),
+    actions=resources.STOCK_LOCATION,
+    writable=kinds(StockLocationInput),
     required=("name",),
     filters=("name", "active", "default"),
 )
@@ -40,7 +39,7 @@ STOCK_ITEM = resource(
     attributes=[
         "count_on_hand",
         "backorderable",
-        computed("is_available", lambda item, _scene: item.count_on_hand > 0 or item.backorderable, bool),
+        computed("is_available", lambda item, _context: item.count_on_hand > 0 or item.backorderable, bool),
         *_STAMPS,
         *_METADATA,
     ],
@@ -49,8 +48,8 @@ STOCK_ITEM = resource(
 STOCK_ITEMS = Collection(
     path="stock_items",
     resource=STOCK_ITEM,
-    noun=resources.STOCK_ITEM,
-    writable=kinds(StockItem, "variant_id", "stock_location_id", "count_on_hand", "backorderable", *_METADATA),
+    actions=resources.STOCK_ITEM,
+    writable=kinds(StockItemInput),
     required=("variant_id", "stock_location_id"),
     once=("variant_id", "stock_location_id"),
     filters=("count_on_hand", "backorderable", "stock_location_id", "variant_id"),
@@ -65,9 +64,8 @@ STOCK_MOVEMENT = resource(
 STOCK_MOVEMENTS = Collection(
     path="stock_movements",
     resource=STOCK_MOVEMENT,
-    noun=resources.STOCK_MOVEMENT,
-    writable=kinds(StockMovement, "stock_item_id", "quantity", "reason", "note")
-    | {"variant_id": UUID, "stock_location_id": UUID},
+    actions=resources.STOCK_MOVEMENT,
+    writable=kinds(StockMovementInput),
     required=("quantity",),
     filters=("stock_item_id", "quantity", "reason", "actor_kind"),
 )

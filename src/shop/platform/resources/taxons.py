@@ -2,7 +2,8 @@
 
 from shop.actions.catalog import resources
 from shop.jsonapi.resource import computed, many, one, resource
-from shop.models.catalog.taxons import Classification, Taxon, Taxonomy
+from shop.models.catalog.inputs import ClassificationInput, TaxonInput, TaxonomyInput
+from shop.models.catalog.taxons import Classification
 from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
@@ -17,8 +18,8 @@ TAXONOMY = resource(
 TAXONOMIES = Collection(
     path="taxonomies",
     resource=TAXONOMY,
-    noun=resources.TAXONOMY,
-    writable=kinds(Taxonomy, "name", "position", *_METADATA),
+    actions=resources.TAXONOMY,
+    writable=kinds(TaxonomyInput),
     required=("name",),
     filters=("name",),
     order="position",
@@ -39,10 +40,10 @@ TAXON = resource(
         "meta_title",
         "meta_description",
         "meta_keywords",
-        computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
-        computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
-        computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
-        computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
+        computed("seo_title", lambda taxon, _context: taxon.meta_title or taxon.name),
+        computed("is_root", lambda taxon, _context: taxon.parent_id is None, bool),
+        computed("is_child", lambda taxon, _context: taxon.parent_id is not None, bool),
+        computed("is_leaf", lambda taxon, _context: taxon.rgt - taxon.lft == 1, bool),
         *_STAMPS,
         *_METADATA,
     ],
@@ -57,20 +58,8 @@ TAXON = resource(
 TAXONS = Collection(
     path="taxons",
     resource=TAXON,
-    noun=resources.TAXON,
-    writable=kinds(
-        Taxon,
-        "name",
-        "taxonomy_id",
-        "parent_id",
-        "slug",
-        "position",
-        "description",
-        "meta_title",
-        "meta_description",
-        "meta_keywords",
-        *_METADATA,
-    ),
+    actions=resources.TAXON,
+    writable=kinds(TaxonInput),
     required=("name",),
     once=("taxonomy_id",),
     filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
@@ -86,8 +75,8 @@ CLASSIFICATION = resource(
 CLASSIFICATIONS = Collection(
     path="classifications",
     resource=CLASSIFICATION,
-    noun=resources.CLASSIFICATION,
-    writable=kinds(Classification, "product_id", "taxon_id", "position"),
+    actions=resources.CLASSIFICATION,
+    writable=kinds(ClassificationInput),
     required=("product_id", "taxon_id"),
     once=("product_id", "taxon_id"),
     filters=("product_id", "taxon_id", "position"),

@@ -3,6 +3,7 @@
 from shop.actions.customers import wishlists as actions
 from shop.actions.records import ResourceActions, default_actions
 from shop.jsonapi.resource import computed, many, money, one, resource
+from shop.models.customers.inputs import WishedItemInput, WishlistInput
 from shop.models.customers.wishlists import PricedItem, Wishlist, wishlists
 from shop.platform.collection import Collection, kinds
 from shop.queries.customers.wishlists import WISHED_ITEM_RECORDS
@@ -20,7 +21,7 @@ WISHLIST = resource(
         "is_default",
         "token",
         # Only the storefront API supports this check.
-        computed("variant_included", lambda _wishlist, _scene: False, bool),
+        computed("variant_included", lambda _wishlist, _context: False, bool),
         *_STAMPS,
     ],
     relations=[one("user", "user"), many("wished_items", "wished_item")],
@@ -28,7 +29,7 @@ WISHLIST = resource(
 WISHLISTS = Collection(
     path="wishlists",
     resource=WISHLIST,
-    noun=ResourceActions(
+    actions=ResourceActions(
         "wishlist",
         _RECORDS,
         actions.create_list,
@@ -36,7 +37,7 @@ WISHLISTS = Collection(
         default_actions(_RECORDS)["delete"],
         actions.lock_wishlist_owner,
     ),
-    writable=kinds(Wishlist, "user_id", "name", "is_private", "is_default"),
+    writable=kinds(WishlistInput),
     required=("user_id", "name"),
     once=("user_id",),
     filters=("user_id", "name", "token", "is_private", "is_default"),
@@ -50,14 +51,14 @@ WISHED_ITEM = resource(
 WISHED_ITEMS = Collection(
     path="wished_items",
     resource=WISHED_ITEM,
-    noun=ResourceActions(
+    actions=ResourceActions(
         "wished_item",
         WISHED_ITEM_RECORDS,
         actions.create_item,
         actions.update_item,
         default_actions(WISHED_ITEM_RECORDS)["delete"],
     ),
-    writable=kinds(PricedItem, "wishlist_id", "variant_id", "quantity"),
+    writable=kinds(WishedItemInput),
     required=("wishlist_id", "variant_id"),
     once=("wishlist_id", "variant_id"),
     filters=("wishlist_id", "variant_id", "quantity"),

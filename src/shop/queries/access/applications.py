@@ -1,4 +1,4 @@
-"""Statements for OAuth applications, their secrets and the tokens they present."""
+"""Statements for OAuth applications, their secrets and their tokens."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -241,7 +241,7 @@ async def revoke(db: Db, application_id: UUID) -> Application | None:
 
 
 async def authenticate(db: Db, *, client_id: str, secret_hash: bytes) -> Application | None:
-    """Uses the same single look-up for an unknown client and for a wrong secret."""
+    """Returns the application, or None. An unknown client and a wrong secret take the same single lookup."""
     return await db.one(_AUTHENTICATE, client_id=client_id, hash=secret_hash)
 
 

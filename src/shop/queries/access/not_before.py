@@ -12,5 +12,5 @@ _not_before = func.coalesce(select(shops.c.not_before).scalar_subquery(), _NEVER
 
 
 def is_not_void(created_at: Any) -> Any:
-    """Returns whether `shop keys void-before` has left a credential issued at this time valid."""
+    """Returns the condition that `shop keys void-before` has not voided a credential issued at this time."""
     return created_at >= _not_before

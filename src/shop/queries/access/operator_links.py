@@ -1,4 +1,4 @@
-"""Statements for the one-time links with which operators set a password."""
+"""Statements for the one-time links that operators use to set a password."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -50,7 +50,7 @@ _IS_USABLE = and_(
 
 
 class UsableLink(msgspec.Struct, frozen=True):
-    """A usable link with its operator; without one it is for creating the first operator."""
+    """A usable link with its operator; a link without one creates the first operator."""
 
     operator_id: UUID | None
     email: str | None

@@ -36,7 +36,7 @@ def _sealed_column(name: str, use: str, column: Column[Any]) -> SealedColumn:
         .order_by(table.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
-    # Only if it has not changed in the meantime.
+    # Updates only if the secret has not changed in the meantime.
     update_clause = (
         update(table)
         .where(table.c.id == bindparam("row_id"), column == bindparam("old_sealed", type_=LargeBinary))

@@ -1,4 +1,4 @@
-"""Statements for the age and the uses of server keys, and for what `shop keys void-before` ends."""
+"""Statements for the age and use of server keys, and for the credentials that `shop keys void-before` voids."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -132,5 +132,5 @@ async def read_clock(db: DatabaseSession) -> datetime:
 
 
 async def count_void(db: DatabaseSession, *, moment: datetime, signed_before: datetime) -> VoidCounts:
-    """Counts what becomes void; carts created since `signed_before` have tokens of a key that stays valid."""
+    """Counts the credentials that become void; carts created since `signed_before` have tokens of a valid key."""
     return cast(VoidCounts, await db.one(_COUNT_VOID, moment=moment, signed_before=signed_before))

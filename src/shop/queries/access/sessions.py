@@ -30,7 +30,7 @@ _ISSUED_AT = sql_cast(func.floor(func.extract("epoch", access_tokens.c.created_a
 _OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
 MAX_SESSIONS = 100
-"""Live sessions per user; a new one above that ends the least recently refreshed."""
+"""The maximum number of live sessions per user; a new session above it ends the least recently refreshed one."""
 _older = sessions.alias("older")
 _ended_oldest = (
     update(sessions)

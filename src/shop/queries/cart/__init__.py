@@ -1,4 +1,4 @@
 """Carts, line items, and the promotions that apply to them.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

@@ -21,7 +21,7 @@ from shop.queries.access.sessions import IS_OPEN_SESSION
 _ID = orders.c.id.type
 _IS_OPEN = orders.c.completed_at.is_(None)
 _this = orders.c.id == bindparam("cart_id", type_=_ID)
-# The token version is part of the look-up, so that a replaced token finds nothing.
+# The token version is part of the lookup, so that a replaced token finds nothing.
 _is_opened_by_token = and_(_this, orders.c.token_version == bindparam("version", type_=BigInteger()))
 
 _FIND_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN), into(Order))

@@ -124,7 +124,7 @@ async def write_lines(
     values = {f"new_{name}": order[name] for name in SAVED_ORDER_COLUMNS}
     row = await db.one(_WRITE, order_id=order_id, rows=rows, gone=list(removed_ids), unpacks=unpacks, **values)
     if row is None:
-        raise AssertionError("an order that is held cannot be gone")
+        raise AssertionError("a locked order cannot be deleted")
     return row
 
 

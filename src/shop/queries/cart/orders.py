@@ -94,9 +94,9 @@ SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_to
 
 def _list_statement(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
     column = orders.c[sort.name]
-    place, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
-    later = column < place if sort.is_descending else column > place
-    after = [or_(later, and_(column == place, orders.c.id > last_id))] if is_after else []
+    last_value, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
+    later = column < last_value if sort.is_descending else column > last_value
+    after = [or_(later, and_(column == last_value, orders.c.id > last_id))] if is_after else []
     return statement(
         select(orders)
         .where(*_theirs_completed, *after)
@@ -190,7 +190,7 @@ async def lock_order(db: DatabaseSession, order_id: UUID) -> Order | None:
 async def complete_order(db: DatabaseSession, order_id: UUID, **values: Any) -> Order:
     order = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
     if order is None:
-        raise AssertionError("an order that is held and open can be completed")
+        raise AssertionError("a locked open order can always be completed")
     return order
 
 
@@ -268,8 +268,8 @@ async def list_completed(db: DatabaseSession, user_id: UUID, page: Page | Keyset
     """Returns one page; with a cursor, one order more than the page size to detect a next page."""
     if isinstance(page, Keyset) and page.after:
         after, after_id = page.after
-        place = {"after": after, "after_id": after_id, "most": page.size + 1, "skip": 0}
-        return await db.all(_LIST_AFTER[sort], user_id=user_id, **place)
+        values = {"after": after, "after_id": after_id, "most": page.size + 1, "skip": 0}
+        return await db.all(_LIST_AFTER[sort], user_id=user_id, **values)
     if isinstance(page, Keyset):
         return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=0, most=page.size + 1)
     return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=page.offset, most=page.size)

@@ -108,9 +108,9 @@ _codes = (
 )
 
 
-def _has_ordered(whose: ColumnElement[bool]) -> ColumnElement[bool]:
+def _has_ordered(is_customers: ColumnElement[bool]) -> ColumnElement[bool]:
     is_bought = orders.c.completed_at.is_not(None) & orders.c.canceled_at.is_(None)
-    return exists().where(is_bought, orders.c.id != _order_id, whose)
+    return exists().where(is_bought, orders.c.id != _order_id, is_customers)
 
 
 _orders_of_customer = select(order_lookups.c.order_id).where(

@@ -1,4 +1,4 @@
 """Products, variants, categories, prices, stock and images.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

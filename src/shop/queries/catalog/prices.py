@@ -4,7 +4,7 @@ sort and filter by it.
     the customer's lists: active, in their window, in the currency, assigned to them or to a group of theirs
     in one list:          the entry with the largest `min_quantity` up to the quantity; else the percentage, if any,
                           off the base price
-    among lists:          the largest priority that has a price; of equal ones the lower price, then the older list
+    among lists:          the highest priority that has a price; of equal ones the lower price, then the older list
     no list has one:      the base price
 """
 

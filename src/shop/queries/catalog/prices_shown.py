@@ -50,14 +50,14 @@ def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
         .outerjoin(prices, HAS_PRICE)
     )
     amount: Any = prices.c.amount
-    why: list[Any] = [
+    price_list: list[Any] = [
         literal_column("null::uuid").label("price_list_id"),
         literal_column("null::text").label("price_list_name"),
     ]
     if is_personal:
         source = source.outerjoin(BEST_PRICE, literal_column("true"))
         amount = func.coalesce(BEST_PRICE.c.amount, prices.c.amount)
-        why = [BEST_PRICE.c.id.label("price_list_id"), BEST_PRICE.c.name.label("price_list_name")]
+        price_list = [BEST_PRICE.c.id.label("price_list_id"), BEST_PRICE.c.name.label("price_list_name")]
     return select(
         products,
         *(listings.c[name] for name in _LISTING_COLUMNS),
@@ -67,7 +67,7 @@ def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
         prices.c.amount.label("base_price"),
         prices.c.compare_at_amount.label("compare_at_price"),
         IS_LISTED_NOW.label("available"),
-        *why,
+        *price_list,
     ).select_from(source)
 
 

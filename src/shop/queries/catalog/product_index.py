@@ -67,15 +67,15 @@ _LOCK = statement(
 
 def fold_text(text: Any) -> ColumnElement[str]:
     """Folds text for search like `base/texts.folded`. Punctuation is removed so that the parser finds plain words, not
-    signed numbers, addresses or paths, which a search for a part would miss.
+    signed numbers, addresses or paths, whose parts could not be found.
     """
-    apart = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
-    small = func.lower(func.normalize(apart, literal_column("NFC")))
-    result = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
+    base_letters = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
+    lower_text = func.lower(func.normalize(base_letters, literal_column("NFC")))
+    result = func.translate(lower_text, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
     for letter, letters in DOUBLE_LETTERS.items():
         result = func.replace(result, letter, letters)
     result = func.regexp_replace(result, SEPARATORS, " ", "g")
-    # Most texts are ASCII (bytes equal characters) and need no folding, which costs more than all the rest.
+    # Most texts are ASCII (bytes equal characters) and need no folding, which is the most expensive step.
     is_plain = func.octet_length(text) == func.char_length(text)
     return case((is_plain, func.regexp_replace(func.lower(text), SEPARATORS, " ", "g")), else_=result)
 

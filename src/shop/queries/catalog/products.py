@@ -171,7 +171,7 @@ _OWNERS: dict[str, Any] = {
     "products": select(products.c.id).where(products.c.id == _id),
     "variants": select(variants.c.product_id).where(variants.c.id == _id),
     "option_values": _BY_VARIANT.where(variant_option_values.c.option_value_id == _id),
-    # Includes products without such a variant yet: of two concurrent writers, one then sees the other's change.
+    # Includes products without such a variant, so that one of two concurrent writers sees the other's change.
     "option_types": select(product_option_types.c.product_id)
     .where(product_option_types.c.option_type_id == _id)
     .union(

@@ -1,4 +1,4 @@
-"""Look-ups of variants by SKU, and of their display names."""
+"""Lookups of variants by SKU, and of their display names."""
 
 from typing import cast
 from uuid import UUID

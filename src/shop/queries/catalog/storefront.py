@@ -1,4 +1,4 @@
-"""Batch look-ups of the related rows of products: variants, options, properties, taxonomies, images and facets."""
+"""Batch lookups of the related rows of products: variants, options, properties, taxonomies, images and facets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -133,11 +133,11 @@ _property_value = (
     select(product_properties.c.property_id, product_properties.c.value, product_properties.c.filter_param)
     .where(
         product_properties.c.facet_id == _facet_counts.c.facet_id,
-        # Facet ids of property values are UUIDs of version 5; for any other, the search would be in vain.
+        # Facet ids of property values are UUIDs of version 5; other facets have no property value.
         func.substr(sql_cast(_facet_counts.c.facet_id, Text), 15, 1) == "5",
     )
     .limit(literal_column("1"))
-    .lateral("told")
+    .lateral("property_value")
 )
 _FACETS = statement(
     union_all(

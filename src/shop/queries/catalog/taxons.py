@@ -120,10 +120,12 @@ async def list_taxons(db: DatabaseSession, filters: Mapping[str, Any], page: Pag
     names = frozenset(filters)
     if isinstance(page, Page):
         return await db.all(_list_statement(names, is_after=False), **filters, most=page.size, skip=page.offset)
-    place: dict[str, Any] = {}
+    cursor_values: dict[str, Any] = {}
     if page.after:
-        (place["last_tree"], place["last_left"]), _ = page.after
-    return await db.all(_list_statement(names, is_after=bool(place)), **filters, **place, most=page.size + 1, skip=0)
+        (cursor_values["last_tree"], cursor_values["last_left"]), _ = page.after
+    return await db.all(
+        _list_statement(names, is_after=bool(cursor_values)), **filters, **cursor_values, most=page.size + 1, skip=0
+    )
 
 
 async def count_taxons(db: DatabaseSession, filters: Mapping[str, Any]) -> int:
@@ -155,10 +157,10 @@ async def find_root(db: DatabaseSession, taxonomy_id: UUID) -> Taxon | None:
     return await db.one(_ROOT, id=taxonomy_id)
 
 
-async def place_taxons(db: DatabaseSession, places: Mapping[UUID, TreePosition]) -> list[UUID]:
+async def place_taxons(db: DatabaseSession, positions: Mapping[UUID, TreePosition]) -> list[UUID]:
     """Updates the positions of taxons; returns the ids of those that changed."""
-    columns = {f"{name}s": [getattr(place, name) for place in places.values()] for name in _COLUMNS}
-    return await db.all(_PLACE, ids=list(places), **columns)
+    columns = {f"{name}s": [getattr(position, name) for position in positions.values()] for name in _COLUMNS}
+    return await db.all(_PLACE, ids=list(positions), **columns)
 
 
 async def list_products_in(db: DatabaseSession, taxonomy_id: UUID) -> list[UUID]:

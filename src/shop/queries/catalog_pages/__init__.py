@@ -1,4 +1,4 @@
 """Statements of the dashboard pages over the catalog.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

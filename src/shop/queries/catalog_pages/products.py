@@ -167,7 +167,7 @@ def matches_search(query: Any) -> ColumnElement[bool]:
 
 @lru_cache(maxsize=64)
 def _list_statement(
-    is_searched: bool, status: str | None, stock: str | None, place: str | None
+    is_searched: bool, status: str | None, stock: str | None, side: str | None
 ) -> Statement[ListedProduct]:
     clause = (
         select(*_listed_columns)
@@ -180,7 +180,7 @@ def _list_statement(
         clause = clause.where(products.c.status == bindparam("status", type_=Text()))
     if stock:
         clause = clause.where(_BY_STOCK[stock])
-    return dynamic_statement(paginate(clause, products.c.created_at, products.c.id, place), into(ListedProduct))
+    return dynamic_statement(paginate(clause, products.c.created_at, products.c.id, side), into(ListedProduct))
 
 
 _value_ids = func.array(
@@ -251,7 +251,7 @@ _ALL_PROPERTIES = statement(select(properties).order_by(properties.c.presentatio
 
 
 async def list_products(
-    db: DatabaseSession, product_filter: ProductFilter, place: CursorPosition | None, *, currency: str, most: int
+    db: DatabaseSession, product_filter: ProductFilter, cursor: CursorPosition | None, *, currency: str, most: int
 ) -> list[ListedProduct]:
     """Returns products, newest first."""
     rows = await db.all(
@@ -259,16 +259,16 @@ async def list_products(
             product_filter.query is not None,
             product_filter.status and "-",
             product_filter.stock,
-            place.side if place else None,
+            cursor.side if cursor else None,
         ),
         query=product_filter.query,
         status=product_filter.status,
         currency=currency,
-        at_=place and place.at,
-        id_=place and place.id,
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if place and place.side == "after" else rows
+    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def list_variants(db: DatabaseSession, product_id: UUID) -> list[AdminVariant]:

@@ -162,22 +162,22 @@ _PLACES = statement(
 
 
 async def list_items(
-    db: DatabaseSession, stock_filter: StockFilter, spot: NumberCursor | None, *, most: int
+    db: DatabaseSession, stock_filter: StockFilter, cursor: NumberCursor | None, *, most: int
 ) -> list[NamedItem]:
     rows = await db.all(
         _list_statement(
             stock_filter.query is not None,
             stock_filter.location_id is not None,
             stock_filter.level,
-            spot.side if spot else None,
+            cursor.side if cursor else None,
         ),
         query=stock_filter.query,
         location_id=stock_filter.location_id,
-        at_=spot and spot.at,
-        id_=spot and spot.id,
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if spot and spot.side == "back" else rows
+    return rows[::-1] if cursor and cursor.side == "back" else rows
 
 
 async def find_item(db: DatabaseSession, item_id: UUID) -> NamedItem | None:

@@ -1,4 +1,4 @@
 """Checkout steps, shipments, payment choice, store credit, coupons and stock holds.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

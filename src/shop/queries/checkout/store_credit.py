@@ -79,7 +79,7 @@ _SOURCES = statement(
 
 
 class SpentCredit(msgspec.Struct, frozen=True):
-    """The amount of a store credit that a payment spent, less what was restored."""
+    """The amount of a store credit that a payment spent, less the restored amount."""
 
     store_credit_id: UUID
     amount: int
@@ -141,7 +141,7 @@ async def lock_credit(db: DatabaseSession, credit_id: UUID) -> StoreCredit | Non
 
 
 async def list_spent_credits(db: DatabaseSession, payment_id: UUID) -> list[SpentCredit]:
-    """Returns what a payment spent of each store credit, the newest first."""
+    """Returns the amount that a payment spent from each store credit, the newest first."""
     return await db.all(_SPENDING, payment_id=payment_id)
 
 

@@ -1,4 +1,4 @@
 """Pages, policies and menus.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

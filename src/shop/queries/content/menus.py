@@ -108,7 +108,7 @@ async def find_item(db: DatabaseSession, item_id: UUID) -> LinkedItem | None:
 
 
 async def place_items(db: DatabaseSession, placements: Mapping[UUID, Placement]) -> None:
-    columns = {f"{name}s": [getattr(place, name) for place in placements.values()] for name in _TREE_COLUMNS}
+    columns = {f"{name}s": [getattr(placement, name) for placement in placements.values()] for name in _TREE_COLUMNS}
     await db.all(_PLACE, ids=list(placements), **columns)
 
 

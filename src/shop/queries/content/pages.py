@@ -1,4 +1,4 @@
-"""Statements for pages and policies: public lists, look-ups by slug or id, and existing slugs."""
+"""Statements for pages and policies: public lists, lookups by slug or id, and existing slugs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -80,7 +80,7 @@ async def list_public(
         after = page.after[1] if page.after else UUID(int=0)
         following = await db.all(_following(public, names), **filters, after=after, most=page.size + 1)
         page_rows = following[: page.size]
-        return ListedRows(page_rows, next_place=(0, page_rows[-1].id) if len(following) > page.size else None)
+        return ListedRows(page_rows, next_cursor=(0, page_rows[-1].id) if len(following) > page.size else None)
     rows = await db.all(_list_statement(public, names), **filters, most=page.size, skip=page.offset)
     if rows or page.number == 1:
         return ListedRows([row for row, _ in rows], rows[0][1] if rows else 0)
@@ -113,11 +113,9 @@ def _list_statement(public: PublicList, names: frozenset[str]) -> Statement[tupl
 
 @lru_cache(maxsize=64)
 def _following(public: PublicList, names: frozenset[str]) -> Statement[Any]:
-    place = public.table.c.id
-    clause = public.clause.where(
-        place > bindparam("after", type_=_ID), *(public.filters[name] for name in sorted(names))
-    )
-    return dynamic_statement(clause.order_by(place).limit(bindparam("most", type_=BigInteger)), into(public.row))
+    key = public.table.c.id
+    clause = public.clause.where(key > bindparam("after", type_=_ID), *(public.filters[name] for name in sorted(names)))
+    return dynamic_statement(clause.order_by(key).limit(bindparam("most", type_=BigInteger)), into(public.row))
 
 
 @lru_cache(maxsize=64)

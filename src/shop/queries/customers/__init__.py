@@ -1,4 +1,4 @@
 """Accounts, addresses, customer groups and wishlists.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

@@ -1,4 +1,4 @@
-"""Statements with which operators find customers, end their sessions, and disable their accounts."""
+"""Statements that operators use to find customers, end their sessions and disable their accounts."""
 
 from functools import lru_cache
 from typing import Any, cast
@@ -17,7 +17,7 @@ _now = func.now()
 
 
 @lru_cache(maxsize=16)
-def _list_statement(search: str | None, place: str | None) -> Statement[User]:
+def _list_statement(search: str | None, side: str | None) -> Statement[User]:
     """Builds the list statement; searches the indexed e-mail address only, or the names too."""
     clause, pattern = select(users), bindparam("pattern", type_=Text)
     if search == "address":
@@ -26,7 +26,7 @@ def _list_statement(search: str | None, place: str | None) -> Statement[User]:
         whole = func.concat_ws(" ", users.c.first_name, users.c.last_name)
         names = [func.lower(name).like(pattern) for name in (users.c.first_name, users.c.last_name, whole)]
         clause = clause.where(or_(users.c.email_key.like(pattern), *names))
-    return statement(paginate(clause, users.c.created_at, users.c.id, place), into(User))
+    return statement(paginate(clause, users.c.created_at, users.c.id, side), into(User))
 
 
 _END_ALL = statement(
@@ -63,16 +63,16 @@ async def find_by_keys(db: DatabaseSession, keys: list[str]) -> dict[str, UUID]:
     return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
-async def list_customers(db: DatabaseSession, search: str, place: CursorPosition | None, *, most: int) -> list[User]:
+async def list_customers(db: DatabaseSession, search: str, cursor: CursorPosition | None, *, most: int) -> list[User]:
     """Returns customers, newest first; `search` is a prefix of the address or a name."""
     rows = await db.all(
-        _list_statement("address" if "@" in search else "names" if search else None, place.side if place else None),
+        _list_statement("address" if "@" in search else "names" if search else None, cursor.side if cursor else None),
         pattern=like_prefix(search.lower()),
-        at_=place and place.at,
-        id_=place and place.id,
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if place and place.side == "after" else rows
+    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def end_sessions(db: DatabaseSession, user_id: UUID, reason: str) -> int:

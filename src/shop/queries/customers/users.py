@@ -23,8 +23,8 @@ _is_unverified = users.c.verified_at.is_(None)
 
 
 def _first_name_wins(name: str) -> Any:
-    """Returns the name of the redeemed request, even if empty, for an unverified user, which discards names that others
-    entered; the name of a verified user never changes.
+    """Returns the name after a sign-in: for an unverified user, the name of the redeemed request, even if empty, which
+    discards names that others entered; the name of a verified user never changes.
     """
     new_name = bindparam(f"given_{name}", type_=Text)
     return case((_is_unverified, new_name), else_=users.c[name])

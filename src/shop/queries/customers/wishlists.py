@@ -15,12 +15,12 @@ from shop.db.statements import Statement, any_of, dynamic_statement, into, state
 from shop.models.access.users import users
 from shop.models.catalog.prices import prices
 from shop.models.catalog.products import products, variants
+from shop.models.customers.inputs import OwnWishedItemInput
 from shop.models.customers.wishlists import PricedItem, SeenItem, WishedItem, Wishlist, wished_items, wishlists
 from shop.queries.catalog.columns import SHOPS_CURRENCY, shops_price
 from shop.queries.catalog.prices import Pricing, select_best_price
 from shop.queries.catalog.quotes import IS_SOLD
 from shop.queries.records import Records
-from shop.rules.cart.line_items import LineItemInput
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
@@ -234,11 +234,11 @@ async def list_purchasable_ids(db: DatabaseSession, variant_ids: Sequence[UUID])
     return set(await db.all(_PURCHASABLE, ids=variant_ids)) if variant_ids else set()
 
 
-async def put_items(db: DatabaseSession, list_id: UUID, wishes: Sequence[LineItemInput]) -> list[UUID]:
+async def put_items(db: DatabaseSession, list_id: UUID, items: Sequence[OwnWishedItemInput]) -> list[UUID]:
     """Upserts one item per variant and sets its quantity."""
     # Items with the same creation time are sorted by id, which must be the order of the request.
-    ids = sorted(new_id() for _ in wishes)
-    variant_ids, quantities = [wish.variant_id for wish in wishes], [wish.quantity for wish in wishes]
+    ids = sorted(new_id() for _ in items)
+    variant_ids, quantities = [item.variant_id for item in items], [item.quantity for item in items]
     return await db.all(_PUT, list_id=list_id, ids=ids, variant_ids=variant_ids, quantities=quantities)
 
 

@@ -1,4 +1,4 @@
 """Bulk import and export of products and prices.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

@@ -89,7 +89,7 @@ async def find_names(db: DatabaseSession, references: ReferencedNames) -> Names:
         tax_categories=await _find_ids(db, _TAX_CATEGORIES, references.tax_categories),
         shipping_categories=await _find_ids(db, _SHIPPING_CATEGORIES, references.shipping_categories),
         taxons=await _find_ids(db, _TAXONS, references.taxons),
-        locations={place.name: place for place in await _all(db, _LOCATIONS, references.locations)},
+        locations={location.name: location for location in await _all(db, _LOCATIONS, references.locations)},
         option_types=await _find_ids(db, _OPTION_TYPES, types),
         option_values={
             (kind, value): value_id

@@ -1,4 +1,4 @@
 """Housekeeping, integrity checks and the outbox.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

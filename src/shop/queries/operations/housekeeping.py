@@ -96,7 +96,7 @@ PURGES: dict[str, Purge] = {
     "access tokens": _purge(access_tokens, access_tokens.c.expires_at < _now - timedelta(days=1)),
     # Also deletes its tokens; rotated ones are retained until now to detect reuse.
     "sessions": _purge(sessions, sessions.c.absolute_expires_at < _now),
-    # Expired long ago; retained for a year, as audit events are, to show the last activity of operators.
+    # Retained for a year, like audit events, to show the last activity of operators.
     "operators' sessions": _purge(operator_sessions, operator_sessions.c.created_at < _now - timedelta(days=365)),
     "operators' links": _purge(operator_links, operator_links.c.expires_at < _now - timedelta(days=1)),
     "unverified users": _purge(
@@ -106,7 +106,7 @@ PURGES: dict[str, Purge] = {
             users.c.created_at < _now - timedelta(days=7),
             users.c.disabled_at.is_(None),
             ~exists().where(orders.c.user_id == users.c.id),
-            # Store credit was granted to them.
+            # Users with store credit are kept.
             ~exists().where(store_credits.c.user_id == users.c.id),
         ),
     ),
@@ -121,7 +121,7 @@ PURGES: dict[str, Purge] = {
             ~exists().where(payment_attempts.c.order_id == orders.c.id, payment_attempts.c.outcome == "unknown"),
         ),
     ),
-    # From carts deleted before cards were deleted with them.
+    # Left by earlier versions, which deleted carts without their cards.
     "cards of deleted carts": _purge(
         payment_sources,
         and_(

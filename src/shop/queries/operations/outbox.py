@@ -1,4 +1,4 @@
-"""Statements for the outbox of mails to send."""
+"""Statements for the outbox of e-mails to send."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -39,8 +39,8 @@ _due = (
     .with_for_update(skip_locked=True)
     .scalar_subquery()
 )
-# A lease, not a row lock: if a worker dies, its mail becomes available again when the lease ends. Uses `=` so that the
-# subquery runs once: with `IN`, a plan may run it for each row and lease several mails.
+# A lease, not a row lock: if a worker dies, its e-mail becomes available again when the lease ends. Uses `=` so that
+# the subquery runs once: with `IN`, a plan may run it for each row and lease several e-mails.
 _LEASE = statement(
     update(mails)
     .where(mails.c.id == _due)
@@ -55,7 +55,7 @@ _mark_mail = (
     .returning(mails.c.id, mails.c.kind, mails.c.ref_id)
     .cte("sent")
 )
-# Stored on the order, because mails are not retained as long as orders.
+# Stored on the order, because e-mails are not retained as long as orders.
 _mark_order = (
     update(orders)
     .where(orders.c.id == _mark_mail.c.ref_id, _mark_mail.c.kind == "order_confirmation")
@@ -110,7 +110,7 @@ async def insert_mail(
 
 
 async def lease_mail(db: DatabaseSession, *, lease: int) -> OutboxMail | None:
-    """Leases a due mail for `lease` seconds and counts the attempt."""
+    """Leases a due e-mail for `lease` seconds and counts the attempt."""
     return await db.one(_LEASE, lease=lease)
 
 
@@ -123,7 +123,7 @@ async def retry_later(db: DatabaseSession, mail_id: UUID, *, pause: int, error: 
 
 
 async def mark_counted(db: DatabaseSession, mail_id: UUID) -> None:
-    """Marks a mail as counted against the budget and deletes its source, which is no longer needed."""
+    """Marks an e-mail as counted against the budget and deletes its source, which is no longer needed."""
     await db.one(_MARK_COUNTED, mail_id=mail_id)
 
 
@@ -132,7 +132,7 @@ async def give_up(db: DatabaseSession, mail_id: UUID, error: str) -> None:
 
 
 async def list_newest(db: DatabaseSession, *, to: str | None, most: int) -> list[OutboxMail]:
-    """Returns the newest mails, without those that wait for the mail budget or expired waiting."""
+    """Returns the newest e-mails, without those that wait for the mail budget or expired while waiting."""
     return await db.all(_NEWEST, to=to, most=most)
 
 

@@ -40,9 +40,14 @@ def _sum(column: Any, *where: Any) -> ColumnElement[int]:
     return clause.correlate(orders, payments, stock_items).scalar_subquery()
 
 
-def _differs(name: str, column: Any, should: ColumnElement[int]) -> Select[Any]:
-    message = literal(f"{name} is ", Text()) + sql_cast(column, Text()) + ", its parts say " + sql_cast(should, Text())
-    return select(column.table.c.number, message).where(column != should)
+def _differs(name: str, column: Any, expected: ColumnElement[int]) -> Select[Any]:
+    message = (
+        literal(f"{name} is ", Text())
+        + sql_cast(column, Text())
+        + ", but the sum of its parts is "
+        + sql_cast(expected, Text())
+    )
+    return select(column.table.c.number, message).where(column != expected)
 
 
 _of_lines = line_items.c.order_id == orders.c.id
@@ -55,7 +60,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
     "items of orders": build_check(
         _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
     ),
-    "pieces of orders": build_check(
+    "item counts of orders": build_check(
         _differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))
     ),
     "shipping of orders": build_check(
@@ -77,7 +82,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         }.items()
     },
     "frozen totals": build_check(
-        select(orders.c.number, literal("the steps of its total lead elsewhere", Text())).where(
+        select(orders.c.number, literal("its total differs from its stored calculation steps", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             sql_cast(orders.c.explained["steps"][-1]["amount"].astext, BigInteger) != orders.c.total,
@@ -105,7 +110,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "paid orders": build_check(
-        select(orders.c.number, literal("is complete and no payment of it counts", Text())).where(
+        select(orders.c.number, literal("is complete but has no valid payment", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             orders.c.canceled_at.is_(None),
@@ -120,7 +125,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "payments without an order": build_check(
-        select(orders.c.number, literal("is not complete and was paid", Text())).where(
+        select(orders.c.number, literal("is paid but not complete", Text())).where(
             orders.c.completed_at.is_(None),
             exists().where(_of_payments, payments.c.state == "completed").correlate(orders),
         )
@@ -130,7 +135,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             stock_items.c.id,
             literal("count is ", Text())
             + sql_cast(stock_items.c.count_on_hand, Text())
-            + ", its movements say "
+            + ", but the sum of its movements is "
             + sql_cast(_sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id), Text()),
         ).where(
             stock_items.c.count_on_hand
@@ -138,7 +143,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "stock of orders": build_check(
-        select(orders.c.number, literal("what left the shelves is not what it holds", Text())).where(
+        select(orders.c.number, literal("its stock movements do not match its shipments", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             orders.c.canceled_at.is_(None),
@@ -152,7 +157,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "holds": build_check(
-        select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
+        select(orders.c.number, literal("has reserved stock but no payment in progress", Text())).where(
             exists()
             .where(
                 stock_holds.c.order_id == orders.c.id,
@@ -168,7 +173,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
     **PROMOTION_CHECKS,
     **COPY_CHECKS,
     "lines of shipments": build_check(
-        select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
+        select(orders.c.number, literal("its shipments do not match its line items", Text())).where(
             orders.c.completed_at.is_not(None),
             and_(
                 orders.c.explained.is_not(None),
@@ -181,7 +186,7 @@ NAMES = tuple(_CHECKS)
 
 
 class StoredState(msgspec.Struct, frozen=True):
-    """The stored payment state of a completed order, with the payments it must follow from."""
+    """The stored payment state of a completed order, with the payments that determine it."""
 
     order_id: UUID
     number: str

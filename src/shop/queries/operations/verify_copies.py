@@ -22,7 +22,7 @@ def _differs(*pairs: tuple[Any, Any]) -> ColumnElement[bool]:
 
 
 def _stale(name: Any, source: Any, copy: Any, key: Any, *pairs: tuple[Any, Any]) -> Statement[Finding]:
-    clause: Any = select(sql_cast(name, Text()), literal(f"{copy.name} is not in step", Text()))
+    clause: Any = select(sql_cast(name, Text()), literal(f"{copy.name} is out of date", Text()))
     return build_check(clause.select_from(source.outerjoin(copy, key)).where(_differs(*pairs)))
 
 
@@ -31,7 +31,7 @@ _of_attempt = and_(
     unsettled_attempts.c.payment_id == payment_attempts.c.payment_id,
 )
 _unsettled_stale: Any = (
-    select(sql_cast(payment_attempts.c.id, Text()), literal("unsettled_attempts is not in step", Text()))
+    select(sql_cast(payment_attempts.c.id, Text()), literal("unsettled_attempts is out of date", Text()))
     .select_from(payment_attempts.outerjoin(unsettled_attempts, _of_attempt))
     .where((payment_attempts.c.outcome == "unknown") != unsettled_attempts.c.attempt_id.is_not(None))
 )
@@ -45,7 +45,7 @@ COPY_CHECKS: Mapping[str, Statement[Finding]] = {
         (orders.c.completed_at.is_not(None), func.coalesce(order_lookups.c.is_completed, False)),
     ),
     "hours of orders": build_check(
-        select(orders.c.number, literal("updated_hour is not in step", Text())).where(
+        select(orders.c.number, literal("updated_hour is out of date", Text())).where(
             orders.c.updated_hour != hour_of(orders.c.updated_at)
         )
     ),

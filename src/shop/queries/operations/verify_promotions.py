@@ -18,7 +18,7 @@ Finding = tuple[str, str]
 
 
 def build_check(clause: Select[Any]) -> Statement[Finding]:
-    """Builds a check whose rows are the name of a record and what is wrong with it."""
+    """Builds a check whose rows are the name of a record and a message."""
     return statement(clause, lambda record: (str(record[0]), str(record[1])))
 
 
@@ -49,7 +49,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             promotions.c.name,
             literal("counts ", Text())
             + sql_cast(promotions.c.uses, Text())
-            + " uses, its orders are "
+            + " uses, but the number of its orders is "
             + sql_cast(_uses, Text()),
         ).where(
             _is_limited,
@@ -57,7 +57,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "promotions of orders": build_check(
-        select(orders.c.number, literal("the uses of its promotions are not what was taken off", Text())).where(
+        select(orders.c.number, literal("its promotion uses do not match its discounts", Text())).where(
             orders.c.explained.is_not(None),
             or_(
                 and_(orders.c.canceled_at.is_(None), _promotion_count != _own_uses),
@@ -66,7 +66,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "coupon codes": build_check(
-        select(coupon_codes.c.code, literal("is used up and no order uses it", Text())).where(
+        select(coupon_codes.c.code, literal("is marked as used, but no order uses it", Text())).where(
             coupon_codes.c.order_id.is_not(None),
             ~exists()
             .where(
@@ -77,7 +77,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     "adjustments of orders": build_check(
-        select(orders.c.number, literal("its adjustments do not add up to what it says", Text())).where(
+        select(orders.c.number, literal("adjustment_total differs from the sum of its adjustments", Text())).where(
             orders.c.explained.is_not(None),
             exists().where(adjustments.c.order_id == orders.c.id).correlate(orders),
             orders.c.adjustment_total
@@ -89,12 +89,12 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             store_credits.c.id,
             literal("has ", Text())
             + sql_cast(store_credits.c.amount - store_credits.c.amount_used, Text())
-            + " left, its ledger says "
+            + " left, but the sum of its ledger is "
             + sql_cast(_left, Text()),
         ).where(store_credits.c.amount - store_credits.c.amount_used != _left)
     ),
     "payments with store credit": build_check(
-        select(payments.c.number, literal("is not what its ledger says was spent", Text())).where(
+        select(payments.c.number, literal("its amount differs from the amount spent in the ledger", Text())).where(
             _is_credit,
             or_(
                 and_(_is_taken, payments.c.captured_amount - payments.c.refunded_amount != _credit_spent),

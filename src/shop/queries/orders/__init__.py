@@ -1,4 +1,4 @@
 """Operations of operators and applications on orders and shipments.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

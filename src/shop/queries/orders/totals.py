@@ -1,4 +1,4 @@
-"""The statement that updates `sold_count` of products, by which best-seller lists are sorted."""
+"""The statement that updates `sold_count` of products, the sort column of best-seller lists."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -21,7 +21,7 @@ _quantities = (
     .render_derived()
 )
 _sums = (
-    select(variants.c.product_id, sql_cast(func.sum(_quantities.c.quantity), BigInteger).label("pieces"))
+    select(variants.c.product_id, sql_cast(func.sum(_quantities.c.quantity), BigInteger).label("quantity"))
     .select_from(_quantities.join(variants, variants.c.id == _quantities.c.id))
     .group_by(variants.c.product_id)
     .subquery("sums")
@@ -29,12 +29,12 @@ _sums = (
 _NOTE = statement(
     update(listings)
     .where(listings.c.product_id == _sums.c.product_id)
-    .values(sold_count=listings.c.sold_count + _sums.c.pieces)
+    .values(sold_count=listings.c.sold_count + _sums.c.quantity)
     .returning(listings.c.product_id),
     lambda record: cast(UUID, record[0]),
 )
 
 
-async def note_sales(db: DatabaseSession, pieces: Mapping[UUID, int]) -> None:
+async def note_sales(db: DatabaseSession, quantities: Mapping[UUID, int]) -> None:
     """Adds the quantities sold, by variant, to their products."""
-    await db.all(_NOTE, ids=list(pieces), quantities=list(pieces.values()))
+    await db.all(_NOTE, ids=list(quantities), quantities=list(quantities.values()))

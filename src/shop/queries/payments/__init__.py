@@ -1,4 +1,4 @@
 """Completion, settlement, provider webhooks, saved cards and refunds.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

@@ -82,7 +82,7 @@ _INVALIDATE = statement(
     .returning(payments.c.id),
     lambda record: cast(UUID, record[0]),
 )
-# Payments that were replaced before any attempt are useless, and a caller could store any number of them.
+# Payments replaced before any attempt are not needed; without deletion, a caller could store any number of them.
 _delete_untried = (
     delete(payments)
     .where(

@@ -84,7 +84,7 @@ _KEEP = statement(
             for name in names
         },
         used_at=case(
-            (bindparam("is_kept", type_=Boolean()) & payment_sources.c.user_id.is_not(None), func.now()),
+            (bindparam("is_saved", type_=Boolean()) & payment_sources.c.user_id.is_not(None), func.now()),
             else_=payment_sources.c.used_at,
         ),
         updated_at=func.now(),
@@ -163,10 +163,10 @@ async def find_customer(db: DatabaseSession, user_id: UUID, provider_type: str) 
     return await db.one(_CUSTOMER, user_id=user_id, type=provider_type)
 
 
-async def save_card_details(db: DatabaseSession, attempt_id: UUID, *, is_kept: bool, told: dict[str, Any]) -> None:
+async def save_card_details(db: DatabaseSession, attempt_id: UUID, *, is_saved: bool, details: dict[str, Any]) -> None:
     """Saves the provider's details of the card used in an attempt; missing details stay unchanged."""
-    values = {f"new_{name}": told.get(name) for name in (*_TEXT_COLUMNS, *_NUMBERS)}
-    await db.one(_KEEP, attempt_id=attempt_id, is_kept=is_kept, **values)
+    values = {f"new_{name}": details.get(name) for name in (*_TEXT_COLUMNS, *_NUMBERS)}
+    await db.one(_KEEP, attempt_id=attempt_id, is_saved=is_saved, **values)
 
 
 async def soft_delete_card(db: DatabaseSession, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:

@@ -1,4 +1,4 @@
-"""Editing promotions, coupon batches and preview.
+"""Promotion editing, coupon batches and promotion previews.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

@@ -90,7 +90,7 @@ _ONE = statement(_promotion_select.where(promotions.c.id == _promotion_id), into
 
 
 @lru_cache(maxsize=8)
-def _list_statement(is_searched: bool, place: str | None) -> Statement[CountedPromotion]:
+def _list_statement(is_searched: bool, side: str | None) -> Statement[CountedPromotion]:
     """Builds the list statement; searches names, prefixes of codes, and codes of batches."""
     clause = _promotion_select
     if is_searched:
@@ -99,7 +99,7 @@ def _list_statement(is_searched: bool, place: str | None) -> Statement[CountedPr
         within = func.strpos(func.lower(promotions.c.name), code) > 0
         begins = promotions.c.code.like(bindparam("pattern", type_=Text()))
         clause = clause.where(or_(within, begins, promotions.c.id == of_batch))
-    return dynamic_statement(paginate(clause, promotions.c.created_at, promotions.c.id, place), into(CountedPromotion))
+    return dynamic_statement(paginate(clause, promotions.c.created_at, promotions.c.id, side), into(CountedPromotion))
 
 
 def _parts(table: Table, row: type[Any]) -> Statement[Any]:
@@ -122,9 +122,9 @@ _BATCH = statement(_batches.where(coupon_batches.c.id == bindparam("batch_id", t
 
 
 @lru_cache(maxsize=4)
-def _listed_batches(place: str | None) -> Statement[CountedBatch]:
+def _listed_batches(side: str | None) -> Statement[CountedBatch]:
     created_at = coupon_batches.c.created_at
-    return dynamic_statement(paginate(_batches, created_at, coupon_batches.c.id, place), into(CountedBatch))
+    return dynamic_statement(paginate(_batches, created_at, coupon_batches.c.id, side), into(CountedBatch))
 
 
 _EXPORT_CODES = statement(
@@ -170,19 +170,19 @@ _CARTS = statement(
 
 
 async def list_promotions(
-    db: DatabaseSession, search: str, place: CursorPosition | None, *, most: int
+    db: DatabaseSession, search: str, cursor: CursorPosition | None, *, most: int
 ) -> list[CountedPromotion]:
     """Returns promotions, newest first."""
-    small = search.lower()
+    lower_search = search.lower()
     rows = await db.all(
-        _list_statement(bool(search), place.side if place else None),
-        code=small,
-        pattern=like_prefix(small),
-        at_=place and place.at,
-        id_=place and place.id,
+        _list_statement(bool(search), cursor.side if cursor else None),
+        code=lower_search,
+        pattern=like_prefix(lower_search),
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if place and place.side == "after" else rows
+    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def find_promotion(db: DatabaseSession, promotion_id: UUID) -> CountedPromotion | None:
@@ -199,17 +199,17 @@ async def list_benefits(db: DatabaseSession, promotion_id: UUID) -> list[Promoti
 
 
 async def list_batches(
-    db: DatabaseSession, promotion_id: UUID, place: CursorPosition | None, *, most: int
+    db: DatabaseSession, promotion_id: UUID, cursor: CursorPosition | None, *, most: int
 ) -> list[CountedBatch]:
     """Returns coupon batches, newest first."""
     rows = await db.all(
-        _listed_batches(place.side if place else None),
+        _listed_batches(cursor.side if cursor else None),
         promotion_id=promotion_id,
-        at_=place and place.at,
-        id_=place and place.id,
+        at_=cursor and cursor.at,
+        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if place and place.side == "after" else rows
+    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def find_batch(db: DatabaseSession, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:

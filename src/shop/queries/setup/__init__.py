@@ -1,4 +1,4 @@
 """Shop settings: countries, zones, taxes, shipping and payment methods.
 SQL statements and the functions that run them.
-Never here: a decision.
+No business rules.
 """

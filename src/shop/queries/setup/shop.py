@@ -27,7 +27,7 @@ _is_writable = func.current_setting("transaction_read_only") == literal_column("
 _STATE = statement(
     select(_revisions.c.version_num.label("revision"), _is_writable.label("is_writable")), into(DatabaseState)
 )
-# Changes nothing but is committed like any other write.
+# Changes no values, but is committed like any other write.
 _TRY_WRITE = statement(
     update(_revisions).values(version_num=_revisions.c.version_num).returning(_revisions.c.version_num),
     lambda record: cast(str, record[0]),

@@ -1,4 +1,4 @@
-"""Derives login codes and parses typed ones.
+"""Derives login codes.
 
 Codes are never stored: the worker and the verifier derive them from the request's row and a key outside the database.
 Short codes have six digits and a limited number of tries. Long codes have 130 bits, for an address under attack, and
@@ -8,15 +8,12 @@ no limit on tries.
 import hmac
 from uuid import UUID
 
-from shop.base.keys import Keys
+from shop.base.crypto.keys import Keys
+from shop.base.texts import CROCKFORD
+from shop.models.access.inputs import LONG_CODE_LENGTH
 
 SHORT_LENGTH = 6
-LONG_LENGTH = 26
 _USE = "login code"
-CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Base 32 without the letters that resemble digits."""
-# Letters and digits that are confused when read aloud or copied by hand.
-_ALIKE = str.maketrans("OIL", "011")
 
 
 def login_code(keys: Keys, key_id: str, request_id: UUID, nonce: bytes, *, is_long: bool) -> str:
@@ -24,30 +21,14 @@ def login_code(keys: Keys, key_id: str, request_id: UUID, nonce: bytes, *, is_lo
     number = int.from_bytes(mac)
     if not is_long:
         return f"{number % 10**SHORT_LENGTH:0{SHORT_LENGTH}}"
-    return "".join(CROCKFORD[(number >> (5 * index)) & 31] for index in range(LONG_LENGTH))
+    return "".join(CROCKFORD[(number >> (5 * index)) & 31] for index in range(LONG_CODE_LENGTH))
 
 
 def shown_code(code: str) -> str:
     """Formats a code for an e-mail: a long one in groups of five."""
     if len(code) == SHORT_LENGTH:
         return code
-    return " ".join(code[start : start + 5] for start in range(0, LONG_LENGTH, 5))
-
-
-def typed_code(text: str) -> str | None:
-    """Normalizes a typed code: digits, or a long code in any case and grouping; None if it is not a code."""
-    plain = text.replace(" ", "").replace("-", "")
-    if not plain.isascii() or not plain:
-        return None
-    if plain.isdigit() and len(plain) != LONG_LENGTH:
-        return plain
-    return typed_letters(plain, LONG_LENGTH)
-
-
-def typed_letters(text: str, length: int) -> str | None:
-    """Normalizes typed Base 32 in any case and grouping; None if the length or a character is wrong."""
-    plain = text.replace(" ", "").replace("-", "").upper().translate(_ALIKE)
-    return plain if len(plain) == length and not set(plain) - set(CROCKFORD) else None
+    return " ".join(code[start : start + 5] for start in range(0, LONG_CODE_LENGTH, 5))
 
 
 def matches(code: str, candidate: str) -> bool:

@@ -13,13 +13,13 @@ class NoticeText(msgspec.Struct, frozen=True):
 NOTICES = {
     "totp_enrolled": NoticeText(
         "An authenticator was set up",
-        "An authenticator was set up for your account. Your other sessions were ended, and every sign-in now asks for "
-        "its code.",
+        "An authenticator was set up for your account. Your other sessions were ended, and every sign-in now "
+        "requires its code.",
     ),
     "totp_replaced": NoticeText(
         "Your authenticator was replaced",
-        "The authenticator of your account was replaced by another one. The old one and the old recovery codes no "
-        "longer work, and your other sessions were ended.",
+        "The authenticator of your account was replaced. The old one and its recovery codes no longer work, and "
+        " your other sessions were ended.",
     ),
     "totp_removed": NoticeText(
         "Your authenticator was removed",
@@ -28,7 +28,7 @@ NOTICES = {
     ),
     "recovery_codes_replaced": NoticeText(
         "You have new recovery codes",
-        "New recovery codes were made for your account. The old ones no longer work.",
+        "New recovery codes were created for your account. The old ones no longer work.",
     ),
     "recovery_code_used": NoticeText(
         "A recovery code was used",

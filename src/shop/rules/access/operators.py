@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyotp
 
-from shop.base.keys import Keys
+from shop.base.crypto.keys import Keys
 
 STEP_SECONDS = 30
 TICKET_SECONDS = 300
@@ -18,7 +18,7 @@ _LOCAL_PATH = re.compile(r"/admin(?:[/?][A-Za-z0-9/_.?=&%+~@:-]*)?", re.ASCII)
 
 
 def authenticator_text(secret: bytes) -> str:
-    """Returns a secret as typed into an authenticator."""
+    """Returns a secret as text, to type into an authenticator."""
     return base64.b32encode(secret).decode()
 
 
@@ -28,7 +28,7 @@ def authenticator_uri(secret: bytes, *, email: str, shop: str) -> str:
 
 
 def totp_step(secret: bytes, text: str, *, now: int, last_step: int) -> int | None:
-    """Returns the time step of a code: the current or a neighboring one, as clocks differ; None if wrong or used."""
+    """Returns the time step of a code: the current or an adjacent one, as clocks differ; None if wrong or used."""
     code = text.replace(" ", "")
     if not _CODE.fullmatch(code):
         return None

@@ -1,7 +1,7 @@
 """Password rules for operators: long, and hard to guess even with knowledge of the shop and its people.
 
-The estimate is zxcvbn's, by zxcvbn-rs-py: MIT, released every year, wheels for all common platforms, 1 ms a password.
-The port in plain Python takes up to 12 s for a hostile one.
+zxcvbn-rs-py estimates the strength: MIT license, yearly releases, wheels for all common platforms, 1 ms per password.
+The pure Python port takes up to 12 s for a malicious password.
 """
 
 import re
@@ -11,23 +11,23 @@ from zxcvbn_rs_py import zxcvbn
 MIN_PASSWORD = 15
 MAX_PASSWORD = 1024
 _MIN_GUESSES_LOG10 = 10
-# The estimate is slow for long texts, so one end alone must be strong enough.
+# The estimate is slow for long texts, so the first or the last characters alone must be strong enough.
 _WINDOW = 32
 _PUBLIC_WORDS = ("admin", "administrator", "dashboard", "operator", "password", "passwort", "shop", "store")
 _SHORTEST_WORD = 3
 _LOOK_ALIKES = str.maketrans("013457@$!", "oleastasi")
-_ADVICE = "use four or more unrelated words, or let a password manager make one"
+_ADVICE = "use four or more unrelated words, or let a password manager generate one"
 
 
 def password_errors(password: str, email: str, shop_name: str) -> list[str]:
-    """Returns the errors of a new password. No character class rules: they make people write passwords down."""
+    """Returns the errors of a new password. Without character class rules, which make people write passwords down."""
     if len(password) < MIN_PASSWORD:
         return [f"must have at least {MIN_PASSWORD} characters; {_ADVICE}"]
     if len(password) > MAX_PASSWORD:
         return [f"must have at most {MAX_PASSWORD} characters"]
     words = _context_words(email, shop_name)
     if not _is_strong_without(password, words):
-        return [f"is made of the shop's name, your e-mail address or words like “password”; {_ADVICE}"]
+        return [f"consists of the shop's name, your e-mail address or words like “password”; {_ADVICE}"]
     if not _is_strong(password, words):
         return [f"is easy to guess: it is common, repeated, or follows a pattern; {_ADVICE}"]
     return []
@@ -36,15 +36,15 @@ def password_errors(password: str, email: str, shop_name: str) -> list[str]:
 def _context_words(email: str, shop_name: str) -> list[str]:
     """Returns the words that an attacker would try first, longest first."""
     name, address = shop_name.casefold(), email.casefold()
-    pieces = {
+    words = {
         name,
         name.replace(" ", ""),
         address,
         address.partition("@")[0],
         *re.split(r"[\W_]+", f"{name} {address}"),
     }
-    long_pieces = {piece for piece in pieces if len(piece) >= _SHORTEST_WORD}
-    return sorted({*long_pieces, *_PUBLIC_WORDS}, key=len, reverse=True)
+    long_words = {word for word in words if len(word) >= _SHORTEST_WORD}
+    return sorted({*long_words, *_PUBLIC_WORDS}, key=len, reverse=True)
 
 
 def _is_strong(text: str, words: list[str]) -> bool:

@@ -1,6 +1,6 @@
 """OAuth scopes: which ones an application may request, and what a token allows.
 
-scope words     read application    write application    reading    writing
+scope words     read application    write application    reads      writes
 admin           yes                 yes                  yes        alone, and granted to a write application
 read            yes                 yes                  yes        no
 write           no                  yes                  yes        yes
@@ -34,7 +34,7 @@ def is_grantable(scope: str, level: str) -> bool:
 
 
 def is_within(scope: str, granted_scope: str, level: str) -> bool:
-    """Whether `scope` narrows the granted scope. Fewer words can mean more power: `admin` against `admin read`."""
+    """Whether `scope` narrows the granted scope. Fewer words can grant more: `admin` grants more than `admin read`."""
     words = scope_words(scope)
     grows = may("write", scope, level) and not may("write", granted_scope, level)
     return bool(words) and words <= scope_words(granted_scope) and not grows
@@ -42,7 +42,7 @@ def is_within(scope: str, granted_scope: str, level: str) -> bool:
 
 def may(act: Act, scope: str, level: str) -> bool:
     words = scope_words(scope)
-    # Check the level each time: a read application never writes, whatever its token says.
+    # Check the level each time: a read application never writes, regardless of its token's scope.
     if not words or not words <= _GRANTABLE[level]:
         return False
     return act == "read" or "write" in words or (words == {"admin"} and level == "write")

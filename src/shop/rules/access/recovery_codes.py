@@ -3,7 +3,7 @@
 Each code has 120 bits, so a plain SHA-256 hash is enough at rest.
 """
 
-from shop.rules.access.codes import CROCKFORD, typed_letters
+from shop.base.texts import CROCKFORD, typed_letters
 
 CODES = 10
 BYTES = 15

@@ -8,16 +8,14 @@ keep_user    user's            user's                                         cl
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from shop.rules.cart.line_items import MOST_LINES, MOST_PIECES
+from shop.base.input_types import MOST_PIECES
+from shop.models.cart.inputs import MOST_LINES, Strategy
 from shop.rules.metadata import MAX_CART_METADATA_BYTES
-
-Strategy = Literal["merge", "keep_guest", "keep_user"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 class MergeLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +42,7 @@ class Merge(msgspec.Struct, frozen=True):
 def merge_carts(
     strategy: Strategy, guest: Sequence[MergeLine], user: Sequence[MergeLine] | None, available: Mapping[UUID, int]
 ) -> Merge:
-    """Merges two carts. `user` is none if the user has no open cart; variants not in `available` are unlimited."""
+    """Merges two carts. `user` is None if the user has no open cart; variants not in `available` are unlimited."""
     if user is None or strategy == "keep_guest":
         return Merge(strategy, "guest", guest)
     if strategy == "keep_user":

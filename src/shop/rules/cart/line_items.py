@@ -1,4 +1,4 @@
-"""Cart line rules and warnings: a line keeps its quoted price until the shopper acts.
+"""Cart line rules and warnings: a line keeps its quoted price until the shopper changes the cart.
 
     warning           condition
     price_changed     the current price differs from the quoted price
@@ -20,27 +20,8 @@ from shop.models.cart.quotes import Quote
 from shop.rules.cart.totals import Amounts, Taxable
 
 L = TypeVar("L", bound=LineItem)
-MOST_LINES = 500
-MOST_PIECES = 1_000_000
 MOST_AMOUNT = 10**17
-"""For a whole cart, in minor units; with shipping and taxes it still fits the database's integer type."""
-NOT_POSITIVE = f"must be a whole number from 1 to {MOST_PIECES}"
-
-
-class LineItemInput(msgspec.Struct, frozen=True):
-    """A requested quantity of a variant."""
-
-    variant_id: UUID
-    quantity: int = 1
-    public_metadata: dict[str, Any] | None = None
-    private_metadata: dict[str, Any] | None = None
-
-
-def parse_quantity(value: Any) -> int | None:
-    """Parses a quantity from a whole number or its text; returns none if it is invalid."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        value = int(value)
-    return value if type(value) is int and 0 < value <= MOST_PIECES else None
+"""The maximum total of a cart, in minor units; with shipping and taxes, it fits the database's integer type."""
 
 
 class CartWarning(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ Exact = tuple[int, int]
 """Unrounded minor units, as numerator and denominator."""
 Level = Literal["line", "shipment", "order"]
 Ids = frozenset[int]
-"""Ids as integers: every cart looks up many, and integers are the fastest to look up."""
+"""Ids as integers, which are the fastest to look up; every cart looks up many."""
 
 
 class BasketItem(msgspec.Struct, frozen=True):
@@ -52,14 +52,14 @@ def fill_basket(currency: str, goods: Sequence[BasketItem], **more: Any) -> Bask
 
 
 Names = frozenset[int] | None
-"""The indexes of the goods a condition applies to; none if it applies to all."""
+"""The indexes of the goods a condition applies to; None if it applies to all."""
 Condition = Callable[[Mapping[str, Any], Basket], tuple[str | None, Names]]
 Benefit = Callable[[Mapping[str, Any], Basket, Sequence[BasketItem], int], Iterable[tuple[int, Exact]]]
 
 
 class ConditionKind(msgspec.Struct, frozen=True):
     """A kind of condition. `settings` maps each setting to its type: ids of `products`, `taxons` or `groups`, `amounts`
-    by currency, a `percent`, a `count`. `holds` returns why the condition fails, and the goods it applies to.
+    by currency, a `percent`, a `count`. `holds` returns the reason for a failure, and the goods it applies to.
     """
 
     label: str
@@ -81,23 +81,23 @@ class BenefitKind(msgspec.Struct, frozen=True):
 def _of_products(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     product_ids = settings["product_ids"]
     positions = frozenset([good.place for good in basket.goods if good.product in product_ids])
-    return (None if positions else "none of its products is in the cart"), positions
+    return (None if positions else "the cart has none of its products"), positions
 
 
 def _of_taxons(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     taxon_ids = settings["taxon_ids"]
     positions = frozenset([good.place for good in basket.goods if not taxon_ids.isdisjoint(good.taxons)])
-    return (None if positions else "no product of its categories is in the cart"), positions
+    return (None if positions else "the cart has no product of its categories"), positions
 
 
 def _of_groups(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
-    return (None if settings["group_ids"] & basket.groups else "it is for a group of customers"), None
+    return (None if settings["group_ids"] & basket.groups else "it is limited to a customer group"), None
 
 
 def _first_order(_settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     if basket.has_ordered is None:
-        return "it is for a first order; sign in to use it", None
-    return ("it is for a first order" if basket.has_ordered else None), None
+        return "it is limited to first orders; sign in to use it", None
+    return ("it is limited to first orders" if basket.has_ordered else None), None
 
 
 def _minimum(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
@@ -126,19 +126,19 @@ def _amount_off_pieces(
 def _buy_some_get_some(
     settings: Mapping[str, Any], _basket: Basket, goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
-    """Discounts the cheapest pieces, for each complete group of `buy` plus `get`."""
+    """Discounts the cheapest units: `get` units for each complete group of `buy` plus `get`."""
     part, whole = settings["percent"]
     remaining = sum(good.quantity for good in goods) // (settings["buy"] + settings["get"]) * settings["get"]
     for good in sorted(goods, key=lambda good: (good.price, good.id)):
-        pieces = min(remaining, good.quantity)
-        remaining -= pieces
-        yield good.place, (good.price * pieces * part, whole)
+        count = min(remaining, good.quantity)
+        remaining -= count
+        yield good.place, (good.price * count * part, whole)
 
 
 def _free_shipping(
     _settings: Mapping[str, Any], basket: Basket, _goods: Sequence[BasketItem], _left: int
 ) -> Iterable[tuple[int, Exact]]:
-    return [(place, (cost, 1)) for place, (_, cost) in enumerate(basket.shipments)]
+    return [(index, (cost, 1)) for index, (_, cost) in enumerate(basket.shipments)]
 
 
 def _percent_off_order(
@@ -155,33 +155,33 @@ def _amount_off_order(
 
 
 CONDITIONS: Mapping[str, ConditionKind] = {
-    "product": ConditionKind("Certain products", {"product_ids": "products"}, _of_products),
-    "taxon": ConditionKind("Products of certain categories", {"taxon_ids": "taxons"}, _of_taxons),
-    "customer_group": ConditionKind("Customers of certain groups", {"group_ids": "groups"}, _of_groups),
-    "first_order": ConditionKind("A customer's first order", {}, _first_order),
-    "item_total": ConditionKind("Goods for at least", {"amounts": "amounts"}, _minimum),
+    "product": ConditionKind("Specific products", {"product_ids": "products"}, _of_products),
+    "taxon": ConditionKind("Products in specific categories", {"taxon_ids": "taxons"}, _of_taxons),
+    "customer_group": ConditionKind("Customers in specific groups", {"group_ids": "groups"}, _of_groups),
+    "first_order": ConditionKind("First order of a customer", {}, _first_order),
+    "item_total": ConditionKind("Minimum item total", {"amounts": "amounts"}, _minimum),
 }
 CUSTOMER_CONDITIONS = frozenset({"customer_group", "first_order"})
 """The conditions that depend on the customer's account."""
 BENEFITS: Mapping[str, BenefitKind] = {
     "percent_off_items": BenefitKind(
-        "Percent off each line", {"percent": "percent"}, "line", _percent_off_lines, is_share=True
+        "Percentage off each line", {"percent": "percent"}, "line", _percent_off_lines, is_share=True
     ),
-    "amount_off_items": BenefitKind("An amount off each piece", {"amounts": "amounts"}, "line", _amount_off_pieces),
+    "amount_off_items": BenefitKind("Amount off each unit", {"amounts": "amounts"}, "line", _amount_off_pieces),
     "buy_some_get_some": BenefitKind(
-        "Buy some, get some",
+        "Buy X, get Y",
         {"buy": "count", "get": "count", "percent": "percent"},
         "line",
         _buy_some_get_some,
         is_share=True,
     ),
     "free_shipping": BenefitKind("Free shipping", {}, "shipment", _free_shipping),
-    "percent_off_order": BenefitKind("Percent off the whole", {"percent": "percent"}, "order", _percent_off_order),
-    "amount_off_order": BenefitKind("An amount off the whole", {"amounts": "amounts"}, "order", _amount_off_order),
+    "percent_off_order": BenefitKind("Percentage off the order", {"percent": "percent"}, "order", _percent_off_order),
+    "amount_off_order": BenefitKind("Amount off the order", {"amounts": "amounts"}, "order", _amount_off_order),
 }
 
 
 @lru_cache(maxsize=1024)
 def _too_little(least: int, currency: str) -> str:
-    """Cached, because most minimum amounts are not reached and few carts show the reason."""
-    return f"it needs goods for at least {wire_decimal(least, currency_digits(currency))} {currency}"
+    """Returns the reason; cached, because many carts do not reach the minimum and few show the reason."""
+    return f"it requires an item total of at least {wire_decimal(least, currency_digits(currency))} {currency}"

@@ -46,7 +46,7 @@ class Deal(msgspec.Struct, frozen=True):
     of_shipments: Sequence[tuple[Benefit, Mapping[str, Any]]]
     of_whole: Sequence[tuple[Benefit, Mapping[str, Any]]]
     at_most: Exact | None = None
-    """The largest share of a line that it can discount; none if that depends on more."""
+    """The largest share of a line that it can discount; None if it depends on other values."""
     description: str | None = None
     code: str | None = None
     is_any: bool = False
@@ -92,21 +92,21 @@ def make_deal(
 
 
 def find_eligible_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[BasketItem]]:
-    """Returns why the promotion does not apply to the basket, or none, and the goods it applies to."""
-    whys: list[str] = []
+    """Returns the reason why the promotion does not apply to the basket, or None, and the goods it applies to."""
+    reasons: list[str] = []
     names: Names = None
     for holds, settings in deal.conditions:
-        why, about = holds(settings, basket)
-        if why is None:
+        reason, about = holds(settings, basket)
+        if reason is None:
             names = about if names is None else names if about is None else _combine_names(deal, names, about)
         elif not deal.is_any:
-            return why, ()
+            return reason, ()
         else:
-            whys.append(why)
-    if whys and len(whys) == len(deal.conditions):
-        return "; ".join(dict.fromkeys(whys)), ()
+            reasons.append(reason)
+    if reasons and len(reasons) == len(deal.conditions):
+        return "; ".join(dict.fromkeys(reasons)), ()
     goods = basket.promotable if names is None else [good for good in basket.promotable if good.place in names]
-    return (None if goods or not basket.goods else "it is for other products"), goods
+    return (None if goods or not basket.goods else "it is limited to other products"), goods
 
 
 def _combine_names(deal: Deal, names: frozenset[int], about: frozenset[int]) -> frozenset[int]:
@@ -123,8 +123,8 @@ def calculate_discounts(basket: Basket, deals: Sequence[Deal]) -> list[Discount]
     left = sum(good.amount for good in basket.promotable) - sum(discount.amount for discount in of_lines)
     of_whole: list[Discount] = []
     for deal in sorted((deal for deal in deals if deal.of_whole), key=lambda deal: deal.id):
-        why, goods = find_eligible_goods(deal, basket)
-        for gives, settings in deal.of_whole if why is None else ():
+        reason, goods = find_eligible_goods(deal, basket)
+        for gives, settings in deal.of_whole if reason is None else ():
             for _, exact in gives(settings, basket, goods, left):
                 amount = min(left, _round_half_up(exact))
                 if amount > 0:
@@ -140,7 +140,7 @@ def _best(
     offers: Sequence[tuple[Deal, Sequence[tuple[Benefit, Mapping[str, Any]]]]],
 ) -> list[Discount]:
     """Returns the largest discount for each target, or the newest of equal ones. A shop may have many promotions, so
-    those with the largest possible share are tried first, until the rest cannot beat the best so far.
+    those with the largest possible share come first, and the loop stops when no other can be better.
     """
     best: list[tuple[int, Deal, Exact] | None] = [None] * len(targets)
     for deal, benefits in sorted(offers, key=_share, reverse=True):
@@ -153,13 +153,13 @@ def _best(
             )
         ):
             break
-        why, goods = find_eligible_goods(deal, basket)
-        for place, exact in _sum_benefits(benefits, basket, goods) if why is None else ():
-            amount, current = min(_round_half_up(exact), targets[place][1]), best[place]
+        reason, goods = find_eligible_goods(deal, basket)
+        for index, exact in _sum_benefits(benefits, basket, goods) if reason is None else ():
+            amount, current = min(_round_half_up(exact), targets[index][1]), best[index]
             if amount and (
                 current is None or amount > current[0] or (amount == current[0] and deal.id > current[1].id)
             ):
-                best[place] = amount, deal, exact
+                best[index] = amount, deal, exact
     return [
         Discount(current[1], level, target, of, current[2], current[0])
         for current, (target, of) in zip(best, targets, strict=True)
@@ -175,14 +175,14 @@ def _share(offer: tuple[Deal, Any]) -> float:
 def _sum_benefits(
     benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[BasketItem]
 ) -> Iterable[tuple[int, Exact]]:
-    """Adds up the benefits of one promotion."""
+    """Sums the benefits of one promotion."""
     if len(benefits) == 1:
         gives, settings = benefits[0]
         return gives(settings, basket, goods, 0)
     totals: dict[int, Exact] = {}
     for gives, settings in benefits:
-        for place, exact in gives(settings, basket, goods, 0):
-            totals[place] = _sum(totals.get(place, (0, 1)), exact)
+        for index, exact in gives(settings, basket, goods, 0):
+            totals[index] = _sum(totals.get(index, (0, 1)), exact)
     return totals.items()
 
 

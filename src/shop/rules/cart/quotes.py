@@ -1,7 +1,7 @@
 """Differences between a cart's quoted lines and current quotes at completion, and the lines that result.
 
     unavailable     the line is removed
-    short stock     the quantity is reduced to what is available
+    short stock     the quantity is reduced to the available stock
     price changed   the current price applies
 
 No change is made without the customer's consent.

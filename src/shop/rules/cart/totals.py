@@ -7,7 +7,7 @@
     manual     manual adjustments do not change taxes, and reduce the total to zero at most
 
 Amounts are rounded half up to the currency's smallest unit, with exact integer arithmetic. Included tax is the
-discounted amount less the rounded pre-tax amount, so that the two always add up; it is not added again.
+discounted amount less the rounded pre-tax amount, so that their sum is exact; it is not added again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -148,7 +148,7 @@ class _Steps:
     """Records the calculation steps of a total, in order."""
 
     def __init__(self, steps: list[Mapping[str, Any]], applied_promotions: Mapping[str, Any]) -> None:
-        self.told = steps
+        self.steps = steps
         self._promoted = applied_promotions
 
     def promotions(self, on: str, of_id: UUID | None, labels: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ class _Steps:
                     rounding = {"exact": part["exact"], "rounding": "half up"} if "exact" in part else {}
                     source = {"promotion_id": promotion_id, "promotion": entry["name"], "code": entry["code"]}
                     amounts = {"of": part["of"], "amount": part["amount"]}
-                    self.told.append({"step": "promotion", "on": on, **labels, **source, **rounding, **amounts})
+                    self.steps.append({"step": "promotion", "on": on, **labels, **source, **rounding, **amounts})
 
 
 def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
@@ -178,7 +178,7 @@ def _amounts(what: str, taxable: Taxable, rates: Sequence[Rate], recorder: _Step
     added_taxes = [(rate, _share(discounted_amount, rate.amount)) for rate in due if not rate.included_in_price]
     additional = sum(tax for _, tax in added_taxes)
     if recorder is not None:
-        labels, steps = {"id": taxable.id, "label": taxable.label}, recorder.told
+        labels, steps = {"id": taxable.id, "label": taxable.label}, recorder.steps
         steps.append({"step": what, **labels, "price": taxable.price, "quantity": taxable.quantity, "amount": amount})
         recorder.promotions(what, taxable.id, labels)
         if within:

@@ -25,7 +25,7 @@ MEDIA_TYPE = "image/webp"
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY = 82
 _EFFORT = 2
-"""Out of 6: saving the last tenth of the file size would take most of the time."""
+"""Of 0 to 6: higher values take most of the time for the last tenth of the file size."""
 
 # The size is checked before decoding, so the warning would only clutter the log.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -88,7 +88,7 @@ def _decode(data: bytes) -> Image.Image:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _invalid_attachment(f"has more than {MOST_PIXELS // 1_000_000} megapixels") from None
     except Exception:
-        # Decoders fail in many ways on broken or malicious files; each means that the file is invalid.
+        # Decoders raise many errors on broken or malicious files; any error means that the file is invalid.
         raise _invalid_attachment("is not a valid PNG, JPEG, WebP or GIF image") from None
 
 
@@ -107,5 +107,5 @@ def _encode(image: Image.Image) -> bytes:
     return out.getvalue()
 
 
-def _invalid_attachment(why: str) -> Invalid:
-    return Invalid({"attachment": [why]})
+def _invalid_attachment(message: str) -> Invalid:
+    return Invalid({"attachment": [message]})

@@ -33,13 +33,13 @@ def explain_rejection(
     """Returns the first reason that holds, as the end of a sentence that begins with the name of the list."""
     priority = deciding_priority if deciding_priority is not None else price_list.priority
     reasons = (
-        (not price_list.active, "is switched off"),
+        (not price_list.active, "is inactive"),
         (price_list.currency != currency, f"is in {price_list.currency}"),
         (not price_list.has_begun, "has not begun"),
         (price_list.has_ended, "has ended"),
-        (says.from_quantity is not None, f"begins at {says.from_quantity} pieces"),
-        (says.amount is None and not says.has_percent, "has no price for it"),
-        (says.has_percent and not has_base, "takes a percentage off a price that does not exist"),
-        (price_list.priority < priority, f"has a smaller priority, {price_list.priority} against {priority}"),
+        (says.from_quantity is not None, f"starts at {says.from_quantity} units"),
+        (says.amount is None and not says.has_percent, "has no price for this variant"),
+        (says.has_percent and not has_base, "gives a percentage off, but there is no regular price"),
+        (price_list.priority < priority, f"has a lower priority: {price_list.priority}, not {priority}"),
     )
-    return next((reason for is_so, reason in reasons if is_so), "has the same priority and is not cheaper")
+    return next((reason for applies, reason in reasons if applies), "has the same priority and is not cheaper")

@@ -1,45 +1,48 @@
 """Validates products and variants, and derives slugs and property values."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from shop.base.texts import slug_of
+from shop.base.values import REQUIRED
+from shop.models.catalog.inputs import DimensionsInput, ProductInput
 from shop.models.catalog.products import STATUSES, Product
 
 Errors = dict[str, list[str]]
 _NAMESPACE = uuid5(NAMESPACE_URL, "https://shop.invalid/facets")
 
 
-def product_errors(values: Mapping[str, Any], existing: Product | None = None) -> Errors:
+def product_errors(values: ProductInput, existing: Product | None = None) -> Errors:
     """Validates new values together with those of the existing product."""
     errors: Errors = {}
-    if "name" in values and not str(values["name"]).strip():
-        errors["name"] = ["must be given"]
+    if "name" in values and not values["name"].strip():
+        errors["name"] = [REQUIRED]
     if values.get("status", "draft") not in STATUSES:
         errors["status"] = [f"must be one of {', '.join(STATUSES)}"]
     if "slug" in values and existing and not values["slug"]:
-        errors["slug"] = ["must be given"]
+        errors["slug"] = [REQUIRED]
     elif values.get("slug") and slug_of(values["slug"]) != values["slug"]:
         errors["slug"] = ["may contain only lowercase letters, digits and single hyphens"]
-    starts, ends = _moment("available_on", values, existing), _moment("discontinue_on", values, existing)
+    starts = values.get("available_on", existing.available_on if existing else None)
+    ends = values.get("discontinue_on", existing.discontinue_on if existing else None)
     if starts and ends and ends <= starts:
         errors["discontinue_on"] = ["must be later than available_on"]
     return errors
 
 
-def size_errors(values: Mapping[str, Any]) -> Errors:
+def size_errors(values: DimensionsInput) -> Errors:
     """Validates the weight and dimensions of a variant."""
-    sizes = {name: values.get(name) for name in ("weight", "height", "width", "depth")}
+    sizes = {
+        "weight": values.get("weight"),
+        "height": values.get("height"),
+        "width": values.get("width"),
+        "depth": values.get("depth"),
+    }
     return {
         name: ["must be from 0 to 999999999"]
         for name, value in sizes.items()
         if value is not None and not 0 <= value < 10**9
     }
-
-
-def _moment(name: str, values: Mapping[str, Any], existing: Product | None) -> Any:
-    return values[name] if name in values else getattr(existing, name, None)
 
 
 def free_slug(base_slug: str, existing_slugs: Collection[str]) -> str:
@@ -73,7 +76,7 @@ def facet_id(property_id: UUID, filter_param: str) -> UUID:
     return uuid5(_NAMESPACE, f"{property_id}/{filter_param}")
 
 
-def property_fields(property_id: UUID, value: str) -> dict[str, Any]:
+def property_fields(property_id: UUID, value: str) -> dict[str, object]:
     """Returns the columns derived from a property value."""
     param = filter_param(value)
     return {"value": value, "filter_param": param, "facet_id": facet_id(property_id, param)}

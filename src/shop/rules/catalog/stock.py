@@ -1,10 +1,10 @@
 """Converts the quantity that an operator enters to a stock movement."""
 
 MOVEMENTS = {
-    "received": "Received: adds to what is there",
-    "returned": "Returned: adds to what is there",
-    "damaged": "Damaged or lost: takes away",
-    "recounted": "Recounted: this many are there",
+    "received": "Received: increases the count",
+    "returned": "Returned: increases the count",
+    "damaged": "Damaged or lost: decreases the count",
+    "recounted": "Recounted: sets the count",
 }
 
 

@@ -20,7 +20,7 @@ class TreePosition(msgspec.Struct, frozen=True):
 
 
 def number_tree(taxons: Iterable[Taxon]) -> dict[UUID, TreePosition]:
-    """Returns the place of each taxon. Siblings are sorted by position, then by name.
+    """Returns the tree position of each taxon. Siblings are sorted by position, then by name.
 
     root 1..8
     ├── shirts 2..5
@@ -55,8 +55,8 @@ def _number(
         f"{parent.pretty_name} -> {taxon.name}" if parent else taxon.name,
     )
     at = lft
-    for place, child in enumerate(children.get(taxon.id, [])):
-        at = _number(child, place, at + 1, here, children, places)
+    for index, child in enumerate(children.get(taxon.id, [])):
+        at = _number(child, index, at + 1, here, children, places)
     places[taxon.id] = msgspec.structs.replace(here, rgt=at + 1)
     return at + 1
 
@@ -77,7 +77,7 @@ def _order(taxon: Taxon) -> tuple[int, str, UUID]:
 
 
 def is_within(taxons: Mapping[UUID, Taxon], taxon_id: UUID, ancestor_id: UUID) -> bool:
-    """Whether a taxon is the other or a descendant of it; a taxon cannot move below itself."""
+    """Whether a taxon is the other one or a descendant of it; a taxon cannot move below itself."""
     here: UUID | None = taxon_id
     while here is not None:
         if here == ancestor_id:

@@ -24,8 +24,8 @@ not         captured >= total, all of it refunded      void            0
 not         captured - refunded > total                credit_owed     total - captured + refunded, below zero
 not         otherwise                                  paid            0
 
-Authorized does not mean captured. Voiding a captured payment refunds all of it. A refund never makes the customer owe
-money, so an order that was paid and partly refunded stays `paid`.
+Authorized does not mean captured. Voiding a captured payment refunds all of it. The customer never owes money
+because of a refund, so an order that was paid and partly refunded stays `paid`.
 """
 
 from collections.abc import Collection, Sequence
@@ -52,7 +52,7 @@ NOT_VALID = frozenset({"failed", "invalid", "void"})
 
 
 def after(event: str, state: str) -> str | None:
-    """Returns the payment state after an event, or none if the event is not allowed."""
+    """Returns the payment state after an event, or None if the event is not allowed."""
     from_states, then = PAYMENT_MOVES[event]
     return then if state in from_states else None
 
@@ -83,7 +83,7 @@ class Balance(msgspec.Struct, frozen=True):
     """Captured less refunded."""
     refunded: int
     amount_due: int
-    """What the customer still has to pay; if negative, what the shop has to refund."""
+    """The amount that the customer still owes; if negative, the amount that the shop must refund."""
 
     @property
     def is_paid(self) -> bool:
@@ -92,11 +92,11 @@ class Balance(msgspec.Struct, frozen=True):
 
 
 def balance_of(payments: Collection[PaymentAmounts], total: int, *, is_canceled: bool) -> Balance:
-    """Returns the balance of a completed order by the table above; `payments` includes every payment it ever had."""
+    """Returns the balance of a completed order by the table above; `payments` includes failed and void payments."""
     captured_total = sum(payment.captured for payment in payments)
     refunded_total = sum(payment.refunded for payment in payments)
     due = amount_due(total, captured_total, refunded_total, is_canceled=is_canceled)
-    # A payment replaced by another choice was never tried.
+    # A payment that was replaced by another choice was never attempted.
     tried_payments = [payment for payment in payments if payment.state != "invalid"]
     if due > 0:
         state = "balance_due" if not tried_payments or any(map(is_valid, tried_payments)) else "failed"
@@ -108,8 +108,8 @@ def balance_of(payments: Collection[PaymentAmounts], total: int, *, is_canceled:
 
 
 def amount_due(total: int, captured_total: int, refunded_total: int, *, is_canceled: bool) -> int:
-    """Returns the amount due. A refund first returns any overpayment, and the rest lowers the cost of the order: it
-    never makes the customer owe anything.
+    """Returns the amount due. A refund first returns any overpayment, and then lowers the cost of the order; the
+    customer never owes more because of a refund.
     """
     if is_canceled:
         return refunded_total - captured_total
@@ -118,7 +118,7 @@ def amount_due(total: int, captured_total: int, refunded_total: int, *, is_cance
 
 
 def refusal_of(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str] | None:
-    """Returns the field and sentence saying why a payment cannot be captured, voided or refunded, or none if it can."""
+    """Returns the field and message if a payment cannot be captured, voided or refunded; None if it can."""
     if act == "capture" and payment.state != "pending":
         return "base", f"A payment that is {payment.state} cannot be captured."
     if act == "void" and (payment.state not in {"pending", "completed"} or payment.refunded):
@@ -129,8 +129,8 @@ def refusal_of(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str
 
 
 def missing_payment(payments: Collection[PaymentAmounts], total: int) -> int | None:
-    """Returns the amount that needs a new payment before a canceled order can be resumed, or none if money was
-    refunded: then it cannot be resumed, because a refund cannot be collected again.
+    """Returns the amount that needs a new payment before a canceled order can be resumed, or None if money was
+    refunded: such an order cannot be resumed, because a refund cannot be collected again.
     """
     if any(payment.refunded for payment in payments):
         return None

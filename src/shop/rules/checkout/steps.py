@@ -7,7 +7,7 @@
     payment     confirm     a payment that covers the total
     confirm     complete    all of the above again, stock, and the quoted price
 
-A missing requirement is data: its code, its sentence, its step, and the field that fixes it.
+A missing requirement has a code, a message, the step, and the field that the client must set.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class CheckoutRequirement(msgspec.Struct, frozen=True):
 
 
 class CheckoutFacts(msgspec.Struct, frozen=True):
-    """The facts that the requirements check."""
+    """The facts that decide which requirements are met."""
 
     state: str
     item_count: int
@@ -50,7 +50,7 @@ def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
     """Returns all missing requirements for completion, in the order of the steps."""
     return [
         CheckoutRequirement(step, code, field, sentence)
-        for step, code, field, sentence, is_there in (
+        for step, code, field, sentence, is_met in (
             ("cart", "cart_empty", "line_items", "Add an item to the cart.", facts.item_count > 0),
             (
                 "cart",
@@ -77,12 +77,12 @@ def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
                 facts.total == 0 or facts.covered >= facts.total,
             ),
         )
-        if not is_there
+        if not is_met
     ]
 
 
 def following(state: str, total: int) -> str | None:
-    """Returns the next step, or none after the last."""
+    """Returns the next step, or None after the last."""
     if state == "delivery" and total == 0:
         return "confirm"
     return STATES[STATES.index(state) + 1] if state in OPEN else None

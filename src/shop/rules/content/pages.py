@@ -53,13 +53,16 @@ def page_errors(values: Mapping[str, Any]) -> Errors:
             f"must be one of {', '.join(LINKED_TYPES)}, url",
         ),
         "locale": (_fits(_LOCALE, values.get("locale")), "must be a language like en or en-US"),
-        "location": (_fits(_LOCATION, values.get("location")), "must be of a-z, 0-9, _ and -, like header or footer"),
+        "location": (
+            _fits(_LOCATION, values.get("location")),
+            "must consist of a-z, 0-9, _ and -, like header or footer",
+        ),
         "destination": (
             _is_destination(values.get("destination")),
             f"must be an https or mailto address or a path, of at most {LONGEST_ADDRESS} characters",
         ),
     }
-    errors = {name: [why] for name, (is_right, why) in checks.items() if name in values and not is_right}
+    errors = {name: [message] for name, (is_valid, message) in checks.items() if name in values and not is_valid}
     lines = {name: values[name] for name in _LINES if values.get(name)}
     return errors | {
         name: [f"must be one line of at most {LONGEST_LINE} characters"]

@@ -1,4 +1,4 @@
-"""Validates and formats addresses by country. Input is stored as typed: normalizing changes case and drops parts."""
+"""Validates and formats addresses by country. Stores input as entered: normalizing would change it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _TEXTS = ("firstname", "lastname", "address1", "address2", "city", "zipcode", "p
 def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None] = ()) -> dict[str, list[str]]:
     """Returns the errors by field; empty if the address is valid.
 
-    `states` are the spellings of a state on our own list; postal lists know one or the other.
+    `states` are the spellings of a state in our own list; postal data may have only one of them.
     """
     states = states or [fields.get("state_name")]
     errors: dict[str, list[str]] = {}
@@ -32,17 +32,17 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
             errors[name] = [f"must be one line of at most {MAX_LENGTH} characters"]
     for name in _NAMES:
         if not (fields.get(name) or "").strip():
-            errors.setdefault(name, ["must be given"])
+            errors.setdefault(name, ["is required"])
     if not fields.get("country_iso"):
-        errors |= {name: ["must be given"] for name in ("address1", "city") if not (fields.get(name) or "").strip()}
+        errors |= {name: ["is required"] for name in ("address1", "city") if not (fields.get(name) or "").strip()}
         return {**errors, "country_iso": ["must be the code of a country, like US or USA"]}
     attempts = [_country_errors({**fields, "state_name": state}) for state in states]
-    # If no spelling is known but the state is on our own list, the lists disagree and ours wins.
+    # If the postal data has no spelling of a state that is in our own list, our list takes precedence.
     country_errors = min(attempts, key=len)
     if len(states) > 1:
         country_errors.pop("state_name", None)
     if "zipcode" in country_errors and _is_zip_code_of(fields):
-        # The ZIP code exists in the country: the state is the likelier mistake, and easy to select again.
+        # The ZIP code exists in the country, so the state is more likely to be wrong, and it is easy to select again.
         country_errors["state_name"] = country_errors.get("state_name") or ["does not match the ZIP code"]
         del country_errors["zipcode"]
     return errors | {name: sentences for name, sentences in country_errors.items() if name not in errors}
@@ -56,7 +56,7 @@ def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
     try:
         normalize_address(address)
     except InvalidAddressError as error:
-        return {_FIELDS[name]: [_error_message(why)] for name, why in error.errors.items() if name in _FIELDS}
+        return {_FIELDS[name]: [_error_message(code)] for name, code in error.errors.items() if name in _FIELDS}
     return {}
 
 
@@ -72,7 +72,7 @@ _FORMAT_FIELDS = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
 
 
 def address_lines(fields: Mapping[str, str | None]) -> list[str]:
-    """Formats an address as typed, in the order of its country.
+    """Formats an address as entered, in the order of its country.
 
     The library's own formatting changes case and drops parts. A state is written as its code where the country's
     postal service does so.
@@ -89,8 +89,8 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
         parts = re.split("(%.)", line)
         if any(values_by_code.get(part) for part in parts):
             lines += "".join(values_by_code.get(part, "" if part[:1] == "%" else part) for part in parts).split("\n")
-    tidy = [re.sub(r"\s+", " ", line).strip(" ,-/") for line in lines]
-    return [*filter(None, tidy), *filter(None, [fields.get("country_name")])]
+    clean_lines = [re.sub(r"\s+", " ", line).strip(" ,-/") for line in lines]
+    return [*filter(None, clean_lines), *filter(None, [fields.get("country_name")])]
 
 
 def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
@@ -112,5 +112,5 @@ def _complete_format(address_format: str, values_by_code: Mapping[str, str]) -> 
     return "%n".join([address_format, *left_out])
 
 
-def _error_message(why: str) -> str:
-    return "must be given for this country" if why == "required" else "is not one of this country"
+def _error_message(problem: str) -> str:
+    return "is required for this country" if problem == "required" else "is not one of this country"

@@ -1,4 +1,4 @@
 """Bulk import and export of products and prices.
-Decisions from values in hand.
-Never here: a connection, a clock, a request, randomness.
+Pure functions of their arguments.
+No database, clock, request or randomness.
 """

@@ -1,11 +1,13 @@
 """Validates parsed import lines against existing products and resolved names."""
 
 from collections.abc import Iterable
+from typing import cast
 from uuid import UUID
 
 from msgspec import UNSET
 
 from shop.models.catalog.full_products import FullProduct, FullVariant
+from shop.models.catalog.inputs import ProductInput
 from shop.rules.catalog.products import product_errors
 from shop.rules.imports.rows import Errors, Names, Pair, ProductLine, StockLine, list_removed_variants, pair_variants
 
@@ -13,11 +15,11 @@ LARGEST_COUNT = 10**9
 
 
 def line_errors(line: ProductLine, existing: FullProduct | None, names: Names) -> Errors:
-    errors = product_errors(line.fields, existing.row if existing else None)
+    errors = product_errors(cast(ProductInput, line.fields), existing.row if existing else None)
     if existing is None:
         errors |= product_errors({"slug": line.slug})
         if "name" not in line.fields:
-            errors["name"] = ["must be given for a new product"]
+            errors["name"] = ["is required for a new product"]
     errors |= _unknown_name_errors(line, names)
     pairs = pair_variants(line, existing)
     for pair in pairs:
@@ -26,25 +28,25 @@ def line_errors(line: ProductLine, existing: FullProduct | None, names: Names) -
 
 
 def _unknown_name_errors(line: ProductLine, names: Names) -> Errors:
-    """Reports names that must exist already, because a name alone is not enough to create the record."""
+    """Reports unknown names of records that an import cannot create."""
     errors: Errors = {}
     missing = [] if line.taxons is UNSET else [name for name in line.taxons if name not in names.taxons]
     if missing:
-        errors["taxons"] = [f"name no taxon: {_format_names(missing)}"]
+        errors["taxons"] = [f"include unknown taxons: {_format_names(missing)}"]
     tax_categories = {
         "": line.tax_category,
         **{f"{variant.at}.": variant.tax_category for variant in line.all_variants},
     }
     for at, name in tax_categories.items():
         if isinstance(name, str) and name not in names.tax_categories:
-            errors[f"{at}tax_category"] = [f"is no tax category: {_format_names([name])}"]
+            errors[f"{at}tax_category"] = [f"is not a tax category: {_format_names([name])}"]
     shipping_category = line.shipping_category
     if isinstance(shipping_category, str) and shipping_category not in names.shipping_categories:
-        errors["shipping_category"] = [f"is no shipping category: {_format_names([shipping_category])}"]
+        errors["shipping_category"] = [f"is not a shipping category: {_format_names([shipping_category])}"]
     for variant in line.all_variants:
         missing_locations = [name for name in variant.stock if name not in names.locations]
         if missing_locations:
-            errors[f"{variant.at}.stock"] = [f"names no stock location: {_format_names(missing_locations)}"]
+            errors[f"{variant.at}.stock"] = [f"includes unknown stock locations: {_format_names(missing_locations)}"]
     nameless = [*({} if line.properties is UNSET else line.properties), *_option_type_names(line)]
     if any(not name.strip() and name not in names.properties and name not in names.option_types for name in nameless):
         errors["base"] = ["has a property, an option or a value without a name"]

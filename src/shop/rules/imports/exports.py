@@ -119,6 +119,6 @@ def _plain(value: Any) -> Any:
         case list():
             return [_plain(inner) for inner in value]
         case int() if abs(value) > _MOST_EXACT:
-            # It was a number with an exponent that the database expanded; request bodies do not accept that form.
+            # The database expanded a number with an exponent; request bodies do not accept the expanded form.
             return float(value)
     return value

@@ -50,7 +50,7 @@ Amounts = tuple[int, int | None]
 
 
 class PriceBook:
-    """Prices after the import; each line sees the effects of the previous ones."""
+    """Prices after the import; each line is applied to the result of the previous lines."""
 
     def __init__(self, price_data: PriceData) -> None:
         self._lists = price_data.lists
@@ -70,7 +70,7 @@ class PriceBook:
         if line.amount is None:
             return "unchanged" if self._now.pop(key, None) is None else "updated"
         if line.amount is UNSET and previous is None:
-            raise Invalid({"amount": ["must be given for a new price"]})
+            raise Invalid({"amount": ["is required for a new price"]})
         amount = previous[0] if line.amount is UNSET and previous else _units(line.amount, currency, "amount")
         compare_at = (previous[1] if previous else None) if line.compare_at is UNSET else None
         if line.compare_at not in {UNSET, None}:
@@ -92,7 +92,7 @@ class PriceBook:
         return changes
 
     def touched_products(self) -> set[UUID]:
-        """Returns the products whose base price changes; price list entries do not affect what products show."""
+        """Returns the products whose base price changes; price list entries do not affect product listings."""
         keys = {*self._before, *self._now}
         changed_keys = [key for key in keys if len(key) == 2 and self._before.get(key) != self._now.get(key)]
         return {self._by_id[key[0]].product_id for key in changed_keys}
@@ -100,16 +100,16 @@ class PriceBook:
     def _key(self, line: PriceLine) -> tuple[Key, str]:
         variant = self._by_id.get(line.variant_id) if line.variant_id else self._by_sku.get(line.sku or "")
         if variant is None:
-            raise Invalid({"variant_id" if line.variant_id else "sku": ["is no variant's"]})
+            raise Invalid({"variant_id" if line.variant_id else "sku": ["does not exist"]})
         if line.price_list is None:
             if line.currency is None or not is_currency(line.currency):
                 raise Invalid({"currency": ["must be the code of a currency, like USD or EUR"]})
             return (variant.id, line.currency), line.currency
         price_list = self._lists.get(line.price_list)
         if price_list is None:
-            raise Invalid({"price_list": [f"is no price list: {line.price_list[:100]}"]})
+            raise Invalid({"price_list": [f"is not a price list: {line.price_list[:100]}"]})
         if line.currency not in {None, price_list.currency}:
-            raise Invalid({"currency": [f"must be that of the list, {price_list.currency}, or left out"]})
+            raise Invalid({"currency": [f"must be omitted or {price_list.currency}, the currency of the price list"]})
         if line.compare_at not in {UNSET, None}:
             raise Invalid({"compare_at": ["cannot be set for price list entries"]})
         return (variant.id, price_list.id, line.min_quantity), price_list.currency

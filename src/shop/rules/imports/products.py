@@ -1,7 +1,7 @@
 """Computes the changes of an imported product: the differences between its line and the existing product.
 
 absent field     stays unchanged
-present field    replaces the existing value; lists, prices, options and properties are replaced whole
+present field    replaces the existing value; lists, prices, options and properties are replaced as a whole
 stock            changes at the named locations only
 variants         only named variants change, unless the line is marked as complete
 """

@@ -7,19 +7,19 @@ percent                    "12.5"                   a numerator and a denominato
 count                      3                        3
 """
 
-import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.base.ids import as_uuid
 from shop.base.money import currency_digits, is_currency, minor_units, wire_decimal
+from shop.base.values import read_decimal, read_id, read_integer
 from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Ids
 from shop.rules.cart.promotions import Part
 
 MOST_IDS = 500
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+_NOT_AMOUNTS = 'must be amounts by currency like {"USD": "10.0"}'
 MOST_COUNT = 1000
 KINDS: Mapping[str, Mapping[str, ConditionKind | BenefitKind]] = {"condition": CONDITIONS, "benefit": BENEFITS}
 
@@ -59,46 +59,43 @@ def parse_part(what: str, kind: str, preferences: Mapping[str, Any]) -> Part | N
 
 
 def _ids(value: Any) -> Ids:
-    parsed_ids = [as_uuid(each) for each in value] if isinstance(value, list) else []
-    ids = frozenset(each.int for each in parsed_ids if each)
-    if not ids or len(ids) > MOST_IDS or None in parsed_ids:
-        raise ValueError(f"must be a list of 1 to {MOST_IDS} ids")
-    return ids
+    with suppress(ValueError):
+        ids = frozenset(read_id(each).int for each in (value if isinstance(value, list) else ()))
+        if 0 < len(ids) <= MOST_IDS:
+            return ids
+    raise ValueError(f"must be a list of 1 to {MOST_IDS} ids")
 
 
 def _amounts(value: Any) -> dict[str, int]:
-    entries = value if isinstance(value, dict) else {}
-    minor_amounts: dict[str, int] = {}
-    for currency, text in entries.items():
-        amount = _decimal(text)
-        if not isinstance(currency, str) or not is_currency(currency) or amount is None:
-            raise ValueError('must be amounts by currency like {"USD": "10.0"}')
-        if amount <= 0:
-            raise ValueError("must be greater than 0")
-        minor_amounts[currency] = minor_units(amount, currency)
-    if not minor_amounts:
-        raise ValueError('must be amounts by currency like {"USD": "10.0"}')
-    return minor_amounts
+    if not isinstance(value, dict) or not value or not all(is_currency(str(currency)) for currency in value):
+        raise ValueError(_NOT_AMOUNTS)
+    return {str(currency): _amount(amount, currency) for currency, amount in value.items()}
+
+
+def _amount(value: Any, currency: str) -> int:
+    try:
+        amount = read_decimal(value)
+    except ValueError:
+        raise ValueError(_NOT_AMOUNTS) from None
+    if amount <= 0:
+        raise ValueError("must be greater than 0")
+    return minor_units(amount, currency)
 
 
 def _percent(value: Any) -> tuple[int, int]:
-    percent = _decimal(value)
-    if percent is None or not 0 < percent <= 100 or percent != round(percent, 3):
-        raise ValueError("must be more than 0 and at most 100, with at most three decimals")
-    return (percent / 100).as_integer_ratio()
+    with suppress(ValueError):
+        percent = read_decimal(value)
+        if 0 < percent <= 100 and percent == round(percent, 3):
+            return (percent / 100).as_integer_ratio()
+    raise ValueError("must be more than 0 and at most 100, with at most three decimals")
 
 
 def _count(value: Any) -> int:
-    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6 else value
-    if type(number) is not int or not 1 <= number <= MOST_COUNT:
-        raise ValueError(f"must be a whole number from 1 to {MOST_COUNT}")
-    return number
-
-
-def _decimal(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal) or len(str(value)) > 30:
-        return None
-    return Decimal(str(value)) if _NUMBER.fullmatch(str(value)) else None
+    with suppress(ValueError):
+        number = read_integer(value)
+        if 1 <= number <= MOST_COUNT:
+            return number
+    raise ValueError(f"must be a whole number from 1 to {MOST_COUNT}")
 
 
 def _percent_text(value: tuple[int, int]) -> str:

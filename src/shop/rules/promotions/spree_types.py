@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from shop.base.errors import Invalid
+from shop.models.cart.record_inputs import PromotionPartInput
 
 Values = Mapping[str, Any]
 _RULE = "Spree::Promotion::Rules::"
@@ -54,10 +57,10 @@ def translate_action(values: Values) -> dict[str, Any]:
     """Translates an action; `CreateAdjustment` and `CreateItemAdjustments` get their type from the calculator."""
     calculator, preferences = values.get("calculator_attributes"), values.get("preferences") or {}
     rest = {name: value for name, value in values.items() if name != "calculator_attributes"}
-    if calculator is not None and isinstance(preferences, dict):
+    if calculator is not None:
         rest["preferences"] = preferences = {**_discount(calculator), **preferences}
     kind = rest.get("type")
-    if isinstance(kind, str) and kind in _DISCOUNTS:
+    if kind in _DISCOUNTS:
         rest["type"] = f"{'percent' if 'percent' in preferences else 'amount'}_off_{_DISCOUNTS[kind]}"
     return _translate_alias(rest, "type", PROMOTION_ACTIONS)
 
@@ -73,9 +76,9 @@ def translate_promotion(values: Values) -> dict[str, Any]:
     return result
 
 
-def _translate_part(name: str, index: int, part: Values) -> dict[str, Any]:
+def _translate_part(name: str, index: int, part: PromotionPartInput) -> PromotionPartInput:
     try:
-        return _PARTS[name](part)
+        return type(part)(**_PARTS[name](msgspec.structs.asdict(part)))
     except Invalid as invalid:
         raise Invalid({f"{name}.{index}.{field}": messages for field, messages in invalid.errors.items()}) from None
 
@@ -98,7 +101,7 @@ def _translate_alias(values: Values, name: str, aliases: Mapping[str, str]) -> d
     return {**values, name: aliases.get(value, value)} if isinstance(value, str) else dict(values)
 
 
-def _discount(calculator: Any) -> dict[str, Any]:
+def _discount(calculator: Values) -> dict[str, Any]:
     """Returns the preferences of a promotion calculator in our form."""
     preferences, kind = _preferences(calculator), calculator.get("type")
     if kind == _FLAT:
@@ -110,9 +113,7 @@ def _discount(calculator: Any) -> dict[str, Any]:
     return {"percent": preferences.get(_PERCENT[kind])}
 
 
-def _preferences(calculator: Any) -> Values:
-    if not isinstance(calculator, dict):
-        raise Invalid({"calculator_attributes": ["must be an object"]})
+def _preferences(calculator: Values) -> Values:
     _check_names(calculator, {"type", "preferences"})
     preferences = calculator.get("preferences") or {}
     if not isinstance(preferences, dict):
@@ -135,5 +136,5 @@ def _amounts(preferences: Values) -> dict[str, Any]:
     _check_names(preferences, {"amount", "currency"}, "preferences.")
     missing = [name for name in ("amount", "currency") if not isinstance(preferences.get(name), str | int | float)]
     if missing:
-        raise Invalid({f"calculator_attributes.preferences.{name}": ["must be given"] for name in missing})
+        raise Invalid({f"calculator_attributes.preferences.{name}": ["is required"] for name in missing})
     return {str(preferences["currency"]): str(preferences["amount"])}

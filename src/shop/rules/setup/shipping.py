@@ -1,8 +1,8 @@
 """Packs orders into shipments and calculates shipping rates.
 
-packing   One stock location that has everything, if there is one; else location by location, the default first, each
-          with what it has. The first location that allows backorders covers the rest. A parcel holds one shipping
-          category, and either stock on hand or backordered items.
+packing   One stock location that has all items, if there is one; else location by location, the default first, each
+          with the items that it has. The first location that allows backorders covers the rest. A parcel holds one
+          shipping category, and either stock on hand or backordered items.
 rates     The methods that reach the address, accept the category and have an amount in the currency, cheapest first;
           the cheapest is selected until the customer selects another.
 """
@@ -81,7 +81,7 @@ def pack(
     """Returns parcels and shortages; `locations` are the active stock locations in order of preference."""
     for location in locations:
         if _has_all(lines, [stock for stock in stock_levels if stock.stock_location_id == location]):
-            # One parcel is better than two, whatever its location.
+            # One parcel is better than two, regardless of its location.
             return _pack(lines, stock_levels, [location])
     return _pack(lines, stock_levels, locations)
 
@@ -96,7 +96,7 @@ def _pack(
 ) -> tuple[list[Package], list[StockShortage]]:
     stock_by_key = {(stock.stock_location_id, stock.variant_id): stock for stock in stock_levels}
     parcels: dict[tuple[UUID, UUID, bool], list[ParcelItem]] = {}
-    lacking = []
+    shortages = []
 
     def put(location: UUID, line: PackingLine, quantity: int, *, is_backordered: bool) -> None:
         stock = stock_by_key.get((location, line.variant_id))
@@ -109,7 +109,7 @@ def _pack(
             if locations:
                 put(locations[0], line, line.quantity, is_backordered=False)
             else:
-                lacking.append(StockShortage(line.line_item_id, line.variant_id, line.quantity))
+                shortages.append(StockShortage(line.line_item_id, line.variant_id, line.quantity))
             continue
         left = line.quantity
         stocks = [
@@ -118,17 +118,17 @@ def _pack(
             if (location, line.variant_id) in stock_by_key
         ]
         for location, stock in stocks:
-            piece_count = min(left, max(stock.on_hand, 0))
-            if piece_count:
-                put(location, line, piece_count, is_backordered=False)
-                left -= piece_count
+            count = min(left, max(stock.on_hand, 0))
+            if count:
+                put(location, line, count, is_backordered=False)
+                left -= count
         if left:
             backorder_location = next((location for location, stock in stocks if stock.backorderable), None)
             if backorder_location is None:
-                lacking.append(StockShortage(line.line_item_id, line.variant_id, left))
+                shortages.append(StockShortage(line.line_item_id, line.variant_id, left))
             else:
                 put(backorder_location, line, left, is_backordered=True)
-    return [Package(*key, items) for key, items in parcels.items()], lacking
+    return [Package(*key, items) for key, items in parcels.items()], shortages
 
 
 class ShippingOption(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list
         errors["name"] = [f"must be one line of 1 to {LONGEST_NAME} characters"]
     unknown = [code for code in currencies if not is_currency(code)]
     if unknown:
-        errors["currencies"] = [f"must be ISO 4217 codes; {unknown[0][:20]} is none"]
+        errors["currencies"] = [f"must be ISO 4217 codes; {unknown[0][:20]} is not one"]
     elif not 1 <= len(currencies) <= MOST_CURRENCIES:
         errors["currencies"] = [f"must be 1 to {MOST_CURRENCIES} codes"]
     if not is_locale(locale):

@@ -10,7 +10,7 @@ function element(name, properties, ...children) {
   return made;
 }
 
-// Which of a person's credentials an operation reads.
+// The header of each credential that the reader has entered.
 const held = {
   order_token: () => key("order_token") && ["X-Shop-Order-Token", key("order_token")],
   user_token: () => key("user_token") && ["Authorization", "Bearer " + key("user_token")],
@@ -32,14 +32,14 @@ function showWhatIsSent() {
   for (const article of all("article[data-credentials]")) {
     const names = credentialsOf(article);
     const sent = names.filter((name) => held[name]()).map((name) => named[name]);
-    const missing = names.length ? "No " + names.map((name) => named[name]).join(" or ") + " given" : "Without a credential";
+    const missing = names.length ? "No " + names.map((name) => named[name]).join(" or ") + " entered" : "No credential required";
     const sends = one("[data-role=sends]", article);
-    // What takes a file is not run from here.
-    if (sends) sends.textContent = sent.length ? "With the " + sent.join(" and the ") : missing;
+    // An operation that takes a file has no Run form.
+    if (sends) sends.textContent = sent.length ? "Sends the " + sent.join(" and the ") : missing;
   }
 }
 
-// Ids are new in every shop: an example that needs one takes the first that is there.
+// Ids differ in every shop: an example uses the id of the first existing record.
 const PLACEHOLDER = "01890a5d-ac96-774b-bcce-b302099a8057";
 const plural = (noun) => noun.endsWith("y") ? noun.slice(0, -1) + "ies" : noun + (noun.endsWith("s") ? "es" : "s");
 const lineItem = [API + "storefront/cart", (found) => found.data.relationships.line_items.data[0].id];
@@ -99,7 +99,7 @@ function requestOf(article, form) {
   return [path + (query && "?" + query), hasBody ? { ...options, body: body.value } : options];
 }
 
-// A cart's own token and a sign-in's are what the next example needs.
+// Fills in the token of a new cart or sign-in for the next examples.
 function keep(article, shown) {
   const token = shown && shown.data && shown.data.type === "cart" && shown.data.attributes && shown.data.attributes.token;
   const access = shown && shown.access_token;
@@ -107,7 +107,7 @@ function keep(article, shown) {
   if (!token && !access) return "";
   one("#key-" + name).value = token || access;
   showWhatIsSent();
-  return "The " + named[name] + " is now used for what you run next.";
+  return "The " + named[name] + " is filled in for the next requests.";
 }
 
 async function run(article, form) {
@@ -132,7 +132,7 @@ async function run(article, form) {
       element("pre", { tabIndex: 0, className: "body" }, shown === null ? text || "No body." : JSON.stringify(shown, null, 2)),
     );
   } catch (problem) {
-    result.replaceChildren(element("p", { className: "outcome bad" }, "No answer: " + problem.message));
+    result.replaceChildren(element("p", { className: "outcome bad" }, "No response: " + problem.message));
   } finally {
     button.disabled = false;
   }
@@ -152,7 +152,7 @@ function addCopyButtons() {
   }
 }
 
-// What only works with this script is shown by it; without it every page is whole, with its commands.
+// Shows the parts that need this script; without it, every page is complete and shows its commands.
 function begin() {
   for (const part of all(".run, .scripted")) part.hidden = false;
   addCopyButtons();
@@ -169,7 +169,7 @@ document.addEventListener("change", (event) => {
 });
 one("#keys").addEventListener("input", showWhatIsSent);
 
-// Another section takes the place of this one, so that credentials need not be typed again.
+// Replaces the section without a reload, so that entered credentials are not lost.
 const isSection = (path) => path === "/docs" || path.startsWith("/docs/");
 async function visit(url, isNew) {
   const answer = await fetch(url.pathname);
@@ -220,7 +220,7 @@ async function find() {
   operations = operations || (await (await fetch("/docs/operations.json")).json());
   const fits = (row) => words.every((word) => (row.method + " " + row.path + " " + row.summary + " " + row.id + " " + row.section).toLowerCase().includes(word));
   const found = words.length ? operations.filter(fits) : [];
-  // What is called so comes before what only has it in its address.
+  // Matches in the summary come before matches in the path.
   const isCalled = (row) => words.every((word) => row.summary.toLowerCase().includes(word));
   found.sort((left, right) => isCalled(right) - isCalled(left));
   one("#found").textContent = words.length ? found.length + (found.length === 1 ? " operation" : " operations") : "";

@@ -12,18 +12,18 @@ from shop.web.image_urls import original_url, styles, transformed_url
 
 
 def _decimal(name: str) -> Any:
-    def read(row: Any, _scene: RenderContext) -> str | None:
+    def read(row: Any, _context: RenderContext) -> str | None:
         value = getattr(row, name)
         return None if value is None else plain_decimal(value)
 
     return computed(name, read, str | None)
 
 
-def _purchasable(row: Any, _scene: RenderContext) -> bool:
+def _purchasable(row: Any, _context: RenderContext) -> bool:
     return bool(row.purchasable)
 
 
-def _options(variant: ShownVariant, _scene: RenderContext) -> list[dict[str, str]]:
+def _options(variant: ShownVariant, _context: RenderContext) -> list[dict[str, str]]:
     return [{name: option[name] for name in ("name", "value", "presentation")} for option in variant.options]
 
 
@@ -47,9 +47,11 @@ PRODUCT = resource(
         "available",
         *_COSTING,
         "tags",
-        computed("labels", lambda _product, _scene: [], list[str]),
+        computed("labels", lambda _product, _context: [], list[str]),
         "public_metadata",
-        computed("localized_slugs", lambda product, scene: {scene.locale: product.slug}, dict[str, str]),
+        computed(
+            "localized_slugs", lambda product, render_context: {render_context.locale: product.slug}, dict[str, str]
+        ),
     ],
     relations=[
         many("variants", "variant"),
@@ -69,7 +71,7 @@ VARIANT = resource(
         "barcode",
         *(_decimal(name) for name in ("weight", "height", "width", "depth")),
         "is_master",
-        computed("options_text", lambda variant, _scene: variant.options_text),
+        computed("options_text", lambda variant, _context: variant.options_text),
         computed("options", _options, list[dict[str, str]]),
         *_HAVING,
         *_COSTING,
@@ -100,22 +102,22 @@ _TAXON_ATTRIBUTES = (
     "name",
     "pretty_name",
     "permalink",
-    computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
+    computed("seo_title", lambda taxon, _context: taxon.meta_title or taxon.name),
     "description",
     "meta_title",
     "meta_description",
     "meta_keywords",
-    computed("left", lambda taxon, _scene: taxon.lft, int),
-    computed("right", lambda taxon, _scene: taxon.rgt, int),
+    computed("left", lambda taxon, _context: taxon.lft, int),
+    computed("right", lambda taxon, _context: taxon.rgt, int),
     "position",
     "depth",
     "updated_at",
-    computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
-    computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
-    computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
+    computed("is_root", lambda taxon, _context: taxon.parent_id is None, bool),
+    computed("is_child", lambda taxon, _context: taxon.parent_id is not None, bool),
+    computed("is_leaf", lambda taxon, _context: taxon.rgt - taxon.lft == 1, bool),
     "has_products",
-    computed("header_url", lambda _taxon, _scene: None, str | None),
-    computed("localized_slugs", lambda taxon, scene: {scene.locale: taxon.permalink}, dict[str, str]),
+    computed("header_url", lambda _taxon, _context: None, str | None),
+    computed("localized_slugs", lambda taxon, render_context: {render_context.locale: taxon.permalink}, dict[str, str]),
     "public_metadata",
 )
 _TAXON_RELATIONS = (
@@ -128,16 +130,20 @@ TAXON = resource("taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=_T
 TAXON_WITH_PRODUCTS = resource(
     "taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]
 )
-"""The taxon as a single resource; in a list every taxon would carry its products."""
+"""The taxon as a single resource, with its products; in a list, taxons have no products."""
 
 IMAGE = resource(
     "image",
     Image,
     attributes=[
-        computed("styles", lambda image, _scene: styles(image), list[dict[str, str]]),
+        computed("styles", lambda image, _context: styles(image), list[dict[str, str]]),
         "position",
         "alt",
-        computed("original_url", lambda image, scene: original_url(image, scene.props.look)),
-        computed("transformed_url", lambda image, scene: transformed_url(image, scene.props.look), str | None),
+        computed("original_url", lambda image, render_context: original_url(image, render_context.props.look)),
+        computed(
+            "transformed_url",
+            lambda image, render_context: transformed_url(image, render_context.props.look),
+            str | None,
+        ),
     ],
 )

@@ -10,14 +10,14 @@ from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.resources.viewer import Viewer
 
 
-def _is_current(session: Any, scene: RenderContext) -> bool:
-    viewer: Viewer = scene.props
+def _is_current(session: Any, render_context: RenderContext) -> bool:
+    viewer: Viewer = render_context.props
     return bool(session.id == viewer.session_id)
 
 
-def _store_credits(user: Any, scene: RenderContext) -> int | str:
+def _store_credits(user: Any, render_context: RenderContext) -> int | str:
     """The balance in the shop's first currency; the number 0 if there is none, as in Spree."""
-    viewer: Viewer = scene.props
+    viewer: Viewer = render_context.props
     left = next((each["amount"] for each in user.credits if each["currency"] == viewer.currency), 0)
     return wire_decimal(left, currency_digits(viewer.currency)) if left else 0
 
@@ -32,7 +32,7 @@ USER = resource(
         "selected_locale",
         computed("store_credits", _store_credits, int | str),
         "completed_orders",
-        computed("tags", lambda _user, _scene: [], list[str]),
+        computed("tags", lambda _user, _context: [], list[str]),
         "public_metadata",
     ],
     relations=[one("default_billing_address", "address"), one("default_shipping_address", "address")],

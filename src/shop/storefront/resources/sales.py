@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from shop.base.crypto.order_tokens import order_token
 from shop.base.money import hundredths
 from shop.base.record import Link
-from shop.base.tokens import order_token
 from shop.jsonapi.resource import Computed, RenderContext, computed, many, money, one, one_of, resource
 from shop.models.cart.orders import CartLine, Order
 from shop.models.catalog.stock import StockLocation
@@ -19,9 +19,9 @@ from shop.models.checkout.store_credit import StoreCredit
 from shop.storefront.resources.viewer import Viewer
 
 
-def _token(order: Any, scene: RenderContext) -> str | None:
-    # Always sign with the current key, so that clients that store the token survive key rotation.
-    viewer: Viewer = scene.props
+def _token(order: Any, render_context: RenderContext) -> str | None:
+    # Always sign with the current key, so that tokens stored by clients stay valid after key rotation.
+    viewer: Viewer = render_context.props
     if viewer.is_list:
         return None  # A list of orders must not expose their tokens.
     claim = viewer.claim
@@ -30,13 +30,13 @@ def _token(order: Any, scene: RenderContext) -> str | None:
     return order_token(viewer.keys, order.id, order.token_version)
 
 
-def _nothing(_row: Any, _scene: RenderContext) -> None:
-    """A Spree attribute that this shop lacks."""
+def _nothing(_row: Any, _context: RenderContext) -> None:
+    """A Spree attribute that this shop does not support; always null."""
 
 
 def _cents(name: str, field: str) -> Computed:
     """An amount in cents. Discounts and store credit are positive, as in Spree."""
-    return computed(name, lambda row, _scene: hundredths(abs(getattr(row, field)), row.currency), int)
+    return computed(name, lambda row, _context: hundredths(abs(getattr(row, field)), row.currency), int)
 
 
 _ATTRIBUTES = (
@@ -180,7 +180,7 @@ SHIPMENT = resource(
         "tracking_url",
         money("final_price"),
         money("cost"),
-        computed("free", lambda shipment, _scene: shipment.final_price == 0, bool),
+        computed("free", lambda shipment, _context: shipment.final_price == 0, bool),
         "public_metadata",
     ],
     relations=[
@@ -195,12 +195,12 @@ SHIPPING_RATE = resource(
     ShippingRateRecord,
     attributes=[
         "name",
-        computed("selected", lambda rate, _scene: rate.is_selected, bool),
+        computed("selected", lambda rate, _context: rate.is_selected, bool),
         money("final_price"),
         money("cost"),
         money("tax_amount"),
         "shipping_method_id",
-        computed("free", lambda rate, _scene: rate.final_price == 0, bool),
+        computed("free", lambda rate, _context: rate.final_price == 0, bool),
         _cents("final_price_cents", "final_price"),
     ],
     relations=[one("shipping_method", "shipping_method")],
@@ -223,9 +223,9 @@ CREDIT_CARD = resource(
         "month",
         "year",
         "name",
-        computed("default", lambda card, _scene: card.is_default, bool),
-        computed("gateway_payment_profile_id", lambda card, _scene: card.reference, str | None),
-        computed("public_metadata", lambda _card, _scene: {}, dict[str, Any]),
+        computed("default", lambda card, _context: card.is_default, bool),
+        computed("gateway_payment_profile_id", lambda card, _context: card.reference, str | None),
+        computed("public_metadata", lambda _card, _context: {}, dict[str, Any]),
     ],
     relations=[one("payment_method", "payment_method")],
 )
@@ -262,4 +262,4 @@ STORE_CREDIT = resource(
 EMPTY_RELATIONS: Mapping[str, Link] = MappingProxyType(
     {name: () if relation.is_many else None for name, relation in CART.relations.items()}
 )
-"""Every relation of an order, empty; existing records override it."""
+"""Every relation of an order, empty by default; existing records replace the defaults."""

@@ -9,14 +9,14 @@ from shop.models.setup.shop import Store
 from shop.storefront.resources.viewer import Viewer
 
 
-def _is_default(country: Country, scene: RenderContext) -> bool:
-    viewer: Viewer = scene.props
+def _is_default(country: Country, render_context: RenderContext) -> bool:
+    viewer: Viewer = render_context.props
     return country.iso == viewer.default_country
 
 
 def _nothing(name: str) -> Any:
-    """A Spree attribute that this shop lacks; always null."""
-    return computed(name, lambda _shop, _scene: None, str | None)
+    """A Spree attribute that this shop does not support; always null."""
+    return computed(name, lambda _shop, _context: None, str | None)
 
 
 def shop_code(name: str) -> str:
@@ -46,14 +46,14 @@ STORE = resource(
     Store,
     attributes=[
         "name",
-        computed("url", lambda _shop, scene: scene.props.look.origin),
-        computed("code", lambda shop, _scene: shop_code(shop.name)),
+        computed("url", lambda _shop, render_context: render_context.props.look.origin),
+        computed("code", lambda shop, _context: shop_code(shop.name)),
         *map(_nothing, ("meta_description", "meta_keywords", "seo_title", "description")),
-        computed("default_currency", lambda shop, _scene: shop.currencies[0]),
-        computed("supported_currencies", lambda shop, _scene: ",".join(shop.currencies)),
-        computed("default", lambda _shop, _scene: True, bool),
+        computed("default_currency", lambda shop, _context: shop.currencies[0]),
+        computed("supported_currencies", lambda shop, _context: ",".join(shop.currencies)),
+        computed("default", lambda _shop, _context: True, bool),
         "default_locale",
-        computed("supported_locales", lambda shop, _scene: shop.default_locale),
+        computed("supported_locales", lambda shop, _context: shop.default_locale),
         *map(_nothing, ("facebook", "twitter", "instagram", "address", "contact_phone")),
         "customer_support_email",
         *map(_nothing, ("logo", "mailer_logo", "favicon_path")),

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.actor import GUEST, Claim
-from shop.base.keys import Keys
+from shop.base.crypto.keys import Keys
 from shop.web.image_urls import ImageOptions
 
 

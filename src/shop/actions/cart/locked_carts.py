@@ -1,0 +1,161 @@
+"""Carts with their lines: locks, loads and saves them."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.access import find_bearers_cart
+from shop.actions.cart.discounts import apply_promotions
+from shop.actions.catalog.reservations import release_stock
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
+from shop.models.cart.orders import CartLine, Order
+from shop.models.cart.quotes import Quote
+from shop.queries.cart import carts, orders
+from shop.queries.cart import line_items as queries
+from shop.queries.catalog import prices, quotes, stock
+from shop.queries.catalog.prices import Pricing
+from shop.queries.checkout.store_credit import drop_payments
+from shop.queries.payments import payments
+from shop.queries.setup import taxes
+from shop.rules.cart.line_items import (
+    MOST_AMOUNT,
+    CartWarning,
+    add_held_stock,
+    taxable,
+    warnings_of,
+    with_amounts,
+)
+from shop.rules.cart.totals import total_order
+
+PACKED_STATES = ("delivery", "payment", "confirm")
+"""States in which the shopper has seen the full total, and stock may be reserved."""
+
+
+class Cart(msgspec.Struct, frozen=True):
+    """An order with its lines and their warnings."""
+
+    order: Order
+    lines: Sequence[CartLine] = ()
+    warnings: Sequence[CartWarning] = ()
+
+
+class LockedCart(msgspec.Struct, frozen=True):
+    """A locked cart with its lines and pricing."""
+
+    order: Order
+    lines: Sequence[CartLine]
+    pricing: Pricing
+
+
+async def lock_cart(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Order:
+    """Locks the given open cart, or the caller's: the order token's first, else the bearer's newest. Raises while the
+    cart is being paid, unless `may_be_paid` is set, as completion does.
+    """
+    cart = await orders.lock_open_cart(ctx.db, order_id) if order_id else await _lock_callers_cart(ctx)
+    if cart is None:
+        raise NotFound()
+    if not may_be_paid:
+        await refuse_while_paying(ctx, cart)
+    return cart
+
+
+async def _lock_callers_cart(ctx: Context) -> Order | None:
+    claim = ctx.claim
+    if not claim.bearer:
+        if not claim.order_token_sent:
+            raise Unauthenticated()
+        return await carts.lock_by_token(ctx.db, claim) if claim.cart_id else None
+    bearers = await find_bearers_cart(ctx)
+    cart = await orders.lock_open_cart(ctx.db, bearers.cart.id) if bearers.cart else None
+    # The token may have been replaced between the two statements; then only the owner may open the cart.
+    if cart and bearers.cart and cart.user_id != bearers.user_id and cart.token_version != bearers.cart.token_version:
+        return None
+    return cart
+
+
+async def refuse_while_paying(ctx: Context, cart: Order) -> None:
+    """Raises while a payment is processing: the cart must not change until the provider answers."""
+    if cart.state == "confirm" and await payments.is_paying(ctx.db, cart.id):
+        raise PaymentInProgress()
+
+
+async def lock_cart_with_lines(ctx: Context, order_id: UUID | None = None) -> LockedCart:
+    return await prepare_lines(ctx, await lock_cart(ctx, order_id))
+
+
+async def prepare_lines(ctx: Context, order: Order) -> LockedCart:
+    """Loads the lines of a locked cart for a change, and releases its reservations."""
+    await release_reservations(ctx, order)
+    lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
+    return LockedCart(order, lines, await get_pricing(ctx, order))
+
+
+async def release_reservations(ctx: Context, order: Order) -> None:
+    """Releases reserved stock and store credit before lines change: the stock becomes available to the new lines, and
+    the credit was reserved for another total.
+    """
+    if order.state in PACKED_STATES:
+        await release_stock(ctx, order)
+    if order.store_credit_total:
+        await drop_payments(ctx.db, order.id)
+
+
+async def get_pricing(ctx: Context, order: Order, currency: str | None = None) -> Pricing:
+    """Returns the pricing of the cart's owner."""
+    currency_code = currency or order.currency
+    return await prices.find_pricing(ctx.db, order.user_id, currency_code) if order.user_id else Pricing(currency_code)
+
+
+async def load_cart(ctx: Context, order: Order) -> Cart:
+    """Loads a cart with its lines and warnings; an empty cart needs no queries."""
+    if not order.item_count:
+        return Cart(order)
+    lines = await queries.list_lines(ctx.db, order.id)
+    if order.completed_at is not None:
+        return Cart(order, lines)
+    variant_quotes = await list_line_quotes(ctx, await get_pricing(ctx, order), lines)
+    if order.state in PACKED_STATES and ctx.shared.settings.hold_seconds:
+        variant_quotes = add_held_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, order.id))
+    return Cart(order, lines, warnings_of(lines, variant_quotes))
+
+
+async def save_lines(
+    ctx: Context, locked_cart: LockedCart, lines: Sequence[CartLine], variant_quotes: Mapping[UUID, Quote]
+) -> Cart:
+    """Saves the cart's lines and totals. Removes existing shipments, which no longer match, and returns the checkout to
+    the address step.
+    """
+    order = locked_cart.order
+    discounts = await apply_promotions(ctx, order, lines, quotes=variant_quotes)
+    totals = total_order(
+        [taxable(line) for line in discounts.lines],
+        [],
+        await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
+        order_promo_total=discounts.order_promo_total,
+        manual_total=order.manual_total,
+    )
+    if totals.item_total > MOST_AMOUNT:
+        raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
+    after = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
+    before = {line.id: line for line in locked_cart.lines}
+    line_ids = {line.id for line in after}
+    saved_order = await queries.write_lines(
+        ctx.db,
+        order.id,
+        put=[line for line in after if before.get(line.id) != line],
+        removed_ids=[line_id for line_id in before if line_id not in line_ids],
+        unpacks=order.state != "cart",
+        order={
+            **totals.columns,
+            **discounts.columns,
+            "state": "address" if after and order.state != "cart" else "cart",
+            "currency": order.currency,
+        },
+    )
+    return Cart(saved_order, after, warnings_of(after, variant_quotes))
+
+
+async def list_line_quotes(ctx: Context, pricing: Pricing, lines: Sequence[CartLine]) -> Mapping[UUID, Quote]:
+    return await quotes.list_quotes(ctx.db, pricing, {line.variant_id: line.quantity for line in lines})

@@ -1,0 +1,53 @@
+"""The routes of a worker: both APIs, the dashboard and the site."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.admin.routes import admin_routes
+from shop.app.configuration import Serving, is_mailbox_on
+from shop.base.errors import Unavailable
+from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
+from shop.platform.routes import ROUTES as PLATFORM_ROUTES
+from shop.site import docs, health, reference
+from shop.site.routes import site_routes
+from shop.storefront.resources.registry import DOCUMENTED_RESOURCES as STOREFRONT_RESOURCES
+from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
+from shop.web.endpoint import Route
+from shop.web.input.request import Request
+from shop.web.reply import Reply
+
+DOCUMENTED_APIS = (
+    reference.ApiDefinition("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
+    reference.ApiDefinition("Platform", PLATFORM_ROUTES, PLATFORM_RESOURCES),
+)
+"""The APIs with a public OpenAPI description."""
+
+
+def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[Route, ...]:
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *site)
+
+
+def worker_routes(
+    serving: Serving, is_stopping: Callable[[], bool], other_snapshots: Callable[[], Iterable[Path]]
+) -> tuple[Route, ...]:
+    site = site_routes(
+        ready=health.make_readiness_handler(is_stopping, serving.outdated),
+        metrics=health.make_metrics_handler(other_snapshots),
+        description=reference.make_description_handler(DOCUMENTED_APIS),
+        docs=docs.make_docs_handler(DOCUMENTED_APIS),
+    )
+    return all_routes(site, has_mailbox=is_mailbox_on(serving.settings, serving.host))
+
+
+def unavailable_route(route: Route) -> Route:
+    """Returns the route as served while the worker waits for the database: 503, except /livez."""
+    if route.path == "/livez":
+        return route
+    return msgspec.structs.replace(route, handler=_unavailable, who="anyone", reads_claim=False)
+
+
+async def _unavailable(_request: Request, _ctx: Context) -> Reply:
+    raise Unavailable()

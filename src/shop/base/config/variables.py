@@ -1,0 +1,249 @@
+"""The environment variables of a shop: name, settings field, parser, default and meaning."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shop.base.config.buckets import parse_bucket
+from shop.base.config.setting_parsers import (
+    parse_at_least_one,
+    parse_choice,
+    parse_database,
+    parse_drain,
+    parse_grace,
+    parse_limits,
+    parse_networks,
+    parse_origins,
+    parse_public_url,
+    parse_sender,
+    parse_smtp,
+    parse_whole,
+    parse_windows,
+)
+from shop.base.config.stripe_account import (
+    STRIPE,
+    read_api_base,
+    read_publishable_key,
+    read_secret_key,
+    read_webhook_secret,
+)
+from shop.base.crypto.keys import parse_keys
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """An environment variable: its name, settings field, parser and default."""
+
+    name: str
+    field: str
+    read: Callable[[str], Any]
+    default: str | None
+    meaning: str
+
+
+VARIABLES = (
+    Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "directory for everything stored on disk"),
+    Variable(
+        "SHOP_DATABASE_URL", "database_url", parse_database, None, "unset: embedded PostgreSQL in the data directory"
+    ),
+    Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
+    Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
+    Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
+    Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),
+    Variable("SHOP_ORDER_MAIL", "order_mail", parse_choice("on", "off"), "on", "confirm completed orders by e-mail"),
+    Variable(
+        "SHOP_HOLD_SECONDS",
+        "hold_seconds",
+        parse_whole,
+        "0",
+        "how long stock is held once a payment method is chosen; 0: never",
+    ),
+    Variable(
+        "SHOP_STRIPE_SECRET_KEY", "stripe_secret_key", read_secret_key, None, "enables card payments through Stripe"
+    ),
+    Variable(
+        "SHOP_STRIPE_WEBHOOK_SECRET", "stripe_webhook_secret", read_webhook_secret, None, "verifies Stripe's webhooks"
+    ),
+    Variable(
+        "SHOP_STRIPE_PUBLISHABLE_KEY",
+        "stripe_publishable_key",
+        read_publishable_key,
+        None,
+        "public key for Stripe's payment form",
+    ),
+    Variable("SHOP_STRIPE_API_BASE", "stripe_api_base", read_api_base, STRIPE, "base URL of the Stripe API"),
+    Variable(
+        "SHOP_MAILBOX",
+        "mailbox",
+        parse_choice("on", "off"),
+        None,
+        "show e-mails at `/mailbox`; unset: only in a try-out",
+    ),
+    Variable("SHOP_PUBLIC_URL", "public_url", parse_public_url, None, "origin of links; unset: taken from the request"),
+    Variable(
+        "SHOP_TRUSTED_PROXIES", "trusted_proxies", parse_networks, "", "networks whose `X-Forwarded-For` is trusted"
+    ),
+    Variable("SHOP_CORS_ORIGINS", "cors_origins", parse_origins, "", "exact origins that may call the Storefront API"),
+    Variable(
+        "SHOP_MEDIA_URL",
+        "media_url",
+        parse_bucket,
+        None,
+        "S3-compatible storage for images; unset: `media/` in the data directory",
+    ),
+    Variable(
+        "SHOP_METRICS", "metrics", parse_choice("public"), None, "`public`: open to everyone; unset: only in a try-out"
+    ),
+    Variable(
+        "SHOP_CATALOG_STALE_SECONDS",
+        "catalog_stale_seconds",
+        parse_whole,
+        "3600",
+        "how long the catalog is served from memory while the database is not available; 0: never",
+    ),
+    Variable(
+        "SHOP_DRAIN_SECONDS", "drain_seconds", parse_drain, "5", "how long to keep serving as not ready before a stop"
+    ),
+    Variable(
+        "SHOP_LOG_LEVEL",
+        "log_level",
+        parse_choice("debug", "info", "warning", "error"),
+        "info",
+        "lowest level that is logged",
+    ),
+    Variable(
+        "SHOP_LOG_FORMAT",
+        "log_format",
+        parse_choice("console", "json"),
+        None,
+        "unset: console on a terminal, else json",
+    ),
+    Variable("SHOP_LOGIN_CODE_TTL", "login_code_ttl", parse_at_least_one, "600", "lifetime of a login code"),
+    Variable("SHOP_USER_TOKEN_TTL", "user_token_ttl", parse_at_least_one, "86400", "lifetime of a user access token"),
+    Variable(
+        "SHOP_PLATFORM_TOKEN_TTL",
+        "platform_token_ttl",
+        parse_at_least_one,
+        "7200",
+        "lifetime of a platform access token",
+    ),
+    Variable(
+        "SHOP_REFRESH_IDLE_TTL",
+        "refresh_idle_ttl",
+        parse_at_least_one,
+        "2592000",
+        "a refresh token expires if unused for this long",
+    ),
+    Variable("SHOP_REFRESH_MAX_TTL", "refresh_max_ttl", parse_at_least_one, "7776000", "longest lifetime of a session"),
+    Variable(
+        "SHOP_REFRESH_GRACE",
+        "refresh_grace",
+        parse_grace,
+        "30",
+        "how long a rotated refresh token returns the same pair",
+    ),
+    Variable(
+        "SHOP_CART_IDLE_TTL",
+        "cart_idle_ttl",
+        parse_at_least_one,
+        "2592000",
+        "a guest cart is deleted if idle for this long",
+    ),
+    Variable(
+        "SHOP_ORDER_STATUS_TTL",
+        "order_status_ttl",
+        parse_at_least_one,
+        "2592000",
+        "how long an order token can read its completed order",
+    ),
+    Variable(
+        "SHOP_LIMIT_MAILS_PER_ADDRESS",
+        "limit_mails_per_address",
+        parse_windows,
+        "5/900, 10/3600",
+        "mail budget per recipient",
+    ),
+    Variable(
+        "SHOP_LIMIT_MAILS_PER_SOURCE",
+        "limit_mails_per_source",
+        parse_windows,
+        "20/3600, 100/86400",
+        "mail budget per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_MAILS",
+        "limit_mails",
+        parse_windows,
+        "1000/3600",
+        "mail budget in total; half is reserved for verified customers",
+    ),
+    Variable("SHOP_LIMIT_TRIES_PER_CODE", "limit_tries_per_code", parse_whole, "5", "attempts per login code"),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_ADDRESS",
+        "limit_failures_per_address",
+        parse_limits,
+        "20/86400, 100",
+        "wrong login codes per address; beyond it, codes are long",
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES",
+        "limit_failures",
+        parse_limits,
+        "300/300, 1000/86400",
+        "wrong login codes in total; beyond it, codes are long for an hour",
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_SOURCE",
+        "limit_failures_per_source",
+        parse_limits,
+        "30/300, 100/3600",
+        "wrong login codes and refresh tokens per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE",
+        "limit_client_failures",
+        parse_limits,
+        "30/300",
+        "failed client authentications per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", parse_limits, "0", "access tokens per application"
+    ),
+    Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", parse_limits, "600/60", "new carts per source"),
+    Variable(
+        "SHOP_LIMIT_COUPONS_PER_SOURCE",
+        "limit_coupons_per_source",
+        parse_limits,
+        "30/300",
+        "unknown coupon codes per source",
+    ),
+    Variable(
+        "SHOP_LIMIT_REQUESTS_PER_SOURCE",
+        "limit_requests_per_source",
+        parse_windows,
+        "0",
+        "all requests except health and metrics; counted in each worker's memory",
+    ),
+    Variable(
+        "SHOP_LIMIT_SIGN_INS",
+        "limit_sign_ins",
+        parse_limits,
+        "10/300, 50/86400",
+        "failed dashboard sign-ins per source, and per operator and source",
+    ),
+    Variable(
+        "SHOP_LIMIT_AUTHENTICATOR_CODES",
+        "limit_authenticator_codes",
+        parse_limits,
+        "30/86400",
+        "wrong codes after an operator's correct password; beyond it, only recovery codes work",
+    ),
+    Variable(
+        "SHOP_LIMIT_LOOPBACK",
+        "limit_loopback",
+        parse_choice("0", "1"),
+        "0",
+        "1: limits by source also apply to loopback peers",
+    ),
+)

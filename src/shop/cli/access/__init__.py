@@ -1,0 +1,4 @@
+"""Commands for operators, applications, keys and sessions.
+Each calls an action.
+Start with `admin.py`.
+"""

@@ -1,0 +1,272 @@
+"""`shop serve`: checks all preconditions, runs the workers and stops gracefully."""
+
+import contextlib
+import errno
+import gc
+import multiprocessing
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import structlog
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer
+
+from shop.app.application import load
+from shop.app.configuration import Serving, is_mailbox_on, make_run_dir
+from shop.base.config.settings import Settings
+from shop.base.errors import CannotStart
+from shop.cli.access.admin import first_operator
+from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
+from shop.cli.server.address import record_url
+from shop.cli.server.banner import banner, base_url
+from shop.cli.server.demo_progress import load_demo_with_progress
+from shop.cli.server.heartbeat import Heartbeat, LookingEvent
+from shop.db.embedded import Embedded
+from shop.migrations.upgrade import outdated_revisions
+from shop.web.log import configure_logging
+
+REVIVE_SECONDS = 1.0
+STOP_SECONDS = 20
+ASK_SECONDS = 2.0
+IDLE_SECONDS = 10
+"""Limit for a request's head, and so for an idle connection: the server counts from the previous response."""
+_START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn"
+"""A forked worker shares the loaded modules and is ready in a tenth of the time."""
+
+
+@click.command(epilog="Example: shop serve --port 8080 --workers 2")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
+)
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of worker processes.")
+@click.option("--demo", is_flag=True, help="Fill an empty database with the demo shop.")
+def serve(host: str, port: int, workers: int, demo: bool) -> None:
+    """Serve the shop until SIGTERM or Ctrl-C."""
+    multiprocessing.set_start_method(_START, force=True)
+    settings = settings_here()
+    configure_logging(settings.log_level, settings.log_format)
+    address, port = free_port(host, port)
+    with _reserve_address(address, port), database(settings) as (url, embedded):
+        ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_keys(settings, url)
+        ensure_mail(settings, host)
+        is_try_out = settings.is_try_out(host)
+        has_demo = demo and _fill_in_subprocess(url, settings, is_try_out=is_try_out)
+        run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
+        try:
+            serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
+            operator = _first_operator(settings, url, base_url(host, port)) if is_try_out else None
+            banner_text = _banner(serving, port, operator, has_demo=has_demo)
+            with record_url(settings.data_dir, base_url(host, port)):
+                _serve(serving, make_server(serving, address, port, workers), embedded, banner_text)
+        finally:
+            shutil.rmtree(run_dir, ignore_errors=True)
+
+
+def make_server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
+    return DrainingServer(
+        serving.settings.drain_seconds,
+        serving.stopping,
+        target="shop",
+        address=address,
+        port=port,
+        interface=Interfaces.ASGI,
+        workers=workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1000, max_buffer_size=64 * 1024),
+        websockets=False,
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_SECONDS,
+        log_level=LogLevels.warning,
+    )
+
+
+def _first_operator(settings: Settings, url: str, base: str) -> str | None:
+    # Print the link only on a terminal: in a log, anyone who reads the log could use it.
+    return first_operator(settings, url, base, may_show_link=sys.stderr.isatty())
+
+
+def _banner(serving: Serving, port: int, operator: str | None, *, has_demo: bool) -> str:
+    has_mailbox = is_mailbox_on(serving.settings, serving.host)
+    return banner(serving.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
+
+
+def _fill_in_subprocess(url: str, settings: Settings, *, is_try_out: bool) -> bool:
+    """Loads the demo shop in a subprocess. Threads started here would not survive the fork of a worker, which would
+    wait for them forever.
+    """
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.Process(target=_fill_and_report, args=(sender, url, settings, is_try_out))
+    process.start()
+    sender.close()
+    try:
+        has_demo, reason = receiver.recv()
+    except EOFError:
+        has_demo, reason = False, "The demo shop could not be created: its process ended unexpectedly."
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+    if reason:
+        raise CannotStart(reason)
+    return bool(has_demo)
+
+
+def _fill_and_report(sender: Connection, url: str, settings: Settings, is_try_out: bool) -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        # Exit at once when the parent ends, because nothing waits for the result.
+        threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
+    try:
+        sender.send((load_demo_with_progress(url, settings, is_try_out=is_try_out), None))
+    except CannotStart as reason:
+        sender.send((False, str(reason)))
+    except KeyboardInterrupt:
+        pass  # The parent receives the same signal and reports it.
+
+
+def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, banner_text: str) -> None:
+    click.echo(banner_text, err=True)
+    # Forked workers share loaded objects until a write; garbage collection would write to them.
+    gc.freeze()
+    stop_event = threading.Event()
+    watchdog = threading.Thread(target=_keep_alive, args=(embedded, stop_event), daemon=True)
+    if embedded:
+        watchdog.start()
+    try:
+        server.serve(target_loader=partial(load, serving), wrap_loader=False)
+    finally:
+        stop_event.set()
+        # Otherwise it might restart the database after it is stopped.
+        if embedded:
+            watchdog.join()
+
+
+class DrainingServer(MPServer):
+    """Drains before a stop: Granian closes its listener at once, but a proxy must first see that we are unready."""
+
+    def __init__(self, drain_seconds: float, flag: Path, **options: Any) -> None:
+        super().__init__(**options)
+        self._drain_seconds = drain_seconds
+        self._flag = flag
+        self._hurry = threading.Event()
+        self._heartbeats: dict[int, Heartbeat] = {}
+        self.main_loop_interrupt = LookingEvent(self._kill_silent_workers)
+
+    def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
+        heartbeat = self._heartbeats[kwargs["idx"]] = Heartbeat()
+        kwargs["callback_loader"] = partial(kwargs["callback_loader"], heartbeat.beats)
+        worker = super()._spawn_worker(*args, **kwargs)
+        setattr(worker, "terminate", partial(_interrupt, worker))  # noqa: B010  The original sends SIGTERM.
+        return worker
+
+    def _kill_silent_workers(self) -> None:
+        """Kills workers without a heartbeat; the server replaces them like any worker that exits."""
+        for worker in self.wrks:
+            if self._heartbeats[worker.idx].is_lost() and worker.is_alive():
+                if _can_log():
+                    structlog.get_logger("shop").error("unresponsive worker is replaced", pid=worker.inner.pid)
+                worker.inner.kill()
+
+    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
+        if self.interrupt_signal:
+            self._hurry.set()  # A second signal skips the drain.
+        super().signal_handler_interrupt(*args, **kwargs)
+
+    def shutdown(self, exit_code: int = 0) -> None:
+        if self.interrupt_signal:
+            # Stop even if the flag cannot be written: a full disk, or a directory of another account.
+            with contextlib.suppress(OSError):
+                make_run_dir(self._flag.parent)
+                self._flag.touch()
+            self._hurry.wait(self._drain_seconds)
+        super().shutdown(exit_code)
+
+
+def _can_log() -> bool:
+    """Whether stderr accepts output. A full log pipe may be why the worker hangs; the parent must not block too."""
+    return bool(select.select([], [sys.stderr], [], 0)[1])
+
+
+def _interrupt(worker: Any) -> None:
+    """Stops a worker with SIGINT. Workers ignore SIGTERM, which a supervisor may send to all during the drain."""
+    worker.interrupt_by_parent = True
+    threading.Thread(target=_ask_to_stop, args=(worker.inner,), daemon=True).start()
+
+
+def _ask_to_stop(process: Any) -> None:
+    """Repeats SIGINT until the process exits: one sent between readiness and the first request may be lost."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGINT)
+        while not wait([process.sentinel], ASK_SECONDS):
+            os.kill(process.pid, signal.SIGINT)
+
+
+def _keep_alive(embedded: Embedded | None, stop_event: threading.Event) -> None:
+    """Restarts the embedded database when it dies; nothing else supervises it."""
+    log = structlog.get_logger("shop")
+    while embedded and not stop_event.wait(REVIVE_SECONDS):
+        try:
+            if embedded.revive():
+                log.warning("the embedded database crashed and was restarted")
+        except CannotStart as reason:
+            log.error("the embedded database is down", reason=str(reason))
+        except OSError as error:
+            log.error("the embedded database could not be checked", reason=error.strerror)
+
+
+@contextmanager
+def _reserve_address(address: str, port: int) -> Iterator[None]:
+    """Reserves the address with an abstract socket, because two concurrent starts would both find the port free."""
+    if sys.platform != "linux":
+        yield
+        return
+    with socket.socket(socket.AF_UNIX) as name:
+        try:
+            name.bind(f"\0shop {address} {port}")
+        except OSError as error:
+            raise CannotStart(_bind_error(error, address, port)) from None
+        yield
+
+
+def free_port(host: str, port: int) -> tuple[str, int]:
+    """Resolves the address and checks that the port is free; Granian (SO_REUSEPORT) would silently share it."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError:
+        raise CannotStart(f"{host} is not an address of this machine; give another --host.") from None
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            raise CannotStart(_bind_error(error, host, port)) from None
+        return str(address[0]), int(probe.getsockname()[1])
+
+
+def _bind_error(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"Port {port} is in use on {host}; stop the other process, or choose another --port."
+        case errno.EACCES:
+            return f"Port {port} requires root; choose a --port of 1024 or more."
+    return f"{host} is not an address of this machine; give another --host."

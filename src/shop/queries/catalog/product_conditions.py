@@ -1,0 +1,77 @@
+"""The conditions of product list filters."""
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Text, and_, bindparam, func, literal_column, or_, select
+from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.models.catalog.product_index import listings
+from shop.models.catalog.product_query import MOST_PAIRS
+from shop.models.catalog.products import option_values, products, variant_option_values, variants
+from shop.queries.catalog.prices_shown import CURRENCY, IS_LISTED_NOW
+
+ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(ID)
+_TEXTS = ARRAY(Text())
+
+
+def text_query(name: str) -> ColumnElement[Any]:
+    return func.to_tsquery(
+        sql_cast(literal_column("'simple'"), REGCONFIG), bindparam(name, type_=Text()), type_=TSQUERY()
+    )
+
+
+# Has a base price in the currency: price lists change prices, not which products are sold.
+IS_PRICED = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), CURRENCY))
+_marks = listings.c.within_taxon_ids.op("||")(listings.c.facet_ids)
+
+
+def _has_all_options() -> ColumnElement[bool]:
+    """Returns whether one variant has a requested value of every option type among the requested values."""
+    value_ids = bindparam("option_value_ids", type_=_IDS)
+    types = select(func.count(option_values.c.option_type_id.distinct())).where(
+        option_values.c.id == sql_any(value_ids)
+    )
+    fitting = (
+        select(variants.c.product_id)
+        .join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
+        .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
+        .where(variants.c.deleted_at.is_(None), option_values.c.id == sql_any(value_ids))
+        .group_by(variants.c.id)
+        .having(func.count(option_values.c.option_type_id.distinct()) == types.scalar_subquery())
+    )
+    return listings.c.product_id.in_(fitting)
+
+
+def ids_param(name: str) -> Any:
+    return bindparam(name, type_=_IDS)
+
+
+def _has_any(name: str) -> ColumnElement[bool]:
+    return _marks.op("&&")(ids_param(name))
+
+
+FILTERS: dict[str, Any] = {
+    "ids": lambda: listings.c.product_id == sql_any(ids_param("ids")),
+    "skus": lambda: listings.c.product_id.in_(
+        select(variants.c.product_id).where(
+            variants.c.sku == sql_any(bindparam("skus", type_=_TEXTS)), variants.c.deleted_at.is_(None)
+        )
+    ),
+    "slug": lambda: products.c.slug == bindparam("slug", type_=Text()),
+    "tags": lambda: products.c.tags.overlap(bindparam("tags", type_=_TEXTS)),
+    "taxons": lambda: _marks.op("&&")(ids_param("taxons")),
+    "concat_taxons": lambda: _marks.op("@>")(ids_param("concat_taxons")),
+    "marks": lambda: _marks.op("@>")(ids_param("marks")),
+    **{f"any_marks_{index}": partial(_has_any, f"any_marks_{index}") for index in range(MOST_PAIRS)},
+    "name": lambda: listings.c.search.op("@@")(text_query("name")),
+    "q": lambda: listings.c.search.op("@@")(text_query("q")),
+    "option_value_ids": _has_all_options,
+    "in_stock": lambda: listings.c.in_stock,
+    "backorderable": lambda: listings.c.backorderable,
+    "purchasable": lambda: and_(IS_LISTED_NOW, or_(listings.c.in_stock, listings.c.backorderable)),
+}

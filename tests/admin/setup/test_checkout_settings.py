@@ -1,0 +1,282 @@
+"""Zones, taxes, shipping and payment methods in the dashboard, and their effect on the checkout."""
+
+import html
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from tests.admin.catalog_forms import error_messages, field, saved_message, unique_word
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
+from tests.admin.setup_forms import (
+    CATEGORIES,
+    CHECK,
+    DEFAULT_CATEGORY,
+    METHODS,
+    PAYMENTS,
+    POST,
+    SHIPPING,
+    TAXES,
+    ZONES,
+    changed_fields,
+    new_rate,
+    new_record,
+    new_zone,
+)
+from tests.builders import Make
+from tests.checkout_builders import Buyer, CheckoutSetup, country_id
+
+
+async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
+    dashboard: Dashboard, db: Any, make: Make, http: httpx2.AsyncClient
+) -> None:
+    zone = await new_zone(dashboard, db, make, "US", "DE", description="Where we send to")
+    tax_category = await new_record(dashboard, db, f"{TAXES}/categories", "tax_categories", tax_code="T1")
+    sales_tax = {"percent": "8.25", "zone_id": zone, "tax_category_id": tax_category}
+    await new_record(dashboard, db, f"{TAXES}/rates", "tax_rates", **sales_tax)
+    category = await new_record(dashboard, db, CATEGORIES, "shipping_categories")
+    links = {"zone_ids[]": [zone], "shipping_category_ids[]": [category]}
+    by_weight = {**POST, **links, "calculator": "by_weight", "amounts[USD]": "0: 4.00\n2.5: 9.00"}
+    post = await new_record(dashboard, db, METHODS, "shipping_methods", **by_weight)
+    hidden_method = await new_record(
+        dashboard, db, METHODS, "shipping_methods", **{**POST, **links, "display_on": "back_end"}
+    )
+    check = await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK)
+    checkout_setup = CheckoutSetup(make, zone, category, post, hidden_method, check, check)
+    buyer = Buyer(http, checkout_setup)
+
+    await buyer.add_items((await checkout_setup.product("10.00", tax_category_id=tax_category, weight="2"), 2))
+    await buyer.enter_address()
+    await buyer.pay(method=check)
+    order = await buyer.complete()
+
+    # Twenty dollars plus 8.25 percent tax; four kilograms cost the second shipping rate.
+    assert (order["state"], order["total"], order["ship_total"]) == ("complete", "30.65", "9.0")
+    page = (await dashboard.get(f"/admin/orders/{order['number']}")).text
+    assert "$30.65" in page
+    for record in (zone, tax_category, category, post, check):
+        assert [outcome for _, outcome in await events(db, actor=dashboard.id, subject=UUID(record))] == ["done"]
+
+
+async def test_a_method_that_is_deleted_or_switched_off_is_offered_no_more(
+    dashboard: Dashboard, db: Any, make: Make, http: httpx2.AsyncClient
+) -> None:
+    zone, category = (
+        await new_zone(dashboard, db, make, "US"),
+        await new_record(dashboard, db, CATEGORIES, "shipping_categories"),
+    )
+    links = {"zone_ids[]": [zone], "shipping_category_ids[]": [category]}
+    post = await new_record(dashboard, db, METHODS, "shipping_methods", **POST, **links)
+    check, inactive_method = [await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK) for _ in range(2)]
+    buyer = Buyer(http, CheckoutSetup(make, zone, category, post, post, check, check))
+    await buyer.add_items((await buyer.checkout_setup.product(), 1))
+    await buyer.enter_address()
+
+    assert (
+        saved_message(await dashboard.post(f"{PAYMENTS}/{inactive_method}", **{**CHECK, "name": "Off", "active": ""}))
+        == "saved"
+    )
+    assert saved_message(await dashboard.post(f"{METHODS}/{post}/delete")) == "deleted"
+
+    methods = {method["id"] for method in (await buyer.get("/checkout/payment_methods")).json["data"]}
+    assert check in methods
+    assert inactive_method not in methods
+    await buyer.pay(method=check)
+    assert (await buyer.complete()).code == "no_shipping_rate"
+    assert (await dashboard.get(f"{METHODS}/{post}")).status_code == 404
+    assert ("shipping_method_deleted", "done") in await events(db, actor=dashboard.id, subject=UUID(post))
+
+
+async def test_a_zone_is_changed_and_an_unchanged_one_leaves_no_trace(
+    dashboard: Dashboard, db: Any, make: Make
+) -> None:
+    zone, germany = await new_zone(dashboard, db, make, "US", "DE"), await country_id(make, "DE")
+    page = (await dashboard.get(f"{ZONES}/{zone}")).text
+    assert page.count(" checked>") == 2
+    name = field(page, "name")
+    both = {"country_ids[]": [germany, await country_id(make, "US")]}
+
+    assert saved_message(await dashboard.post(f"{ZONES}/{zone}", name=name, kind="country", **both)) == "saved"
+    assert await changed_fields(db, zone) == []
+    assert saved_message(
+        await dashboard.post(f"{ZONES}/{zone}", name=name, kind="country", **{"country_ids[]": [germany]})
+    )
+    assert await changed_fields(db, zone) == [{"country_ids"}]
+
+    members = await db.fetch("select country_id from zone_members where zone_id = $1", UUID(zone))
+    assert [str(row["country_id"]) for row in members] == [germany]
+
+
+async def test_a_zone_of_states_is_said_by_their_codes(dashboard: Dashboard, db: Any) -> None:
+    name = f"States {unique_word()}"
+    fields = {"name": name, "kind": "state", "states": "us-il, US-CA"}
+    wrong = await dashboard.post(f"{ZONES}/new", **{**fields, "states": "US-IL, US-ZZ, nonsense"})
+    zone = await new_record(dashboard, db, ZONES, "zones", **fields)
+
+    assert wrong.status_code == 422
+    assert (
+        error_messages(wrong)
+        == ["States has an unknown state code: US-ZZ. States has an unknown state code: nonsense."]
+        or "US-ZZ" in error_messages(wrong)[0]
+    )
+    assert field(wrong.text, "states") == "US-IL, US-ZZ, nonsense"
+    assert field((await dashboard.get(f"{ZONES}/{zone}")).text, "states") == "US-CA, US-IL"
+    assert "California" in (await dashboard.get(ZONES)).text
+
+
+@pytest.mark.parametrize(
+    ("base", "fields", "message"),
+    [
+        (ZONES, {"name": "", "kind": "country"}, "Name is required."),
+        (ZONES, {"name": "x", "kind": "planet"}, "Kind is not a valid choice."),
+        (
+            ZONES,
+            {"name": "Nowhere", "kind": "country", "country_ids[]": [UNKNOWN_ID]},
+            "Countries names a record that does not exist.",
+        ),
+        (f"{TAXES}/categories", {"name": "n" * 101}, "Name must be one line of at most 100 characters."),
+        (CATEGORIES, {"name": ""}, "Name is required."),
+        (METHODS, {**POST, "name": ""}, "Name is required."),
+        (METHODS, {**POST, "name": "x", "calculator": "guess"}, "Rate type is not a valid choice."),
+        (
+            METHODS,
+            {**POST, "name": "x", "tracking_url": "http://post.example/:tracking"},
+            "Tracking URL must be a URL that starts with https://.",
+        ),
+        (METHODS, {**POST, "name": "x", "amounts[USD]": ""}, "Amounts is required in at least one currency."),
+        (
+            METHODS,
+            {**POST, "name": "x", "amounts[USD]": "5.001"},
+            "Amount in USD has more decimals than USD allows (2).",
+        ),
+        (METHODS, {**POST, "name": "x", "amounts[JPY]": "x"}, "Amount in JPY must be a number like 19.99."),
+        (
+            METHODS,
+            {**POST, "name": "x", "amounts[USD]": "0: 1\n2: 3"},
+            "Amount in USD must be a single amount unless charged by weight.",
+        ),
+        (
+            METHODS,
+            {**POST, "name": "x", "calculator": "by_weight", "amounts[USD]": "1: 1\n1.0: 3"},
+            "Amount in USD has two amounts for weight 1.",
+        ),
+        (METHODS, {**POST, "name": "x", "zone_ids[]": [UNKNOWN_ID]}, "Zones names a record that does not exist."),
+        (PAYMENTS, {**CHECK, "name": ""}, "Name is required."),
+        (PAYMENTS, {**CHECK, "name": "x", "type": "barter"}, "Type is not a valid choice."),
+        (
+            PAYMENTS,
+            {**CHECK, "name": "x", "type": "stripe"},
+            "Type needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET.",
+        ),
+        (PAYMENTS, {**CHECK, "name": "x", "position": "-1"}, "Position must be 0 or more."),
+        (PAYMENTS, {**CHECK, "name": "x", "display_on": "moon"}, "Available in is not a valid choice."),
+    ],
+)
+async def test_what_cannot_be_is_told_and_kept(
+    dashboard: Dashboard, base: str, fields: dict[str, Any], message: str
+) -> None:
+    answer = await dashboard.post(f"{base}/new", **fields)
+
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
+    assert field(answer.text, "name") == fields["name"]
+    for name in ("amounts[USD]", "amounts[JPY]", "tracking_url", "position"):
+        if name in fields:
+            assert field(answer.text, name) == fields[name]
+
+
+async def test_what_is_in_use_is_not_deleted(dashboard: Dashboard, db: Any, make: Make) -> None:
+    rate = await new_rate(dashboard, db, make)
+    row = await db.fetchrow("select zone_id, tax_category_id from tax_rates where id = $1", UUID(rate))
+    zone, category = f"{ZONES}/{row['zone_id']}", f"{TAXES}/categories/{row['tax_category_id']}"
+
+    for path in (zone, category):
+        assert (await dashboard.get(f"{path}/delete")).status_code == 200
+        answer = await dashboard.post(f"{path}/delete")
+        assert answer.status_code == 422
+        assert error_messages(answer) == ["It is still in use; remove it from the records that use it first."]
+    for path in (f"{TAXES}/rates/{rate}", zone, category):
+        assert saved_message(await dashboard.post(f"{path}/delete")) == "deleted"
+        assert (await dashboard.get(path)).status_code == 404
+
+
+async def test_the_category_that_every_product_begins_with_stays(dashboard: Dashboard) -> None:
+    path = f"{CATEGORIES}/{DEFAULT_CATEGORY}"
+
+    assert "/delete" not in (await dashboard.get(path)).text
+    assert (await dashboard.post(f"{path}/delete")).status_code == 404
+    assert (await dashboard.get(path)).status_code == 200
+
+
+async def test_a_shipping_method_is_shown_as_it_was_typed_and_changed_where_it_differs(
+    dashboard: Dashboard, db: Any, make: Make
+) -> None:
+    zone = await new_zone(dashboard, db, make, "US")
+    texts = {
+        "name": f"Parcel {unique_word()}",
+        "admin_name": "Truck",
+        "code": "P1",
+        "tracking_url": "https://p.example/:tracking",
+    }
+    fields = {
+        **POST,
+        **texts,
+        "calculator": "by_weight",
+        "amounts[USD]": "0: 5.00\n2.5: 9.00",
+        "amounts[JPY]": "0: 500",
+    }
+    links = {"zone_ids[]": [zone], "shipping_category_ids[]": [DEFAULT_CATEGORY]}
+    method = await new_record(dashboard, db, METHODS, "shipping_methods", **fields, **links)
+    path = f"{METHODS}/{method}"
+
+    page = (await dashboard.get(path)).text
+    assert {name: field(page, name) for name in (*texts, "amounts[USD]")} == {
+        **texts,
+        "amounts[USD]": "0: 5.00\n2.5: 9.00",
+    }
+    same = {**fields, "amounts[USD]": "0.0: 5\r\n2.50: 9.0"}
+    assert saved_message(await dashboard.post(path, **same, **links)) == "saved"
+    assert await changed_fields(db, method) == []
+    assert saved_message(
+        await dashboard.post(path, **{**fields, "calculator": "flat", "amounts[USD]": "6", "amounts[JPY]": ""}, **links)
+    )
+    assert await changed_fields(db, method) == [{"calculator", "amounts"}]
+    rows = await db.fetch(
+        "select currency, amount from shipping_method_amounts where shipping_method_id = $1", UUID(method)
+    )
+    assert [tuple(row) for row in rows] == [("USD", 600)]
+
+
+async def test_a_payment_methods_type_is_said_once(dashboard: Dashboard, db: Any) -> None:
+    method = await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK, description="Two\nlines")
+    path = f"{PAYMENTS}/{method}"
+    page = (await dashboard.get(path)).text
+
+    fields = {**CHECK, "type": "test_card", "name": "Renamed", "auto_capture": "1"}
+    assert saved_message(await dashboard.post(path, **fields)) == "saved"
+
+    assert 'name="type"' not in page
+    assert field(page, "description") == "Two\nlines"
+    row = await db.fetchrow("select type, name, auto_capture from payment_methods where id = $1", UUID(method))
+    assert tuple(row) == ("check", "Renamed", True)
+
+
+async def test_names_are_text_and_the_menu_leads_to_every_page(dashboard: Dashboard, db: Any, make: Make) -> None:
+    payload = f"<img src=x onerror=alert({unique_word()!r})>"
+    await new_zone(dashboard, db, make, "US", name=payload)
+    for base, table, fields in (
+        (f"{TAXES}/categories", "tax_categories", {}),
+        (CATEGORIES, "shipping_categories", {}),
+        (METHODS, "shipping_methods", POST),
+        (PAYMENTS, "payment_methods", CHECK),
+    ):
+        await new_record(dashboard, db, base, table, name=payload, **fields)
+
+    overview = (await dashboard.get("/admin")).text
+    for path in (ZONES, TAXES, SHIPPING, PAYMENTS, f"{METHODS}/new", f"{TAXES}/rates/new"):
+        page = (await dashboard.get(path)).text
+        assert payload not in page
+        if path != f"{TAXES}/rates/new":
+            assert html.escape(payload, quote=False).replace("'", "&#39;") in page
+        if not path.endswith("/new"):
+            assert f'href="{path}"' in overview

@@ -1,0 +1,219 @@
+"""Contents of shipments: add, remove, transfer to another location or shipment; no piece is lost."""
+
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
+from tests.platform.client import Machine
+from tests.sampling import first
+from tests.shopper import Answer
+
+SHIPMENT_ITEMS = """select s.id::text, l.name, i.quantity from shipment_items i join shipments s on s.id = i.shipment_id
+    join stock_locations l on l.id = s.stock_location_id where i.order_id::text = $1 order by l.name, i.quantity"""
+STOCK_COUNTS = """select l.name, i.count_on_hand from stock_items i join stock_locations l on l.id = i.stock_location_id
+    where i.variant_id::text = $1 order by l.name"""
+
+
+class Sale(msgspec.Struct, frozen=True):
+    """An order of three pieces of a product with stock at two locations."""
+
+    checkout_setup: CheckoutSetup
+    buyer: Buyer
+    mug: MadeProduct
+    order_id: str
+    places: tuple[str, str]
+
+    async def shipments(self, writer: Machine) -> list[str]:
+        response = await writer.get(f"/shipments?filter[order_id_eq]={self.order_id}&sort=id")
+        return [record["id"] for record in response.json["data"]]
+
+
+async def new_sale(writer: Machine, db: Any, *, is_completed: bool = True) -> Sale:
+    make = Make(writer)
+    checkout_setup = await new_checkout_setup(make)
+    names = [f"{letter} {uuid4().hex}" for letter in "AB"]
+    places = [(await make.new("stock_locations", "stock_location", name=name)).id for name in names]
+    mug = await make.product(price="10.00", shipping_category_id=checkout_setup.category)
+    for place, count in zip(places, (3, 2), strict=True):
+        fields = {"variant_id": mug.variant_id, "stock_location_id": place, "count_on_hand": count}
+        await make.new("stock_items", "stock_item", **fields)
+    buyer = Buyer(writer.http, checkout_setup)
+    cart = await buyer.ready((mug, 3))
+    if is_completed:
+        assert (await buyer.complete()).status == 200
+    return Sale(checkout_setup, buyer, mug, cart.id, (places[0], places[1]))
+
+
+async def shipment_items(db: Any, sale: Sale) -> list[tuple[str, int]]:
+    return [(row[1][0], row[2]) for row in await db.fetch(SHIPMENT_ITEMS, sale.order_id)]
+
+
+async def stock_counts(db: Any, sale: Sale) -> list[int]:
+    return [row[1] for row in await db.fetch(STOCK_COUNTS, sale.mug.variant_id)]
+
+
+async def patch_shipment(writer: Machine, shipment_id: str, verb: str, **body: Any) -> Answer:
+    return await writer.patch(f"/shipments/{shipment_id}/{verb}", {"shipment": body})
+
+
+async def test_pieces_go_from_another_place_and_the_goods_with_them(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db)
+    (first,) = await sale.shipments(writer)
+    total = (await writer.get(f"/orders/{sale.order_id}"))["total"]
+    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1]}
+
+    some = await patch_shipment(writer, first, "transfer_to_location", **fields, quantity=2)
+    assert (some.status, some.id != first) == (201, True)
+    assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("A", 1), ("B", 2)], [2, 0])
+    too_many = await patch_shipment(writer, first, "transfer_to_location", **fields, quantity=1)
+    assert (too_many.status, too_many.code) == (422, "out_of_stock")
+
+    number = (await writer.get(f"/shipments/{first}"))["number"]
+    back = await patch_shipment(
+        writer,
+        some.id,
+        "transfer_to_shipment",
+        variant_id=sale.mug.variant_id,
+        quantity=2,
+        target_shipment_number=number,
+    )
+    assert (back.status, back.id) == (201, first)
+    assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("A", 3)], [0, 2])
+    assert await sale.shipments(writer) == [first]
+    order = await writer.get(f"/orders/{sale.order_id}")
+    assert (order["total"], order["shipment_state"]) == (total, "ready")
+    costs = "select sum(cost)::bigint from shipments where order_id::text = $1"
+    assert await db.fetchval(costs, sale.order_id) == 500
+
+
+async def test_a_parcel_that_goes_whole_stays_the_same_parcel(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db)
+    await Make(writer).change("stock_items", await stock_item_id_of(writer, sale, 1), "stock_item", count_on_hand=5)
+    (first,) = await sale.shipments(writer)
+
+    shipment = await patch_shipment(
+        writer,
+        first,
+        "transfer_to_location",
+        variant_id=sale.mug.variant_id,
+        quantity=3,
+        stock_location_id=sale.places[1],
+    )
+
+    assert (shipment.status, shipment.id) == (201, first)
+    assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("B", 3)], [3, 2])
+
+
+async def stock_item_id_of(writer: Machine, sale: Sale, place: int) -> str:
+    query = f"filter[variant_id_eq]={sale.mug.variant_id}&filter[stock_location_id_eq]={sale.places[place]}"
+    return str((await writer.get(f"/stock_items?{query}")).json["data"][0]["id"])
+
+
+async def test_what_was_sent_stays_where_it_is(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db)
+    (first,) = await sale.shipments(writer)
+    await writer.patch(f"/shipments/{first}/ship", {})
+
+    refusal = await patch_shipment(
+        writer, first, "transfer_to_location", variant_id=sale.mug.variant_id, stock_location_id=sale.places[1]
+    )
+
+    assert (refusal.status, refusal.code) == (422, "illegal_transition")
+    assert await stock_counts(db, sale) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "code"),
+    first(
+        4,
+        [
+            ("transfer_to_location", {"stock_location_id": None}, "stock_location_not_found"),
+            ("transfer_to_location", {"quantity": 4}, "validation_failed"),
+            ("transfer_to_shipment", {"target_shipment_number": "H0"}, "shipment_not_found"),
+            ("add_item", {}, "illegal_transition"),
+            ("transfer_to_location", {"variant_id": str(uuid4())}, "variant_not_found"),
+            ("transfer_to_location", {"variant_id": 7}, "variant_not_found"),
+            ("transfer_to_location", {"quantity": 0}, "validation_failed"),
+            ("remove_item", {}, "illegal_transition"),
+        ],
+    ),
+)
+async def test_what_cannot_be_is_told_and_nothing_moves(
+    writer: Machine, db: Any, verb: str, fields: dict[str, Any], code: str
+) -> None:
+    sale = await new_sale(writer, db)
+    (first,) = await sale.shipments(writer)
+
+    place = {"stock_location_id": sale.places[1]} if verb == "transfer_to_location" else {}
+    refusal = await patch_shipment(
+        writer, first, verb, **{"variant_id": sale.mug.variant_id, "quantity": 1, **place, **fields}
+    )
+
+    assert (refusal.status, refusal.code) == (422, code)
+    assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("A", 3)], [0, 2])
+
+
+async def test_an_open_order_is_packed_anew_when_pieces_are_put_in_or_taken_out(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db, is_completed=False)
+    (first,) = await sale.shipments(writer)
+
+    addition = await patch_shipment(writer, first, "add_item", variant_id=sale.mug.variant_id, quantity=2)
+    assert (addition.status, await shipment_items(db, sale)) == (200, [("A", 3), ("B", 2)])
+    assert (await writer.get(f"/orders/{sale.order_id}"))["item_total"] == "50.0"
+    fewer = await patch_shipment(writer, addition.id, "remove_item", variant_id=sale.mug.variant_id, quantity=4)
+    assert (fewer.status, await shipment_items(db, sale)) == (200, [("A", 1)])
+    removal = await patch_shipment(writer, fewer.id, "remove_item", variant_id=sale.mug.variant_id)
+    assert (removal.status, await shipment_items(db, sale)) == (204, [])
+    assert await stock_counts(db, sale) == [3, 2]
+
+
+async def test_a_shipment_is_made_from_a_place_for_an_order_by_its_number(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db, is_completed=False)
+    number = (await writer.get(f"/orders/{sale.order_id}"))["number"]
+    body = {"order_id": number, "variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1], "quantity": 1}
+
+    shipment = await writer.post("/shipments", {"shipment": body})
+
+    assert shipment.status == 201, shipment
+    assert shipment.json["data"]["relationships"]["stock_location"]["data"]["id"] == sale.places[1]
+    assert sum(quantity for _, quantity in await shipment_items(db, sale)) == 4
+    for fields, code in (
+        ({"order_id": "R0"}, "order_not_found"),
+        ({"variant_id": str(uuid4())}, "variant_not_found"),
+        ({"stock_location_id": str(uuid4())}, "stock_location_not_found"),
+    ):
+        refusal = await writer.post("/shipments", {"shipment": {**body, **fields}})
+        assert (refusal.status, refusal.code) == (422, code)
+    await sale.buyer.pay()
+    assert (await sale.buyer.complete()).status == 200
+    assert sum(await stock_counts(db, sale)) == 1
+
+
+async def test_another_rate_of_an_open_shipment_is_chosen_by_its_id(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db, is_completed=False)
+    (first,) = await sale.shipments(writer)
+    rates = (await writer.get(f"/shipping_rates?filter[shipment_id_eq]={first}")).json["data"]
+    rates.sort(key=lambda rate: float(rate["attributes"]["cost"]))
+
+    response = await writer.patch(f"/shipments/{first}", {"shipment": {"selected_shipping_rate_id": rates[1]["id"]}})
+    other = await writer.patch(f"/shipments/{first}", {"shipment": {"selected_shipping_rate_id": str(uuid4())}})
+
+    assert (response.status, response["cost"]) == (200, rates[1]["attributes"]["cost"])
+    assert (other.status, list(other.json["errors"])) == (422, ["selected_shipping_rate_id"])
+
+
+@pytest.mark.parametrize("verb", first(2, ["ship", "cancel", "ready", "resume", "pend"]))
+async def test_a_shipment_of_an_order_that_is_still_open_goes_nowhere(writer: Machine, db: Any, verb: str) -> None:
+    sale = await new_sale(writer, db, is_completed=False)
+    (shipment,) = await sale.shipments(writer)
+    before = await writer.get(f"/shipments/{shipment}")
+
+    refusal = await writer.patch(f"/shipments/{shipment}/{verb}", {})
+
+    assert refusal.status == 422, refusal
+    after = await writer.get(f"/shipments/{shipment}")
+    assert [after[name] for name in ("state", "shipped_at")] == [before["state"], None]
