@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from tests.forkserver import ForkedCommand
-from tests.http_client import NO_CERTIFICATES, SharedTransport
+from tests.http_client import ANY_NUMBER, NO_CERTIFICATES, SharedTransport
 from tests.secret_leaks import NotingAsyncClient, NotingClient, search_log
 
 SHOP = Path(sys.executable).parent / "shop"
@@ -96,7 +96,9 @@ class Service:
                 return
 
     def client(self, *, timeout: float = 20, transport: SharedTransport | None = None) -> httpx2.AsyncClient:
-        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
+        return NotingAsyncClient(
+            base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport, limits=ANY_NUMBER
+        )
 
     def get(self, path: str) -> httpx2.Response:
         """Over a new connection."""

@@ -82,7 +82,7 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
     assert new_token(service).startswith(f"shpot_{new.current}_")
     assert resealed_secret.startswith(new.current.encode() + b":")
     assert decrypt_secret(new, "totp", resealed_secret, operator_id.bytes) == TOTP_SECRET
-    assert "is the key that signs" in sentence(refusal)
+    assert "is the signing key" in sentence(refusal)
     assert (before, retire_result.returncode) == (200, 0)
     assert list(read_key_file(file)) == [new.current]
     events = fetch_value(

@@ -106,11 +106,11 @@ def _plain_names(components: Mapping[str, Schema]) -> dict[str, str]:
     names: dict[str, str] = {}
     schemas_by_name: dict[str, Schema] = {}
     for name, schema in components.items():
-        *modules, actions = name.split(".")
-        if schemas_by_name.get(actions, schema) != schema:
-            actions = class_name(modules[-1]) + actions if modules else f"Other{actions}"
-        names[name] = actions
-        schemas_by_name[actions] = schema
+        *modules, noun = name.split(".")
+        if schemas_by_name.get(noun, schema) != schema:
+            noun = class_name(modules[-1]) + noun if modules else f"Other{noun}"
+        names[name] = noun
+        schemas_by_name[noun] = schema
     return names
 
 
@@ -122,6 +122,8 @@ def _rename_references(schema: Any, names: Mapping[str, str]) -> Any:
     if isinstance(schema.get("$ref"), str):
         name = schema["$ref"].removeprefix(_REF_PREFIX)
         return {**schema, **reference(names.get(name, name))}
+    # A field that may be left out has no value: generators would treat one with a default as required.
+    schema = {key: part for key, part in schema.items() if key != "default" or part is not None}
     if schema.get("type") == "object" and not schema.keys() & {"properties", "additionalProperties"}:
         return {**schema, **_ANY_OBJECT}
     return {key: _rename_references(part, names) for key, part in schema.items()}
