@@ -4,6 +4,8 @@ VENV := .venv
 PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
+# Tests generated from the API description have one id for many cases, which pytest-xdist would run once.
+GENERATED := tests/site/test_description.py tests/site/test_edges.py
 CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py tests/test_security.py
 
 # Every command and every test that starts a shop would compile its source anew.
@@ -19,7 +21,8 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 	@exec $(VENV)/bin/shop serve --demo
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%) $(GENERATED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest -m "not torture" tests/site/test_description.py
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml, security rules tested
 	@$(VENV)/bin/ruff format --check --quiet .
@@ -45,8 +48,9 @@ bench: $(DEV) ## the benchmark, written to bench/report.md; with BASE=<commit> a
 	@$(VENV)/bin/python -m bench.$(if $(BASE),compare $(BASE),run)
 
 torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m torture
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "hypothesis and not torture" --hypothesis-profile thorough
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m torture $(GENERATED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest -m torture $(GENERATED)
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "hypothesis and not torture" --hypothesis-profile thorough $(GENERATED:%=--ignore=%)
 	@$(VENV)/bin/python -m tests.on_postgres_15
 
 install: $(RUN) ## the virtual environment in .venv with the locked dependencies

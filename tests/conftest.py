@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -77,6 +78,13 @@ def _start_cluster(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Generating the cases of these tests takes longer than the rest of the suite."""
     return True if collection_path.name == "test_edges.py" and config.getoption("markexpr") != "torture" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuses tests that pytest-xdist would silently leave out: it runs one test for each id."""
+    repeated = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if hasattr(config, "workerinput") and repeated:
+        raise pytest.UsageError(f"several tests have the id {repeated[0]}; run its file without -n")
 
 
 def pytest_collection_finish() -> None:
