@@ -77,8 +77,8 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     results = bench.interleaved(
         {
             "floor products": lambda: load(bench.wrk, floor, bench.seconds, None, PRODUCTS),
-            "shop products, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, fresh_script, path),
-            "shop priced, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, fresh_priced_script, path),
+            "shop products, rendered fresh": lambda: load(bench.wrk, shop, bench.seconds, fresh_script, path),
+            "shop priced, rendered fresh": lambda: load(bench.wrk, shop, bench.seconds, fresh_priced_script, path),
             "shop products, unchanged": lambda: load(bench.wrk, shop, bench.seconds, None, path),
             "shop priced, unchanged": lambda: load(bench.wrk, shop, bench.seconds, bearer, path),
         }
@@ -88,11 +88,11 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     ratio_table(bench, results, {"products": "0.50"})
     fresh_ratio, cached_ratio = (
         median_ratio(results[f"shop products, {how}"], results[f"shop priced, {how}"])
-        for how in ("drawn anew", "unchanged")
+        for how in ("rendered fresh", "unchanged")
     )
     bench.say(
         "",
-        "25 of 10,000 products with default variant, pictures and prices: each time drawn anew, with the floor's statements;",
+        "25 of 10,000 products with default variant, images and prices: each time rendered fresh, with the floor's statements;",
         "and as shoppers ask, for a page that others have seen since the catalogue last changed. With",
         f"{LISTS} lists and {ENTRIES:,} entries, all the lists one customer's, a page costs that customer {fresh_ratio:.2f} times an",
         f"unpriced one (at most 1.5); one that is unchanged {cached_ratio:.2f} times.",
@@ -119,7 +119,7 @@ def _growth(bench: Bench, make_url: Callable[[str], str]) -> None:
     small, large = SIZES
     bench.say(
         "",
-        f"| 4 connections, drawn anew | {small:,} products: p50, p99 ms | {large:,} | p99, times | at most |",
+        f"| 4 connections, rendered fresh | {small:,} products: p50, p99 ms | {large:,} | p99, times | at most |",
         "|---|--:|--:|--:|--:|",
     )
     for name in dict.fromkeys(job.rsplit(" ", 1)[0] for job in jobs):

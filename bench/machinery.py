@@ -206,7 +206,7 @@ end
 
 def uncached_script(directory: Path, token: str | None = None) -> Path:
     """Requests the URL with a different unused parameter each time, so that no response is cached."""
-    file = directory / f"anew{'_priced' if token else ''}.lua"
+    file = directory / f"fresh{'_priced' if token else ''}.lua"
     bearer = f'wrk.headers["Authorization"] = "Bearer {token}"\n' if token else ""
     file.write_text(
         bearer + 'local n, run = 0, os.time() .. "." .. math.floor(os.clock() * 1000000) .. "."\n'

@@ -28,6 +28,7 @@ from shop.web.reply import NO_CONTENT, Reply, document_reply
 _BASE = "/api/v2/platform"
 _READ = (400, 401, 403)
 _WRITE = (400, 401, 403, 409, 413, 415, 422)
+_DELETE = (400, 401, 403, 404, 413, 415, 422)
 
 
 def build_routes(collection: Collection) -> tuple[Route, ...]:
@@ -51,8 +52,15 @@ def build_routes(collection: Collection) -> tuple[Route, ...]:
         change = _update(collection), _MAY_WRITE, f"Update {word}", type_name, 200, (*_WRITE, 404)
         rows += [Route(method, one, *change, takes=body, codes=collection.codes) for method in ("PATCH", "PUT")]
     if actions.delete:
-        errors = (400, 401, 403, 404, 413, 415, 422)
-        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Delete {word}", None, 204, errors))
+        remove = (
+            _delete(collection),
+            _MAY_WRITE,
+            f"Delete {word}",
+            None,
+            204,
+            (*_DELETE, *(set(collection.codes) & {409})),
+        )
+        rows.append(Route("DELETE", one, *remove, codes=collection.codes))
     return tuple(rows)
 
 

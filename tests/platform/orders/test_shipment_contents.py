@@ -90,6 +90,28 @@ async def test_pieces_go_from_another_place_and_the_goods_with_them(writer: Mach
     assert await db.fetchval(costs, sale.order_id) == 500
 
 
+async def test_deleting_a_pending_shipment_gives_its_items_and_cost_to_another(writer: Machine, db: Any) -> None:
+    sale = await new_sale(writer, db)
+    (first,) = await sale.shipments(writer)
+    total = (await writer.get(f"/orders/{sale.order_id}"))["total"]
+    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1], "quantity": 2}
+    second = await patch_shipment(writer, first, "transfer_to_location", **fields)
+    ready = await writer.delete(f"/shipments/{second.id}")
+    await writer.patch(f"/shipments/{first}/pend", {})
+    out_of_stock = await writer.delete(f"/shipments/{first}")
+    await writer.patch(f"/shipments/{second.id}/pend", {})
+
+    deletion = await writer.delete(f"/shipments/{second.id}")
+    await writer.patch(f"/shipments/{first}/pend", {})
+    last = await writer.delete(f"/shipments/{first}")
+
+    assert (ready.status, deletion.status, last.status) == (422, 204, 422)
+    assert (out_of_stock.status, out_of_stock.code) == (422, "out_of_stock"), out_of_stock
+    assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("A", 3)], [0, 2])
+    assert (await writer.get(f"/orders/{sale.order_id}"))["total"] == total
+    assert await db.fetchval("select cost from shipments where id::text = $1", first) == 500
+
+
 async def test_a_parcel_that_goes_whole_stays_the_same_parcel(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db)
     await Make(writer).change("stock_items", await stock_item_id_of(writer, sale, 1), "stock_item", count_on_hand=5)

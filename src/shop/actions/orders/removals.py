@@ -1,4 +1,4 @@
-"""Deletes void payments, shipments of open orders and unused store credit, in the caller's transaction."""
+"""Deletes void payments, pending shipments and unused store credit, in the caller's transaction."""
 
 from uuid import UUID
 
@@ -7,6 +7,7 @@ from shop.actions.cart.order_state import change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context
+from shop.actions.orders.shipments import merge_shipment
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, NotFound
 from shop.models.checkout.payments import payments
@@ -40,13 +41,14 @@ async def delete_payment(ctx: Context, payment_id: UUID) -> None:
 
 
 async def delete_shipment(ctx: Context, shipment_id: UUID) -> None:
-    """Deletes a shipment of an open order, which is packed again at its next step."""
+    """Deletes a shipment of an open order, which is packed again, or merges one of a completed order."""
     order_id = await writes.find_value(ctx.db, shipments, shipment_id, "order_id")
     order = await orders.lock_order(ctx.db, order_id) if order_id else None
     if order is None:
         raise NotFound()
     if order.completed_at is not None:
-        raise Invalid({"base": ["cannot be deleted: the order is completed; cancel the shipment instead"]})
+        await merge_shipment(ctx, shipment_id)
+        return
     await refuse_while_paying(ctx, order)
     await release_stock(ctx, order)
     await writes.delete_record(ctx.db, shipments, shipment_id)

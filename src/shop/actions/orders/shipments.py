@@ -108,6 +108,20 @@ async def transfer(
         return target_id
 
 
+async def merge_shipment(ctx: Context, shipment_id: UUID) -> None:
+    """Deletes a pending shipment of a completed order: another unshipped shipment takes its items and its cost."""
+    checkout = await _lock_checkout(ctx, shipment_id)
+    source = next(each for each in checkout.shipments if each.id == shipment_id)
+    if source.state != "pending":
+        raise _error("base", f"cannot be deleted: it is {source.state}; cancel the shipment instead")
+    target = next((each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE), None)
+    if target is None:
+        raise _error("base", "cannot be deleted: no other shipment can take its items; cancel the order instead")
+    while item := next((each for each in checkout.items if each.shipment_id == source.id), None):
+        await _move(ctx, checkout, source, item, item.quantity, target.stock_location_id, target)
+        checkout = await load_checkout(ctx, checkout.order)
+
+
 async def update_shipment(ctx: Context, shipment_id: UUID, values: ShipmentInput) -> None:
     """Updates the tracking number and, while the order is open, the selected shipping rate."""
     rate_id = values.get("selected_shipping_rate_id")
