@@ -48,12 +48,16 @@ def median_ratio(these: list[Sample], others: list[Sample]) -> float:
     return statistics.median(one.per_second / other.per_second for one, other in zip(these, others, strict=True))
 
 
+_FAILURE = re.compile(r'"status": ?[45]|"level": ?"error"')
+
+
 class Server:
     """A server process on a free port; `worker` is the process that handles requests."""
 
     def __init__(self, command: list[str], log: Path, environ: dict[str, str] | None = None, port: int = 0) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.log = log
         base_environ = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
         with log.open("wb") as out:
             self.process = subprocess.Popen(
@@ -128,7 +132,8 @@ def load(
     ).stdout
     after = worker.cpu_times()
     if "Non-2xx" in out:
-        sys.exit(f"bench: errors under load:\n{out}")
+        failures = [line for line in server.log.read_text().splitlines() if _FAILURE.search(line)]
+        sys.exit("\n".join(["bench: errors under load:", out, *failures[-20:]]))
     requests = int(_search(r"(\d+) requests in", out))
     cpu = (after.user + after.system - before.user - before.system) / requests * 1e6
     return Sample(
