@@ -242,14 +242,16 @@ def run_sql(url: str, *statements: str) -> Any:
 
 
 def fill(url: str, carts: int) -> None:
-    """Inserts carts as the shop would have created them over the last month, in the order of their ids."""
+    """Inserts carts as the shop would have created them over 29 days, in the order of their ids; older ones would be
+    deleted as idle.
+    """
     run_sql(
         url,
         f"""insert into orders (id, number, currency, created_at, updated_at)
             select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)
                     || '8' || substr(md5(n::text), 4, 15))::uuid,
                    'R' || lpad((n::bigint * 7919 % 999999937)::text, 9, '0'), 'USD', at, at
-            from (select n, now() - interval '30 days' * (1 - n / {carts}.0) as at from generate_series(1, {carts}) n) made""",
+            from (select n, now() - interval '29 days' * (1 - n / {carts}.0) as at from generate_series(1, {carts}) n) made""",
         "vacuum analyze orders",
         "checkpoint",
         "select 1",
