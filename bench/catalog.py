@@ -7,7 +7,7 @@ from collections.abc import Callable
 import asyncpg
 
 from bench.catalog_data import fill_catalog
-from bench.machinery import Sample, Server, bearer_script, load, median, median_ratio, run_sql, uncached_script
+from bench.load_test import Sample, Server, bearer_script, load, median, median_ratio, run_sql, uncached_script
 from bench.rounds import Bench, console, ratio_table
 from shop.base.crypto.secrets import USER_ACCESS, new_secret, secret_hash
 from shop.base.ids import new_id
@@ -31,12 +31,12 @@ select uuidv7(), l.id, u.id, now(), now() from price_lists l cross join users u;
 """
 
 
-def make_shopper(url: str) -> str:
+def create_shopper(url: str) -> str:
     """Inserts a user, assigned to every price list; returns an access token."""
-    return asyncio.run(_make_shopper(url))
+    return asyncio.run(_create_shopper(url))
 
 
-async def _make_shopper(url: str) -> str:
+async def _create_shopper(url: str) -> str:
     user_id, session_id, token = new_id(), new_id(), new_secret(USER_ACCESS)
     connection = await asyncpg.connect(url)
     try:
@@ -68,7 +68,7 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     url = make_url("shop_catalog")
     with console.status("making 10,000 products"):
         fill_catalog(url, 10_000)
-        token = make_shopper(url)
+        token = create_shopper(url)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor_c.log").wait("/ready")
     shop = bench.shop(url, "catalog")
     bearer = bearer_script(bench.directory, "shopper", [token])
@@ -93,7 +93,7 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     bench.say(
         "",
         "25 of 10,000 products with default variant, images and prices: each time rendered fresh, with the floor's statements;",
-        "and as shoppers ask, for a page that others have seen since the catalogue last changed. With",
+        "and as shoppers ask, for a page that others have seen since the catalog last changed. With",
         f"{LISTS} lists and {ENTRIES:,} entries, all the lists one customer's, a page costs that customer {fresh_ratio:.2f} times an",
         f"unpriced one (at most 1.5); one that is unchanged {cached_ratio:.2f} times.",
     )

@@ -69,7 +69,9 @@ select uuidv7(), p.id, n, 1600, 1200, now(), now() from products p cross join ge
 
 
 def fill_catalog(url: str, count: int) -> None:
-    """Inserts products into an empty shop, each with three variants, prices in two currencies, images, stock and taxons."""
+    """Inserts products into an empty shop, each with three variants, prices in two currencies, images, stock and
+    taxons.
+    """
     asyncio.run(_fill(url, count))
 
 

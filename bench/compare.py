@@ -19,7 +19,7 @@ import msgspec
 from rich.console import Console
 
 from bench.compare_rows import ROWS, Row, prepare
-from bench.machinery import run_sql
+from bench.load_test import run_sql
 from bench.sides import ROOT, Cluster, Cost, Side, check_out
 
 TOLERANCE = 0.03

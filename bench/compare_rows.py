@@ -119,7 +119,7 @@ async def create_counted(http: Connection, _: SideFixtures, number: int) -> None
 
 
 async def buy(http: Connection, fixtures: SideFixtures, number: int) -> None:
-    """A complete guest purchase."""
+    """Makes a complete guest purchase."""
     token = await _new_cart(http)
     await _add_item(http, token, fixtures.variants[number % len(fixtures.variants)])
     details = {"email": f"guest{number}@example.com", "bill_address_attributes": ADDRESS, "use_billing": True}

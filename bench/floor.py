@@ -16,13 +16,13 @@ import msgspec
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
 
-from bench.floor_buying import FloorBuying
+from bench.floor_cart import FloorCart
 from bench.floor_catalog import FloorCatalog
 from bench.floor_platform import FloorPlatform
 from bench.floor_signin import FloorSignIn
 from shop.base.ids import new_id
 from shop.base.money import money_text, wire_decimal
-from shop.storefront.resources.sales import CART
+from shop.storefront.resources.orders import CART
 from shop.web.asgi import Receive, Scope, Send
 
 AMOUNTS = (
@@ -38,12 +38,12 @@ AMOUNTS = (
 )
 
 
-async def know_json(connection: Any) -> None:
+async def register_json_codec(connection: Any) -> None:
     codec = {"encoder": lambda value: encode(value).decode(), "decoder": msgspec.json.decode}
     await connection.set_type_codec("jsonb", schema="pg_catalog", **codec)
 
 
-async def keep_state(_connection: Any) -> None:
+async def skip_reset(_connection: Any) -> None:
     """Disables the reset query, as the shop does."""
 
 
@@ -71,7 +71,7 @@ class Floor:
         self.signin: Any = None
         self.platform: Any = None
         self.catalog: Any = None
-        self.buying: Any = None
+        self.cart: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -85,7 +85,7 @@ class Floor:
             await answer(send, 200, await self.platform.orders(bearer[7:].decode()))
         elif scope["path"].endswith("/add_item"):
             token = next(value for name, value in scope["headers"] if name == b"x-shop-order-token")
-            await answer(send, 200, await self.buying.add_item(UUID(token.decode()), (await receive())["body"]))
+            await answer(send, 200, await self.cart.add_item(UUID(token.decode()), (await receive())["body"]))
         elif scope["path"].endswith("/products"):
             await answer(send, 200, await self.catalog.products())
         elif scope["path"].endswith("/auth"):
@@ -102,11 +102,13 @@ class Floor:
     async def live(self, receive: Receive, send: Send) -> None:
         await receive()
         if self.url:
-            self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state, init=know_json)
+            self.pool = await asyncpg.create_pool(
+                self.url, min_size=0, max_size=8, reset=skip_reset, init=register_json_codec
+            )
             self.signin = FloorSignIn(self.pool)
             self.platform = FloorPlatform(self.pool)
             self.catalog = FloorCatalog(self.pool)
-            self.buying = FloorBuying(self.pool)
+            self.cart = FloorCart(self.pool)
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)

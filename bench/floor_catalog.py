@@ -11,12 +11,12 @@ from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
 from shop.models.catalog.product_query import ProductQuery, query_shape
 from shop.queries.catalog import product_lists, storefront, versions
-from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
+from shop.queries.catalog.product_index import ROOT_SCOPE_ID, currency_facet
 from shop.rules.catalog.images import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
-WISHES = ProductQuery(currency="USD", page=Page(1, 25))
-_PAGE = product_lists._page(query_shape(WISHES), "walk", is_personal=False)
+QUERY = ProductQuery(currency="USD", page=Page(1, 25))
+_PAGE = product_lists._page(query_shape(QUERY), "walk", is_personal=False)
 _VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
@@ -45,7 +45,7 @@ class FloorCatalog:
 
             await run(versions._VERSION)
             page = await run(_PAGE, **_VALUES)
-            facets = await run(storefront._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
+            facets = await run(storefront._FACETS, scopes=[ROOT_SCOPE_ID], currency_facet=currency_facet("USD"))
             variants = await run(storefront._VARIANTS, ids=[row["default_variant_id"] for row in page])
             images = await run(storefront._IMAGES, ids=[each for row in page for each in row["image_ids"]])
         count = next(row["product_count"] for row in facets if row["kind"] == "everywhere")

@@ -14,7 +14,7 @@ from shop.jsonapi.resource import Attribute, Money
 from shop.platform.resources.registry import COLLECTIONS
 from shop.queries import journal, records
 from shop.queries.access import applications
-from shop.queries.access import sessions as access
+from shop.queries.access import sessions as session_queries
 
 encode = msgspec.json.Encoder().encode
 SIZE, LIFE, MONTH = 25, 7200, 2_592_000
@@ -47,7 +47,7 @@ class FloorPlatform:
             application = await run(applications._AUTHENTICATE, client_id=credentials["client_id"], hash=secret)
             async with connection.transaction():
                 session = await run(
-                    access._INSERT_SESSION,
+                    session_queries._INSERT_SESSION,
                     id=new_id(),
                     user_id=None,
                     application_id=application["id"],
@@ -58,16 +58,16 @@ class FloorPlatform:
                     absolute=MONTH,
                 )
                 refresh_hash = secret_hash(refresh_token)
-                await run(access._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
+                await run(session_queries._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
                 token_row = await run(
-                    access._INSERT_ACCESS,
+                    session_queries._INSERT_ACCESS,
                     hash=secret_hash(access_token),
                     session_id=session["id"],
                     refresh_hash=refresh_hash,
                     scope=None,
                     ttl=LIFE,
                 )
-                await run(applications._NOTE_USE, application_id=application["id"])
+                await run(applications._RECORD_USE, application_id=application["id"])
                 await run(
                     journal._AUDIT,
                     id=new_id(),

@@ -7,8 +7,8 @@ import msgspec
 from shop.base.crypto.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_hash, secret_text
 from shop.base.ids import new_id
 from shop.queries import journal
-from shop.queries.access import login as requests
-from shop.queries.access import sessions as access
+from shop.queries.access import login as login_queries
+from shop.queries.access import sessions as session_queries
 from shop.queries.customers import users
 
 encode = msgspec.json.Encoder().encode
@@ -29,14 +29,14 @@ class FloorSignIn:
             async def run(statement: Any, **values: Any) -> Any:
                 return await connection.fetchrow(statement.sql, *statement.arguments(values))
 
-            request = await run(requests._TRY, key=email, tries=5)
+            request = await run(login_queries._COUNT_ATTEMPT, key=email, tries=5)
             async with connection.transaction():
-                await run(requests._CONSUME, request_id=request["id"])
+                await run(login_queries._CONSUME, request_id=request["id"])
                 names = {"first_name": None, "last_name": None}
-                user = await run(requests._LOCK_OR_MAKE_USER, id=new_id(), email=email, email_key=email, **names)
+                user = await run(login_queries._LOCK_OR_CREATE_USER, id=new_id(), email=email, email_key=email, **names)
                 await run(users._VERIFY, user_id=user["id"], given_first_name=None, given_last_name=None)
                 session = await run(
-                    access._INSERT_SESSION,
+                    session_queries._INSERT_SESSION,
                     id=new_id(),
                     user_id=user["id"],
                     application_id=None,
@@ -47,16 +47,16 @@ class FloorSignIn:
                     absolute=MONTH,
                 )
                 refresh_hash = secret_hash(refresh_token)
-                await run(access._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
+                await run(session_queries._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
                 token_row = await run(
-                    access._INSERT_ACCESS,
+                    session_queries._INSERT_ACCESS,
                     hash=secret_hash(access_token),
                     session_id=session["id"],
                     refresh_hash=refresh_hash,
                     scope=None,
                     ttl=DAY,
                 )
-                await run(journal._FORGET_COUNT, key=b"x")
+                await run(journal._DELETE_COUNT, key=b"x")
                 await run(
                     journal._AUDIT,
                     id=new_id(),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shop.app.application import ServerApplication
-from shop.app.configuration import Serving
+from shop.app.configuration import ServerConfiguration
 from shop.base.config.settings import read_settings
 from shop.cli.server.serve import make_server
 from shop.site.health import show_liveness
@@ -31,17 +31,19 @@ EXTRA = tuple(
 )
 
 
-def load_with_extra_routes(serving: Serving, beats: Any) -> ServerApplication:
+def load_with_extra_routes(configuration: ServerConfiguration, beats: Any) -> ServerApplication:
     configure_logging("info", "json")
-    return ServerApplication(serving, beats, EXTRA)
+    return ServerApplication(configuration, beats, EXTRA)
 
 
 if __name__ == "__main__":
     settings = read_settings({"SHOP_DATABASE_URL": sys.argv[2], "SHOP_SECRET_KEYS": sys.argv[3]})
-    serving = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.mkdtemp(prefix="shop-")), frozenset())
+    configuration = ServerConfiguration(
+        settings, "127.0.0.1", os.getpid(), Path(tempfile.mkdtemp(prefix="shop-")), frozenset()
+    )
     try:
-        make_server(serving, "127.0.0.1", int(sys.argv[1]), 1).serve(
-            target_loader=partial(load_with_extra_routes, serving), wrap_loader=False
+        make_server(configuration, "127.0.0.1", int(sys.argv[1]), 1).serve(
+            target_loader=partial(load_with_extra_routes, configuration), wrap_loader=False
         )
     finally:
-        shutil.rmtree(serving.run_dir, ignore_errors=True)
+        shutil.rmtree(configuration.run_dir, ignore_errors=True)

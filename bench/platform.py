@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, median_ratio, run_sql
+from bench.load_test import Sample, Server, bearer_script, body_script, fill, load, median, median_ratio, run_sql
 from bench.rounds import Bench, ratio_table
 from shop.base.crypto.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
 from shop.base.ids import new_id
@@ -20,7 +20,7 @@ ORDERS = "/api/v2/platform/orders"
 MANY = 1_000_000
 
 
-def make_client(url: str) -> tuple[str, str]:
+def create_client(url: str) -> tuple[str, str]:
     """Inserts an application with write access; returns the body of its token request, and an access token."""
     application_id, session_id = new_id(), new_id()
     client_id, secret, token = new_client_id(), new_secret(CLIENT_SECRET), new_secret(PLATFORM_ACCESS)
@@ -65,7 +65,7 @@ def _body(client_id: str, secret: str) -> str:
 
 def platform_tables(bench: Bench, url: str) -> None:
     fill(url, MANY)
-    body, token = make_client(url)
+    body, token = create_client(url)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
     shop = bench.shop(url, "platform")
     bodies = body_script(bench.directory, "grants", [body], again=True)
@@ -95,14 +95,14 @@ def platform_tables(bench: Bench, url: str) -> None:
 
 
 def _last_cursor(url: str) -> str:
-    """The cursor of the last page: newest first, so before the oldest 25."""
+    """Returns the cursor of the last page: newest first, so before the oldest 25."""
     (row,) = run_sql(url, "select id from orders order by id offset 25 limit 1")
     return cursor(row["id"], row["id"])
 
 
 def flood(bench: Bench, url: str) -> None:
     """Measures valid callers alone, and alongside a thousand wrong secrets a second."""
-    _, token = make_client(url)
+    _, token = create_client(url)
     wrong = body_script(bench.directory, "wrong", [_body(new_client_id(), new_secret(CLIENT_SECRET))], again=True)
     bearer = bearer_script(bench.directory, "good", [token])
     limits = {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_CARTS_PER_SOURCE": "0"}

@@ -10,7 +10,7 @@ import asyncpg
 import httpx2
 
 from bench.catalog_data import fill_catalog
-from bench.machinery import Sample, Server, load, median, median_ratio, run_sql
+from bench.load_test import Sample, Server, load, median, median_ratio, run_sql
 from bench.rounds import KEYS, Bench, console, ratio_table
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.order_tokens import order_token
@@ -79,7 +79,7 @@ async def _fill(url: str) -> None:
 
 
 def _script(bench: Bench, url: str, name: str, size: int, token: Callable[..., str]) -> Path:
-    """Each request increments an existing line of another cart."""
+    """Returns a script in which each request increments an existing line of another cart."""
     rows = run_sql(
         url,
         "select o.id, (array_agg(l.variant_id))[1] as variant_id from orders o join line_items l on l.order_id = o.id "
@@ -105,7 +105,7 @@ end
     return script
 
 
-def buying_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
+def purchase_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     url = make_url("shop_buying")
     with console.status("making carts"):
         fill_catalog(url, 200)

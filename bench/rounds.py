@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.machinery import (
+from bench.load_test import (
     Sample,
     Server,
     create_script,
@@ -58,8 +58,8 @@ class Bench:
         return read_script(self.directory, name, [token(row[0]) for row in ids])
 
     def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> Samples:
-        """Runs every job once a round, so that other load on the machine affects all alike. Each round has another order,
-        so that no job always follows the same one: after many inserts the database stays busy for a while.
+        """Runs every job once a round, so that other load on the machine affects all alike. Each round has another
+        order, so that no job always follows the same one: after many inserts the database stays busy for a while.
         """
         samples: dict[str, list[Sample]] = {name: [] for name in jobs}
         for number in range(self.rounds):

@@ -1,4 +1,4 @@
-"""`make bench`: our cost beside a floor's, interleaved in one run, medians; printed and written to `bench/report.md`."""
+"""`make bench`: our cost beside a floor's, interleaved in one run; prints medians and writes `bench/report.md`."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.catalog import catalog_tables
-from bench.machinery import (
+from bench.load_test import (
     Sample,
     Server,
     bearer_script,
@@ -24,9 +24,9 @@ from bench.machinery import (
     run_sql,
 )
 from bench.platform import flood, platform_tables
-from bench.purchases import buying_tables
+from bench.purchases import purchase_tables
 from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, ratio_table
-from bench.signin import make_bearers, make_requests
+from bench.signin import create_bearers, create_login_requests
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.order_tokens import order_token
 from shop.db.embedded import Embedded, database_url
@@ -94,12 +94,12 @@ def sign_in_table(bench: Bench, url: str) -> None:
     keys = parse_keys(KEYS)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
     shop = bench.shop(url, "signin")
-    bearers = bearer_script(bench.directory, "bearers", make_bearers(url, SAMPLE))
+    bearers = bearer_script(bench.directory, "bearers", create_bearers(url, SAMPLE))
     # A code can be exchanged once, so there must be more of them than a round can exchange.
     enough = {"floor": 4_000 * bench.seconds, "shop": 3_000 * bench.seconds}
     bodies = {
         name: [
-            body_script(bench.directory, f"{name}{turn}", make_requests(url, keys, f"{name}{turn}-", count))
+            body_script(bench.directory, f"{name}{turn}", create_login_requests(url, keys, f"{name}{turn}-", count))
             for turn in range(bench.rounds)
         ]
         for name, count in enough.items()
@@ -236,7 +236,7 @@ def main() -> None:
             platform_tables(bench, platform_url)
             flood(bench, platform_url)
             catalog_tables(bench, make_url)
-            buying_tables(bench, make_url)
+            purchase_tables(bench, make_url)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:

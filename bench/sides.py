@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from bench.machinery import Server, run_sql
+from bench.load_test import Server, run_sql
 from shop.db.embedded import Embedded, database_url
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +66,7 @@ class Cluster:
         return self.url(name)
 
     def cpu(self) -> float:
-        """CPU seconds of running and ended processes."""
+        """Returns the CPU seconds of running and ended processes."""
         own = self._postmaster.cpu_times()
         ended_seconds = float(own.children_user + own.children_system)
         return ended_seconds + _seconds(self._postmaster) + sum(map(_seconds, self._postmaster.children()))
@@ -98,7 +98,9 @@ class Side:
         self._run([SHOP, "migrate"])
 
     def fill(self) -> None:
-        """Loads the demo shop, with ample stock and one image per product, so that the sides return documents of equal size."""
+        """Loads the demo shop, with ample stock and one image per product, so that the sides return documents of equal
+        size.
+        """
         self._start("--demo")
         self.stop()
         run_sql(
@@ -134,13 +136,13 @@ class Side:
         return _seconds(parent) + sum(_seconds(child) for child in parent.children(recursive=True))
 
     def last_lines(self, most: int = 20) -> str:
-        """The end of its log, without successful requests."""
+        """Returns the end of its log, without successful requests."""
         lines = self._log.read_text(errors="replace").splitlines()
         relevant = [line for line in lines if '"event":"request"' not in line or '"status":5' in line]
         return "\n".join(relevant[-most:])
 
     def statements(self) -> tuple[int, int]:
-        """The number of requests and statements logged since the last call."""
+        """Returns the number of requests and statements logged since the last call."""
         requests = statements = 0
         with self._log.open("rb") as log:
             log.seek(self._read)
@@ -154,7 +156,7 @@ class Side:
         return requests, statements
 
     def statements_of(self, count: int) -> int:
-        """The statements of `count` requests; waits until all are logged."""
+        """Returns the statements of `count` requests; waits until all are logged."""
         requests = statements = 0
         end = time.monotonic() + 10
         while requests < count and time.monotonic() < end:

@@ -12,7 +12,7 @@ from shop.base.ids import new_id
 from shop.rules.access.codes import login_code
 
 
-def make_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:
+def create_login_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:
     """Inserts unverified users with a valid code; returns the bodies that exchange the codes."""
     requests = [(new_id(), f"{name}{number}@example.com", new_bytes(16)) for number in range(count)]
 
@@ -37,7 +37,7 @@ def make_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:
     ]
 
 
-def make_bearers(url: str, count: int) -> list[str]:
+def create_bearers(url: str, count: int) -> list[str]:
     """Inserts signed-in users; returns their access tokens."""
     tokens = [(new_id(), new_id(), secret_text(USER_ACCESS, new_bytes())) for _ in range(count)]
 

@@ -1,4 +1,5 @@
-"""`python -m bench.wrong_secrets URL BODY-FILE SECONDS`: posts 1,000 wrong secrets a second, and prints the actual rate.
+"""`python -m bench.wrong_secrets URL BODY-FILE SECONDS`: posts 1,000 wrong secrets a second, and prints the actual
+rate.
 
 Uses plain sockets: a client library would occupy a whole core and distort the measurement.
 """

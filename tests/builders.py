@@ -11,7 +11,7 @@ from tests.platform.client import Machine
 from tests.shopper import Answer
 
 
-class MadeProduct(msgspec.Struct, frozen=True):
+class ProductIds(msgspec.Struct, frozen=True):
     """The ids of a product, its master and its other variants in their order."""
 
     id: str
@@ -26,11 +26,11 @@ class MadeProduct(msgspec.Struct, frozen=True):
 
 
 class Make:
-    """Makes records. A test names the fields that it is about; the others have usual values."""
+    """Makes records. A test names the fields that it is about; the others have default values."""
 
-    def __init__(self, machine: Machine, place: str | None = None) -> None:
+    def __init__(self, machine: Machine, stock_location_id: str | None = None) -> None:
         self.machine = machine
-        self._ids: dict[tuple[str, ...], str] = {("place",): place} if place else {}
+        self._ids: dict[tuple[str, ...], str] = {("stock_location",): stock_location_id} if stock_location_id else {}
 
     async def new(self, path: str, kind: str, /, **fields: Any) -> Answer:
         response = await self.machine.post(f"/{path}", {kind: fields})
@@ -56,7 +56,7 @@ class Make:
         taxons: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         **fields: Any,
-    ) -> MadeProduct:
+    ) -> ProductIds:
         """An active product with a price; with `options`, a variant for each combination with that price and stock."""
         costs = {} if price is None else {"price": price}
         record = await self.new(
@@ -70,7 +70,7 @@ class Make:
         for values in combinations(*options.values()) if options else ():
             pairs = dict(zip(options or (), values, strict=True))
             variants.append(await self.variant(record.id, pairs, price=price, prices=prices, on_hand=on_hand))
-        return MadeProduct(record.id, record["slug"], master, tuple(variants))
+        return ProductIds(record.id, record["slug"], master, tuple(variants))
 
     async def variant(
         self,
@@ -98,18 +98,20 @@ class Make:
         if on_hand is not None:
             await self.stock(variant_id, on_hand)
 
-    async def stock(self, variant_id: str, count: int = 0, *, backorderable: bool = False, place: str = "") -> str:
-        """A stock item at the location `place`, or at the usual one; returns its id."""
+    async def stock(
+        self, variant_id: str, count: int = 0, *, backorderable: bool = False, location_id: str = ""
+    ) -> str:
+        """A stock item at this stock location, or at the default one of the builder; returns its id."""
         item = {
             "variant_id": variant_id,
-            "stock_location_id": place or await self.place(),
+            "stock_location_id": location_id or await self.stock_location(),
             "count_on_hand": count,
             "backorderable": backorderable,
         }
         return (await self.new("stock_items", "stock_item", **item)).id
 
-    async def place(self) -> str:
-        return await self._once(("place",), "stock_locations", "stock_location", name=f"Store {uuid4().hex}")
+    async def stock_location(self) -> str:
+        return await self._once(("stock_location",), "stock_locations", "stock_location", name=f"Store {uuid4().hex}")
 
     async def option_type(self, name: str, **fields: Any) -> str:
         values = {"name": name, "presentation": name.capitalize(), **fields}

@@ -7,7 +7,7 @@ import httpx2
 import msgspec
 
 from tests.accounts import Member
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.shopper import Answer, Shopper
 
 ADDRESS = {
@@ -33,7 +33,7 @@ class CheckoutSetup(msgspec.Struct, frozen=True):
     check: str
     card: str
 
-    async def product(self, price: str = "10.00", *, on_hand: int = 10, **fields: Any) -> MadeProduct:
+    async def product(self, price: str = "10.00", *, on_hand: int = 10, **fields: Any) -> ProductIds:
         return await self.make.product(price=price, on_hand=on_hand, shipping_category_id=self.category, **fields)
 
 
@@ -72,7 +72,7 @@ class Buyer(Shopper):
     async def patch(self, path: str, *, headers: dict[str, str] | None = None, **body: Any) -> Answer:
         return await self.ask("PATCH", path, headers=headers, **({"json": body} if body else {}))
 
-    async def add_items(self, *lines: tuple[MadeProduct, int]) -> Answer:
+    async def add_items(self, *lines: tuple[ProductIds, int]) -> Answer:
         if self.order_token is None:
             await self.post("/cart")
         items = [{"variant_id": product.variant_id, "quantity": quantity} for product, quantity in lines]
@@ -80,7 +80,7 @@ class Buyer(Shopper):
         assert answer.status == 200, answer
         return answer
 
-    async def add_item(self, product: MadeProduct) -> Answer:
+    async def add_item(self, product: ProductIds) -> Answer:
         return await self.post("/cart/add_item", variant_id=product.variant_id)
 
     async def update_checkout(self, **fields: Any) -> Answer:
@@ -108,7 +108,7 @@ class Buyer(Shopper):
     async def complete(self, **body: Any) -> Answer:
         return await self.patch("/checkout/complete", **body)
 
-    async def ready(self, *lines: tuple[MadeProduct, int], source: str = "approve") -> Answer:
+    async def ready(self, *lines: tuple[ProductIds, int], source: str = "approve") -> Answer:
         """Every step of the checkout but the last."""
         await self.add_items(*lines)
         await self.enter_address()
@@ -126,8 +126,8 @@ class SignedInBuyer(Buyer):
         bearer = {"Authorization": f"Bearer {self.member.access_token}"}
         return await super().ask(method, path, headers={**bearer, **(headers or {})}, **options)
 
-    async def buy(self, product: MadeProduct, source: str) -> Answer:
-        """Buys one piece with a new cart."""
+    async def buy(self, product: ProductIds, source: str) -> Answer:
+        """Buys one item with a new cart."""
         self.order_token = None
         await self.ready((product, 1), source=source)
         return await self.complete()

@@ -29,7 +29,7 @@ DIFFERS = {
     "POST /api/v2/storefront/account/addresses": "the first address becomes both defaults",
     "GET /api/v2/storefront/order_status/{number}": "for `SHOP_ORDER_STATUS_TTL` after completion",
     "POST /spree_oauth/token": "`client_credentials` and `refresh_token`; no `password` grant",
-    "POST /spree_oauth/revoke": "a platform token is revoked by its own application alone",
+    "POST /spree_oauth/revoke": "only its own application can revoke a platform token",
     "POST /api/v2/platform/images": "multipart; the file in `attachment`",
     "POST /api/v2/platform/users": "without a password",
 }
@@ -37,18 +37,18 @@ DIFFERS = {
 ABSENT = {
     r"passwords|account_confirmations": "there are no passwords to reset or confirm",
     r"posts|post_categories": "no blog",
-    r"digitals|digital_links": "no digital goods",
-    r"customer_returns|return_authorizations|reimbursements": "no returns; `POST /refunds` gives money back",
+    r"digitals|digital_links": "no digital products",
+    r"customer_returns|return_authorizations|reimbursements": "no returns; `POST /refunds` refunds a payment",
     r"cms_sections": "pages are Markdown, without sections",
     r"gift_cards": "store credit instead",
     r"data_feeds": "exports as NDJSON instead (`docs/import.md`)",
     r"webhooks": "not yet",
     r"stores": "one shop; its settings are in the dashboard",
     r"roles": "operators are managed in the dashboard and by `shop admin`",
-    r"stock_movements": "a movement is history: another one corrects it",
-    r"inventory_units": "written by the shop itself; read with their shipment",
+    r"stock_movements": "movements are immutable; another movement corrects one",
+    r"inventory_units": "written by the shop; included with their shipment",
     r"credit_cards": "cards belong to shoppers; applications see them with a payment (`include=source`)",
-    r"payments": "shoppers make payments; verbs capture and void them, `POST /refunds` gives money back",
+    r"payments": "shoppers create payments; operations capture and void them, `POST /refunds` refunds a payment",
 }
 """The reason why an operation is missing, by a pattern of its path; the first match counts."""
 

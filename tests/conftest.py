@@ -262,9 +262,9 @@ def common() -> dict[str, Any]:
 @pytest.fixture
 async def make(writer: Machine, common: dict[str, Any]) -> Make:
     """Builds records. All tests share its stock location: a test that changes one makes another."""
-    if "place" not in common:
-        common["place"] = await Make(writer).place()
-    return Make(writer, common["place"])
+    if "stock_location" not in common:
+        common["stock_location"] = await Make(writer).stock_location()
+    return Make(writer, common["stock_location"])
 
 
 @pytest.fixture

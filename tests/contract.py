@@ -99,7 +99,7 @@ def _check_operation(method: str, path: str, operation: dict[str, Any], response
 
 def _check_body(name: str, validator: Any, text: bytes) -> None:
     for error in validator.iter_errors(json.loads(text)):
-        place = "/".join("*" if isinstance(step, int) else step for step in error.instance_path)
+        pointer = "/".join("*" if isinstance(step, int) else step for step in error.instance_path)
         rule = "/".join(map(str, error.schema_path[-2:]))
-        message = error.message if len(error.message) < 120 else f"not as {rule} says"
-        violations.setdefault(f"{name}: {place or 'body'}: {message}", text.decode()[:300])
+        message = error.message if len(error.message) < 120 else f"violates {rule}"
+        violations.setdefault(f"{name}: {pointer or 'body'}: {message}", text.decode()[:300])

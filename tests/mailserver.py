@@ -49,7 +49,7 @@ class MailHandler:
         """Waits for so many mails to this address, and returns them."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.to(address)) >= count, seconds), (
-                f"only {len(self.to(address))} mails came to {address}, and {len(self.mails)} in all"
+                f"only {len(self.to(address))} mails arrived for {address}, and {len(self.mails)} in total"
             )
             return self.to(address)
 
@@ -102,11 +102,11 @@ class MailServer:
 
     def stop(self) -> None:
         if self._controller:
-            asyncio.run_coroutine_threadsafe(self._hang_up(), self._controller.loop).result(5)
+            asyncio.run_coroutine_threadsafe(self._close_connections(), self._controller.loop).result(5)
             self._controller.stop()
             self._controller = None
 
-    async def _hang_up(self) -> None:
+    async def _close_connections(self) -> None:
         for transport in self.received.transports:
             transport.abort()
         self.received.transports.clear()

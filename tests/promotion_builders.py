@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.shopper import Answer
 
 Part = tuple[str, Mapping[str, Any]]
@@ -13,7 +13,7 @@ TENTH: Part = ("percent_off_items", {"percent": "10"})
 FREE_SHIPPING: Part = ("free_shipping", {})
 
 
-def for_products(*products: MadeProduct) -> Part:
+def for_products(*products: ProductIds) -> Part:
     return "product", {"product_ids": [product.id for product in products]}
 
 

@@ -20,10 +20,10 @@ def first(most: int, cases: Iterable[Any]) -> list[Any]:
     return common_cases(cases, lambda _: next(numbers) < most)
 
 
-def common_cases(cases: Iterable[Any], is_usual: Callable[[Any], bool]) -> list[Any]:
-    """The usual cases in their order; `make torture` runs the others."""
-    pairs = [(case, is_usual(case)) for case in cases]
-    return [case if usual else _mark_torture(case) for case, usual in pairs if usual or not _left_out]
+def common_cases(cases: Iterable[Any], is_common: Callable[[Any], bool]) -> list[Any]:
+    """The common cases in their order; `make torture` runs the others."""
+    pairs = [(case, is_common(case)) for case in cases]
+    return [case if common else _mark_torture(case) for case, common in pairs if common or not _left_out]
 
 
 def _mark_torture(case: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Finds secrets where none may be: in a log, a database or a file.
+"""Finds leaked secrets in logs, databases and files.
 
-The HTTP clients of the suite note every secret that they send or receive. Logs, databases and files are searched once,
-when a shop stops.
+The HTTP clients of the suite record every secret that they send or receive. Logs, databases and files are searched
+once, when a shop stops.
 """
 
 import re
@@ -17,7 +17,7 @@ from tests.contract import check_response
 CORE = 26
 """So many characters identify a secret, even where its beginning or end is cut off."""
 leaks: list[str] = []
-"""Each secret with the place where it was found; the run fails if there is any."""
+"""Each leaked secret and its location; the run fails if there is any."""
 _cores: set[str] = set()
 _codes: set[str] = set()
 _WEEK = "604800"
@@ -47,55 +47,55 @@ _WITH_BYTES = """select distinct table_name from information_schema.columns
     where table_schema = 'public' and data_type in ('bytea', 'ARRAY')"""
 
 
-def note(text: str) -> str:
-    """Notes the secrets in a text, and returns the text."""
-    _note(text.encode())
+def record_secret(text: str) -> str:
+    """Records the secrets in a text, and returns the text."""
+    _record(text.encode())
     return text
 
 
-def is_noted(secret: str) -> bool:
+def is_recorded(secret: str) -> bool:
     return bool(_find_secrets(secret, has_numbers=False))
 
 
-def _note(content: bytes) -> None:
+def _record(content: bytes) -> None:
     """Ignores a value that repeats a few characters: a test made it up, and it may be anywhere."""
     cores = (core.decode() for secret in _SECRETS for core in secret.findall(content))
     _cores.update(core for core in cores if len(set(core)) > 4)
 
 
-def note_exchange(path: str, request_content: bytes, response: httpx2.Response) -> None:
-    """Notes the secrets in a request and its response."""
-    _note(b"\n".join([request_content, response.content, *(value for _, value in response.headers.raw)]))
+def record_exchange(path: str, request_content: bytes, response: httpx2.Response) -> None:
+    """Records the secrets in a request and its response."""
+    _record(b"\n".join([request_content, response.content, *(value for _, value in response.headers.raw)]))
     if path.startswith("/mailbox.json"):
         for code in _CODE.findall(response.content):
             (_codes if len(code) == 6 else _cores).add(code.decode())
 
 
-def _note_response(request: httpx2.Request, response: httpx2.Response) -> None:
+def _record_response(request: httpx2.Request, response: httpx2.Response) -> None:
     # A streamed body is not available any more.
     body = request.content if hasattr(request, "_content") else b""
     request_content = b"\n".join([request.url.raw_path, *(value for _, value in request.headers.raw), body])
-    note_exchange(request.url.path, request_content, response)
+    record_exchange(request.url.path, request_content, response)
     check_response(request.method, request.url.path, response)
 
 
-class NotingClient(httpx2.Client):
-    """Notes every secret that it sends or receives."""
+class RecordingClient(httpx2.Client):
+    """Records every secret that it sends or receives."""
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = super().send(request, stream=stream, **options)
         if not stream:
-            _note_response(request, response)
+            _record_response(request, response)
         return response
 
 
-class NotingAsyncClient(httpx2.AsyncClient):
-    """Notes every secret that it sends or receives."""
+class RecordingAsyncClient(httpx2.AsyncClient):
+    """Records every secret that it sends or receives."""
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = await super().send(request, stream=stream, **options)
         if not stream:
-            _note_response(request, response)
+            _record_response(request, response)
         return response
 
 

@@ -16,7 +16,7 @@ import httpx2
 
 from tests.forkserver import ForkedCommand
 from tests.http_client import ANY_NUMBER, NO_CERTIFICATES, SharedTransport
-from tests.secret_leaks import NotingAsyncClient, NotingClient, search_log
+from tests.secret_leaks import RecordingAsyncClient, RecordingClient, search_log
 
 SHOP = Path(sys.executable).parent / "shop"
 KEYS = "t1:" + "5a" * 32
@@ -37,7 +37,7 @@ class Service:
         self.lines: list[str] = []
         self._ended = False
         self.environ = clean_environ(**environ)
-        self.process = self._begin(["serve", "--port", "0", *arguments])
+        self.process = self._start(["serve", "--port", "0", *arguments])
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
@@ -49,7 +49,7 @@ class Service:
             self.kill()
             raise
 
-    def _begin(self, command: list[str]) -> "ForkedCommand | subprocess.Popen[str]":
+    def _start(self, command: list[str]) -> "ForkedCommand | subprocess.Popen[str]":
         return ForkedCommand(command, self.environ)
 
     def _read(self) -> None:
@@ -96,18 +96,18 @@ class Service:
                 return
 
     def client(self, *, timeout: float = 20, transport: SharedTransport | None = None) -> httpx2.AsyncClient:
-        return NotingAsyncClient(
+        return RecordingAsyncClient(
             base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport, limits=ANY_NUMBER
         )
 
     def get(self, path: str) -> httpx2.Response:
         """Over a new connection."""
-        with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
+        with RecordingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
             return http.get(path)
 
     def post(self, path: str, json: Any = None) -> httpx2.Response:
         """Over a new connection."""
-        with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
+        with RecordingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
             return http.post(path, json=json)
 
     def request_line(self, request_id: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Service:
             self.process.kill()
             self.process.wait(10)
         self._reader.join(10)
-        # An orphan process may still have the pipe open; closing it while the thread reads would block for ever.
+        # An orphan process may still have the pipe open; closing it while the thread reads would block forever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
         search_log(urlsplit(self.environ.get("SHOP_DATABASE_URL", "")).path or "a shop", self.lines)
@@ -144,7 +144,7 @@ class Service:
 class InstalledService(Service):
     """Runs the installed script, as an operator does."""
 
-    def _begin(self, command: list[str]) -> "subprocess.Popen[str]":
+    def _start(self, command: list[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [SHOP, *command],
             env=self.environ,

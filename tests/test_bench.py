@@ -23,7 +23,7 @@ CALM, NOISY = [100.0, 101.0, 100.0, 99.0, 100.0], [100.0, 108.0, 93.0, 107.0, 92
         (NOISY, 1.20, "worse"),
     ],
 )
-def test_worse_is_more_than_three_percent_beyond_what_base_differs_from_itself(
+def test_worse_means_three_percent_beyond_the_noise_of_the_base(
     again: list[float], factor: float, verdict: str
 ) -> None:
     base = [100.0] * len(again)
@@ -31,12 +31,12 @@ def test_worse_is_more_than_three_percent_beyond_what_base_differs_from_itself(
     assert compare(base, again, [factor * 100.0] * len(again)).word == verdict
 
 
-def test_one_more_statement_is_worse() -> None:
+def test_an_additional_statement_is_worse() -> None:
     assert compare([3.0], [3.0], [4.0]).is_worse
 
 
 @pytest.mark.torture
-def test_a_commit_is_compared_with_itself() -> None:
+def test_a_commit_compared_with_itself_is_the_same() -> None:
     command = [sys.executable, "-m", "bench.compare", "HEAD", "--rounds", "1", "--only", "cart read"]
 
     result = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)

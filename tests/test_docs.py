@@ -25,8 +25,8 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 
 def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
     """Runs the commands of a page against this shop, and returns the JSON documents that they print."""
-    chain = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[number]
-    script = chain.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
+    commands_text = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[number]
+    script = commands_text.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
     out = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         capture_output=True,
@@ -44,14 +44,14 @@ def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
     return documents
 
 
-def test_the_readmes_chain_for_machines_works_as_pasted(service: Service) -> None:
+def test_the_platform_commands_of_the_readme_work_as_pasted(service: Service) -> None:
     orders, user = paste(1, service)
 
     assert {order["attributes"]["state"] for order in orders["data"]} <= {"cart"}
     assert user["data"]["attributes"]["first_name"] == "Grace"
 
 
-def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
+def test_the_storefront_commands_of_the_readme_work_as_pasted(service: Service) -> None:
     documents = paste(0, service)
 
     whole, part, euro, again, deletion_status, notice, account, user_cart, sessions, sign_out = documents
@@ -69,7 +69,7 @@ def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
 
 
 @pytest.mark.torture
-def test_the_chain_of_imports_works_as_pasted(service: Service) -> None:
+def test_the_import_commands_work_as_pasted(service: Service) -> None:
     products, prices, again = paste(0, service, "docs/import.md")
 
     assert (products["created"] + products["unchanged"], products["failed"]) == (1, 1)
@@ -78,7 +78,7 @@ def test_the_chain_of_imports_works_as_pasted(service: Service) -> None:
     assert (again["lines"], again["dry_run"]) == (again["unchanged"], True)
 
 
-def test_the_banners_curl_chain_works_as_pasted(service: Service) -> None:
+def test_the_commands_of_the_banner_work_as_pasted(service: Service) -> None:
     banner = "".join(service.lines)
     commands = "\n".join(line.strip() for line in banner.splitlines() if "curl" in line)
 
@@ -90,7 +90,7 @@ def test_the_banners_curl_chain_works_as_pasted(service: Service) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_and_file_named_in_a_page_is_there(page: Path) -> None:
+def test_every_link_and_file_named_in_a_page_exists(page: Path) -> None:
     text = page.read_text()
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         assert "://" in link or (page.parent / link).exists(), link
@@ -100,18 +100,18 @@ def test_every_link_and_file_named_in_a_page_is_there(page: Path) -> None:
         assert (ROOT / name).exists() or (ROOT / "src" / "shop" / name).exists(), name
 
 
-def test_the_table_of_settings_is_the_programs_own() -> None:
+def test_the_table_of_settings_matches_the_code() -> None:
     text = (ROOT / "docs" / "settings.md").read_text()
     rows = re.findall(r"^\| `(SHOP_\w+)` \| (.*?) \| (.*) \|$", text, re.MULTILINE)
 
     assert rows == [(row.name, f"`{row.default}`" if row.default else "unset", row.meaning) for row in VARIABLES]
 
 
-def test_the_table_of_credentials_is_made_from_the_routes() -> None:
+def test_the_table_of_credentials_matches_the_routes() -> None:
     assert (ROOT / "docs" / "generated" / "credentials.md").read_text() == credential_page(every_route())
 
 
-def test_the_list_of_security_tests_is_made_from_their_markers() -> None:
+def test_the_list_of_security_tests_matches_their_markers() -> None:
     assert security_rules.PAGE.read_text() == security_rules.write_page(), "run `make security`"
 
 

@@ -54,12 +54,12 @@ def test_every_requirement_is_pinned_to_a_version_that_satisfies_it(name: str) -
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)
-def test_the_lock_has_all_that_is_needed(name: str) -> None:
+def test_the_lock_has_every_required_package(name: str) -> None:
     assert requirements_of(REQUIREMENTS[name]) <= set(pins(name))
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)
-def test_every_pin_has_hashes_and_no_address_is_recorded(name: str) -> None:
+def test_every_pin_has_hashes_and_no_url(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     entries = re.split(r"\n(?=[a-zA-Z0-9])", text)
     assert all("--hash=sha256:" in entry for entry in entries)
@@ -71,5 +71,5 @@ def test_both_locks_agree() -> None:
     assert {name: str(pin.specifier) for name, pin in run.items()} == {name: str(dev[name].specifier) for name in run}
 
 
-def test_the_build_backend_is_the_locked_one() -> None:
+def test_the_build_backend_is_locked() -> None:
     assert (ROOT / "requirements" / "build.in").read_text().split() == PROJECT["build-system"]["requires"]

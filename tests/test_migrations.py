@@ -21,7 +21,7 @@ from shop.migrations.upgrade import MODEL_MODULES, alembic_config, current_revis
 from tests.service import KEYS, SHOP, clean_environ
 
 # The schema as the database has it: `alembic check` does not compare CHECK constraints or predicates of indexes.
-CATALOGUE = {
+SCHEMA_QUERIES = {
     "columns": """select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns
         where table_schema = 'public' order by 1, 2""",
     "constraints": """select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint
@@ -37,22 +37,22 @@ def modules_of(package: Any) -> list[str]:
     return [module.name for module in modules if not module.ispkg]
 
 
-async def catalogue(url: str) -> dict[str, list[tuple[Any, ...]]]:
+async def read_schema(url: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = await asyncpg.connect(url)
     try:
         rows_by_name = {
-            name: [tuple(row) for row in await connection.fetch(query)] for name, query in CATALOGUE.items()
+            name: [tuple(row) for row in await connection.fetch(query)] for name, query in SCHEMA_QUERIES.items()
         }
     finally:
         await connection.close()
     return {name: [row for row in rows if row[0] != "alembic_version"] for name, rows in rows_by_name.items()}
 
 
-def test_alembic_finds_nothing_left_to_generate(database_url: str) -> None:
+def test_alembic_finds_no_missing_migration(database_url: str) -> None:
     command.check(alembic_config(database_url))
 
 
-async def test_migrating_makes_exactly_what_the_tables_declare(
+async def test_the_migrated_schema_equals_the_declared_tables(
     own_database: Callable[..., str], database_url: str
 ) -> None:
     url = own_database(template="template0")
@@ -64,7 +64,7 @@ async def test_migrating_makes_exactly_what_the_tables_declare(
         await connection.execute(text("select 1"))
     await engine.dispose()
 
-    assert await catalogue(url) == await catalogue(database_url)
+    assert await read_schema(url) == await read_schema(database_url)
 
 
 async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: Any) -> None:
@@ -77,7 +77,7 @@ async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: A
 
 
 @pytest.mark.torture
-def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) -> None:
+def test_four_concurrent_migrations_all_succeed(own_database: Callable[..., str]) -> None:
     url = own_database(template="template0")
     environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
     running = [
@@ -91,7 +91,7 @@ def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) ->
     assert asyncio.run(current_revision(url)) == newest_revision()
 
 
-async def test_a_database_ahead_of_this_program_is_left_alone(own_database: Callable[..., str]) -> None:
+async def test_a_database_ahead_of_this_program_is_not_changed(own_database: Callable[..., str]) -> None:
     url = own_database()
     connection = await asyncpg.connect(url)
     await connection.execute("update alembic_version set version_num = 'ffff'")
@@ -103,7 +103,7 @@ async def test_a_database_ahead_of_this_program_is_left_alone(own_database: Call
 
 
 @pytest.mark.parametrize("column", ["total", "item_total"])
-async def test_totals_that_do_not_add_up_are_refused_by_the_database(db: Any, column: str) -> None:
+async def test_inconsistent_totals_are_refused_by_the_database(db: Any, column: str) -> None:
     insert = f"""insert into orders (id, number, currency, created_at, updated_at, {column})
         values (gen_random_uuid(), $1, 'USD', now(), now(), 5)"""
     with pytest.raises(asyncpg.CheckViolationError):

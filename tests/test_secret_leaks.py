@@ -1,4 +1,4 @@
-"""The search for secrets itself: it knows every secret that the suite receives, and finds it in any place."""
+"""The search for leaked secrets: it records every secret that the suite receives, and finds it anywhere."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -32,15 +32,15 @@ def leaks() -> Iterator[list[str]]:
 
 @pytest.fixture
 def secrets() -> list[str]:
-    """One secret of each kind, all noted."""
+    """One secret of each kind, all recorded."""
     tokens = [
         *(new_secret(kind) for kind in KINDS),
         *(order_token(parse_keys(KEYS), uuid4(), version) for version in (0, 1)),
     ]
-    return [secret_leaks.note(token) for token in tokens]
+    return [secret_leaks.record_secret(token) for token in tokens]
 
 
-async def test_whatever_the_service_gives_is_known(guest: Shopper, http: httpx2.AsyncClient, db: Any) -> None:
+async def test_every_secret_of_a_response_is_recorded(guest: Shopper, http: httpx2.AsyncClient, db: Any) -> None:
     await guest.post("/cart")
     member, email = await sign_in(http), new_email()
     await ask_for_code(http, email)
@@ -51,18 +51,18 @@ async def test_whatever_the_service_gives_is_known(guest: Shopper, http: httpx2.
     secrets = [guest.order_token, member.access_token, member.refresh_token, await mailed_code(http, email), app.secret]
     secrets += [token_pair["access_token"], token_pair["refresh_token"], dashboard.secret, link]
 
-    assert [secret for secret in secrets if not secret_leaks.is_noted(str(secret))] == []
-    assert not secret_leaks.is_noted(new_secret(KINDS[0]))
+    assert [secret for secret in secrets if not secret_leaks.is_recorded(str(secret))] == []
+    assert not secret_leaks.is_recorded(new_secret(KINDS[0]))
 
 
-def test_a_secret_is_known_whole_in_part_and_as_a_header_carries_it(secrets: list[str]) -> None:
+def test_a_recorded_secret_is_recognized_whole_in_part_and_in_a_header(secrets: list[str]) -> None:
     basic = "Basic " + b64encode(b"shpci_0123456789012345678901:" + secrets[4].encode()).decode()
-    secret_leaks.note(basic)
+    secret_leaks.record_secret(basic)
 
     for secret in secrets:
-        assert secret_leaks.is_noted(f'{{"event":"request","path":"/auth/{secret}\\n"}}')
-        assert secret_leaks.is_noted(f"x{secret[6:]}x")
-    assert secret_leaks.is_noted(f'{{"authorization":"{basic}"}}')
+        assert secret_leaks.is_recorded(f'{{"event":"request","path":"/auth/{secret}\\n"}}')
+        assert secret_leaks.is_recorded(f"x{secret[6:]}x")
+    assert secret_leaks.is_recorded(f'{{"authorization":"{basic}"}}')
 
 
 async def test_a_secret_in_a_table_a_file_or_a_log_is_found(

@@ -5,7 +5,7 @@ from tests.security_rules import find_tests, list_rules
 MAY_BE_PENDING = {"X-02", "X-08b"}
 
 
-def test_every_rule_has_an_id_of_its_own() -> None:
+def test_every_rule_has_a_unique_id() -> None:
     rules, pending = list_rules()
 
     assert sorted(set(rules)) == sorted(rules)

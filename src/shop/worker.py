@@ -19,10 +19,10 @@ from shop.gateways.mail import Mail, Smtp
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 DELIVERY_LOOPS = 4
 """Concurrent deliveries: a mail server that hangs on one message does not delay the next."""
-HOUSE_SECONDS = 60.0
+HOUSEKEEPING_SECONDS = 60.0
 _log = structlog.get_logger("shop.worker")
 
 
@@ -49,31 +49,31 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
 
 async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.Lock) -> None:
     """Leases and delivers queued e-mail. Only one loop leases at a time; while it delivers, the next one leases."""
-    while not _is_cancelled():
+    while not _is_canceled():
         async with turn:
             if (mail := await _log_errors(lease(shared))) is None:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(shared.mail_queued.wait(), LOOK_SECONDS)
+                    await asyncio.wait_for(shared.mail_queued.wait(), POLL_SECONDS)
                 shared.mail_queued.clear()
                 continue
         await _log_errors(deliver(shared, mailer, mail))
 
 
 async def _run_due_tasks_loop(shared: Shared) -> None:
-    while not _is_cancelled():
+    while not _is_canceled():
         await _log_errors(_run_due_tasks(shared))
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:
     """Runs housekeeping periodically; an unfinished run is continued after a short pause."""
-    pause = LOOK_SECONDS
-    while not _is_cancelled():
+    pause = POLL_SECONDS
+    while not _is_canceled():
         await asyncio.sleep(pause)
         run = await _log_errors(run_housekeeping(shared, seconds))
         if run and run.removed:
             _log.info("housekeeping finished", **run.removed)
-        pause = LOOK_SECONDS if run and run.unfinished else HOUSE_SECONDS
+        pause = POLL_SECONDS if run and run.unfinished else HOUSEKEEPING_SECONDS
 
 
 async def _run_due_tasks(shared: Shared) -> None:
@@ -95,7 +95,9 @@ async def _log_errors(work: Coroutine[Any, Any, T]) -> T | None:
     return None
 
 
-def _is_cancelled() -> bool:
-    """Checked in each round: before Python 3.12, `asyncio.wait_for`, which sends e-mail, can lose a cancellation."""
+def _is_canceled() -> bool:
+    """Returns whether the task is being canceled; checked in each round, because before Python 3.12,
+    `asyncio.wait_for`, which sends e-mail, can lose a cancellation.
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""Creates catalogue records with the dashboard's forms, and reads its pages."""
+"""Creates catalog records with the dashboard's forms, and reads its pages."""
 
 import html
 import re
@@ -80,7 +80,7 @@ async def new_options(dashboard: Dashboard, product: str, db: Any, **values: str
 async def new_variants(dashboard: Dashboard, db: Any) -> tuple[str, list[str]]:
     """Creates a product with two variants; returns the path of its page and the SKUs."""
     product, prefix = await new_product(dashboard), unique_word()
-    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
+    (kind, values), *_ = (await new_options(dashboard, product, db, Color="Red, Blue")).values()
     fields = {f"values[{kind}][]": values, "sku_prefix": prefix, "each_price": "20.00"}
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
     return product, [f"{prefix}-RED", f"{prefix}-BLUE"]
@@ -100,14 +100,14 @@ async def new_customer(db: Any) -> str:
 
 
 async def new_location(dashboard: Dashboard, db: Any) -> str:
-    name = f"Place {unique_word()}"
+    name = f"Location {unique_word()}"
     saved_message(await dashboard.post(f"{STOCK}/locations", name=name))
     return str(await db.fetchval("select id from stock_locations where name = $1", name))
 
 
-def picture(colour: str = "#56704f", size: tuple[int, int] = (640, 480)) -> bytes:
+def image_data(color: str = "#56704f", size: tuple[int, int] = (640, 480)) -> bytes:
     data = BytesIO()
-    Image.new("RGB", size, colour).save(data, "PNG")
+    Image.new("RGB", size, color).save(data, "PNG")
     return data.getvalue()
 
 

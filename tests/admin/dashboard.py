@@ -12,11 +12,11 @@ import httpx2
 import pyotp
 from argon2 import PasswordHasher
 
-from shop.actions.access.sealed import encrypt_secret
+from shop.actions.access.sealed_secrets import encrypt_secret
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
 from shop.rules.access.recovery_codes import recovery_code
-from tests.secret_leaks import note
+from tests.secret_leaks import record_secret
 from tests.service import KEYS
 
 PASSWORD = "seventeen green bottles"
@@ -96,13 +96,13 @@ async def new_operator(db: Any, *, totp: bool = False, password_hash: str | None
 
 
 async def new_session(db: Any, operator_id: UUID) -> str:
-    secret = note(new_secret(OPERATOR_SESSION))
+    secret = record_secret(new_secret(OPERATOR_SESSION))
     await db.execute(_SESSION, uuid4(), secret_hash(secret), operator_id)
     return secret
 
 
 async def new_link(db: Any, operator_id: UUID | None) -> str:
-    token = note(new_secret(OPERATOR_LINK))
+    token = record_secret(new_secret(OPERATOR_LINK))
     await db.execute(_LINK, secret_hash(token), operator_id)
     return f"/admin/join/{token}"
 

@@ -12,7 +12,7 @@ from tests.admin.order_builders import text_of
 
 PROMOTIONS = "/admin/promotions"
 PLAIN = {"way": "batches", "match_policy": "all"}
-"""Activated by batches of codes, and there is none yet: an automatic promotion would change what other tests pay."""
+"""Activated by batches of codes, of which there are none yet: an automatic one would change totals of other tests."""
 
 
 async def new_promotion(dashboard: Dashboard, **fields: str) -> str:
@@ -21,8 +21,8 @@ async def new_promotion(dashboard: Dashboard, **fields: str) -> str:
     return redirect_path(await dashboard.post(f"{PROMOTIONS}/new", **form)).removesuffix("/parts")
 
 
-async def add_part(dashboard: Dashboard, promotion: str, what: str, kind: str, **fields: Any) -> None:
-    assert saved_message(await dashboard.post(f"{promotion}/{what}/new", kind=kind, **fields)) == "added"
+async def add_part(dashboard: Dashboard, promotion: str, section: str, kind: str, **fields: Any) -> None:
+    assert saved_message(await dashboard.post(f"{promotion}/{section}/new", kind=kind, **fields)) == "added"
 
 
 async def new_discount(dashboard: Dashboard, **fields: str) -> str:
@@ -32,17 +32,17 @@ async def new_discount(dashboard: Dashboard, **fields: str) -> str:
     return promotion
 
 
-async def try_promotion(dashboard: Dashboard, promotion: str, number: str) -> str:
-    """Tries the promotion on a cart; returns the text of the result."""
+async def preview_promotion(dashboard: Dashboard, promotion: str, number: str) -> str:
+    """Previews the promotion on a cart; returns the text of the result."""
     answer = await dashboard.get(f"{promotion}/try?order={number}")
     assert answer.status_code == 200, answer.text
     return text_of(answer.text.partition('aria-labelledby="verdict"')[2].partition('<h2 class="part">')[0]).lstrip("> ")
 
 
-def parts_of(page: str, what: str) -> list[tuple[str, str]]:
+def parts_of(page: str, section: str) -> list[tuple[str, str]]:
     """The conditions or the benefits on a page: the label and the settings of each."""
-    section = page.partition(f'<section class="card" aria-labelledby="{what}">')[2].partition("</section>")[0]
-    matches = re.findall(r"<li>\s*<div><b>(.*?)</b>(?:<div class=\"\w*\">(.*?)</div>)?</div>", section, re.DOTALL)
+    card = page.partition(f'<section class="card" aria-labelledby="{section}">')[2].partition("</section>")[0]
+    matches = re.findall(r"<li>\s*<div><b>(.*?)</b>(?:<div class=\"\w*\">(.*?)</div>)?</div>", card, re.DOTALL)
     return [(html.unescape(label), html.unescape(text)) for label, text in matches]
 
 

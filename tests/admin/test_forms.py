@@ -51,7 +51,7 @@ async def is_disabled(db: Any, customer_id: Any) -> bool:
         ({}, 403),
     ],
 )
-async def test_a_form_must_come_from_our_own_page(
+async def test_a_form_must_come_from_the_same_origin(
     dashboard: Dashboard, db: Any, headers: dict[str, str], status: int
 ) -> None:
     customer_id, origin = await new_customer(db), str(dashboard.http.base_url).rstrip("/")
@@ -66,20 +66,20 @@ async def test_a_form_must_come_from_our_own_page(
 
 @pytest.mark.security("D-04")
 @pytest.mark.parametrize(
-    "kind", ["missing", "empty", "foreign", "another session's", "its query", "twice", "no cookie"]
+    "kind", ["missing", "empty", "foreign", "of another session", "in the query", "as a list", "no cookie"]
 )
-async def test_a_form_must_carry_its_sessions_own_token(
+async def test_a_form_must_have_the_csrf_token_of_its_session(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any, kind: str
 ) -> None:
     customer_id, token = await new_customer(db), await dashboard.csrf()
     fields = {
         "empty": {"csrf": ""},
         "foreign": {"csrf": token[:-4] + "beef"},
-        "another session's": {"csrf": await other_dashboard.csrf()},
-        "twice": {"csrf[]": token},
+        "of another session": {"csrf": await other_dashboard.csrf()},
+        "as a list": {"csrf[]": token},
         "no cookie": {"csrf": token},
     }.get(kind, {})
-    query = f"?csrf={token}" if kind == "its query" else ""
+    query = f"?csrf={token}" if kind == "in the query" else ""
     cookie = {} if kind == "no cookie" else dashboard.cookie
 
     path = f"/admin/customers/{customer_id}/disable{query}"
@@ -90,7 +90,7 @@ async def test_a_form_must_carry_its_sessions_own_token(
 
 
 @pytest.mark.security("D-04")
-async def test_no_form_is_taken_from_elsewhere(dashboard: Dashboard) -> None:
+async def test_every_form_from_another_origin_is_refused(dashboard: Dashboard) -> None:
     fields = {"csrf": await dashboard.csrf()}
     header_sets: list[dict[str, str]] = [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}]
     for path, headers in product(FORMS, header_sets):
@@ -100,7 +100,7 @@ async def test_no_form_is_taken_from_elsewhere(dashboard: Dashboard) -> None:
 
 
 @pytest.mark.security("D-04")
-async def test_no_operators_form_is_taken_without_its_token_or_after_the_session(dashboard: Dashboard, db: Any) -> None:
+async def test_every_operator_form_needs_a_csrf_token_and_a_session(dashboard: Dashboard, db: Any) -> None:
     token, headers = await dashboard.csrf(), {**dashboard.cookie, **SAME_ORIGIN}
     for path in OPERATORS_FORMS:
         tokenless_response = await dashboard.http.post(fill_path(path), data={}, headers=headers)
@@ -115,7 +115,7 @@ async def test_no_operators_form_is_taken_without_its_token_or_after_the_session
 
 
 @pytest.mark.security("D-04")
-async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(http: httpx2.AsyncClient) -> None:
+async def test_every_page_needs_a_session_and_ignores_bearer_tokens(http: httpx2.AsyncClient) -> None:
     member = await sign_in_shopper(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}
     header_sets: list[dict[str, str]] = [{}, bearer, {"Authorization": "Bearer junk"}, {"Cookie": f"{COOKIE}=junk"}]
@@ -127,7 +127,7 @@ async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(
 
 
 @pytest.mark.security("D-04")
-async def test_the_cookie_opens_nothing_on_the_apis(dashboard: Dashboard) -> None:
+async def test_the_apis_ignore_the_session_cookie(dashboard: Dashboard) -> None:
     for path in ("/api/v2/storefront/account", "/api/v2/storefront/cart", "/api/v2/platform/orders"):
         assert (await dashboard.get(path)).status_code == 401
     token_response = await dashboard.http.post(
@@ -136,12 +136,12 @@ async def test_the_cookie_opens_nothing_on_the_apis(dashboard: Dashboard) -> Non
     assert token_response.status_code in (400, 401)
 
 
-async def test_a_bearer_beside_the_cookie_changes_nothing(dashboard: Dashboard) -> None:
+async def test_a_bearer_token_beside_the_cookie_is_ignored(dashboard: Dashboard) -> None:
     assert (await dashboard.get("/admin/account", Authorization="Bearer junk")).status_code == 200
 
 
 @pytest.mark.security("D-05", "H-09")
-async def test_every_page_carries_the_security_headers(dashboard: Dashboard) -> None:
+async def test_every_page_has_the_security_headers(dashboard: Dashboard) -> None:
     others = ["/admin/sign-in", "/admin/join/x", "/admin/nowhere", "/admin/static/x.css"]
     for path in [*map(fill_path, PAGES), *others]:
         for answer in (await dashboard.get(path), await dashboard.http.get(path), await dashboard.http.post(path)):
@@ -170,7 +170,7 @@ def check_headers(answer: httpx2.Response) -> None:
         assert not re.search(r"<[a-z][^<>]*\s(style|on\w+)=", answer.text)
 
 
-async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx2.AsyncClient) -> None:
+async def test_static_files_have_content_hashes_and_are_immutable(http: httpx2.AsyncClient) -> None:
     page = await http.get("/admin/sign-in")
     names = re.findall(r'(?:href|src)="(/admin/static/[^"]+)"', page.text)
 
@@ -185,7 +185,7 @@ async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx
         assert (await http.get(name)).status_code == 404
 
 
-async def test_an_address_that_is_not_there_is_said_as_a_page(dashboard: Dashboard) -> None:
+async def test_an_unknown_path_is_a_404_page(dashboard: Dashboard) -> None:
     missing, wrong = await dashboard.get("/admin/nowhere"), await dashboard.http.put("/admin/orders")
 
     assert (missing.status_code, wrong.status_code) == (404, 405)
@@ -194,7 +194,7 @@ async def test_an_address_that_is_not_there_is_said_as_a_page(dashboard: Dashboa
 
 
 @pytest.mark.security("H-08")
-async def test_other_sites_are_offered_nothing(http: httpx2.AsyncClient) -> None:
+async def test_cross_origin_requests_are_refused(http: httpx2.AsyncClient) -> None:
     request_headers = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 
     answer = await http.options("/admin/sign-in", headers=request_headers)
@@ -203,7 +203,7 @@ async def test_other_sites_are_offered_nothing(http: httpx2.AsyncClient) -> None
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_a_sign_in_form_from_another_site_opens_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_sign_in_form_from_another_site_creates_no_session(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await http.post(

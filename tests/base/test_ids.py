@@ -53,7 +53,7 @@ def test_an_id_is_a_uuid_of_version_7() -> None:
     )
 
 
-def test_an_id_begins_with_the_millisecond_it_was_made_in() -> None:
+def test_an_id_begins_with_the_millisecond_of_its_creation() -> None:
     before = time.time_ns() // 1_000_000
     id_ = new_id()
     after = time.time_ns() // 1_000_000
@@ -87,7 +87,7 @@ def test_every_random_bit_of_an_id_is_used() -> None:
 
 
 @pytest.mark.parametrize("digits", ORDER_NUMBER_DIGITS)
-def test_an_order_number_is_an_r_and_as_many_digits_as_asked(digits: int) -> None:
+def test_an_order_number_is_an_r_and_the_requested_number_of_digits(digits: int) -> None:
     numbers = [new_order_number(digits) for _ in range(1000)]
 
     assert all(re.fullmatch(rf"R[0-9]{{{digits}}}", number, re.ASCII) for number in numbers)
@@ -95,13 +95,16 @@ def test_an_order_number_is_an_r_and_as_many_digits_as_asked(digits: int) -> Non
 
 
 @pytest.mark.parametrize("digits", ORDER_NUMBER_DIGITS)
-def test_every_place_of_an_order_number_has_every_digit_equally_often(digits: int) -> None:
+def test_every_position_of_an_order_number_has_every_digit_equally_often(digits: int) -> None:
     numbers = [new_order_number(digits) for _ in range(20_000)]
 
-    assert max(unevenness("".join(number[place] for number in numbers)) for place in range(1, digits + 1)) < TOO_UNEVEN
+    assert (
+        max(unevenness("".join(number[position] for number in numbers)) for position in range(1, digits + 1))
+        < TOO_UNEVEN
+    )
 
 
-def test_the_measure_of_evenness_sees_a_digit_that_is_missing() -> None:
+def test_the_measure_of_unevenness_detects_a_missing_digit() -> None:
     assert unevenness("0123456789" * 2000) == 0
     assert unevenness("123456789" * 2222) > TOO_UNEVEN
 
@@ -115,17 +118,17 @@ def test_order_numbers_hardly_ever_repeat() -> None:
     assert len(long) == 20_000
 
 
-def test_every_place_of_a_wishlist_token_has_every_letter_of_its_alphabet() -> None:
+def test_every_position_of_a_wishlist_token_has_every_letter_of_its_alphabet() -> None:
     tokens = [new_wishlist_token() for _ in range(2_000)]
 
     assert len(set(tokens)) == 2_000
-    # With a uniform generator a letter is missing at some place once in about 10^12 runs.
-    assert [len({token[place] for token in tokens}) for place in range(24)] == [58] * 24
+    # With a uniform generator a letter is missing at some position once in about 10^12 runs.
+    assert [len({token[position] for token in tokens}) for position in range(24)] == [58] * 24
     assert not set("".join(tokens)) & set("0OIl")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_draws_other_ids_and_numbers_than_its_parent() -> None:
+def test_a_forked_child_generates_other_ids_and_numbers_than_its_parent() -> None:
     new_id()
 
     child, sibling = generate_in_child(50), generate_in_child(50)

@@ -43,7 +43,7 @@ UNREADABLE = [
 ]
 
 
-def shows(message: str, secret: str) -> bool:
+def contains_key(message: str, secret: str) -> bool:
     """Whether a message contains six consecutive digits of a key."""
     return any(secret[start : start + 6] in message.lower() for start in range(len(secret) - 5))
 
@@ -56,7 +56,7 @@ def test_the_first_key_of_the_list_signs_and_all_are_known() -> None:
     assert [key_id in keys for key_id in ("k1", "k2", "k3", "")] == [True, True, False, False]
 
 
-def test_blanks_around_entries_and_capital_hex_digits_mean_nothing() -> None:
+def test_spaces_around_entries_and_the_case_of_hex_digits_are_ignored() -> None:
     keys = parse_keys(f" k2:{TWO.upper()} ,\n k1:{ONE} \n")
 
     plain = parse_keys(f"k2:{TWO},k1:{ONE}")
@@ -66,36 +66,36 @@ def test_blanks_around_entries_and_capital_hex_digits_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_a_list_that_cannot_be_read_is_refused_without_showing_a_key(text: str) -> None:
+def test_an_invalid_list_of_keys_is_refused_without_showing_a_key(text: str) -> None:
     with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is used twice)") as excinfo:
         parse_keys(text)
 
-    assert not shows(str(excinfo.value), ONE)
-    assert not shows(str(excinfo.value), TWO)
+    assert not contains_key(str(excinfo.value), ONE)
+    assert not contains_key(str(excinfo.value), TWO)
 
 
-def test_a_key_with_half_a_byte_is_refused_in_the_same_words() -> None:
+def test_a_key_with_half_a_byte_is_refused_with_the_same_message() -> None:
     with pytest.raises(ValueError, match=r"^entry 2 is not `id:hex`"):
         parse_keys(f"k1:{ONE},k2:{TWO}0")
 
 
-def test_the_entry_that_cannot_be_read_is_named_by_its_place() -> None:
+def test_an_invalid_entry_is_reported_by_its_position() -> None:
     with pytest.raises(ValueError, match=r"^entry 3 is not"):
         parse_keys(f"k1:{ONE},k2:{TWO},k3:{ONE[:-2]}")
 
 
-@given(place=st.integers(0, 2 * 68), junk=st.text(alphabet="\x00 ,:;_gZ\n\uff10é0a", min_size=1, max_size=3))
-def test_a_slip_anywhere_in_the_list_never_shows_a_key(place: int, junk: str) -> None:
+@given(position=st.integers(0, 2 * 68), junk=st.text(alphabet="\x00 ,:;_gZ\n\uff10é0a", min_size=1, max_size=3))
+def test_a_typo_anywhere_in_the_list_never_shows_a_key(position: int, junk: str) -> None:
     text = f"k1:{ONE},k2:{TWO}"
     try:
-        keys = parse_keys(text[:place] + junk + text[place:])
+        keys = parse_keys(text[:position] + junk + text[position:])
     except ValueError as error:
         message = str(error)
     else:
         message = f"{keys} {keys!r}"
 
-    assert not shows(message, ONE)
-    assert not shows(message, TWO)
+    assert not contains_key(message, ONE)
+    assert not contains_key(message, TWO)
 
 
 def test_keys_are_shown_by_their_ids_only() -> None:
@@ -104,13 +104,13 @@ def test_keys_are_shown_by_their_ids_only() -> None:
     assert repr(keys) == str(keys) == "Keys(k1, k2)"
 
 
-def test_an_empty_list_of_keys_cannot_be_made() -> None:
+def test_an_empty_list_of_keys_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one key"):
         Keys({})
 
 
 @pytest.mark.security("A-03")
-def test_each_use_has_a_key_of_its_own() -> None:
+def test_each_use_has_its_own_derived_key() -> None:
     keys = parse_keys(f"k1:{ONE},k2:{TWO}")
 
     use_keys = [keys.derived(key_id, use) for key_id in ("k1", "k2") for use in ("order token", "login code")]
@@ -120,7 +120,7 @@ def test_each_use_has_a_key_of_its_own() -> None:
     assert keys.derived("k1", "order token") == use_keys[0]
 
 
-def test_a_derived_key_is_what_hkdf_sha256_without_salt_gives() -> None:
+def test_a_derived_key_is_hkdf_sha256_without_salt() -> None:
     # Computed without the library, by RFC 5869: HMAC(HMAC(zeros, key), label + 0x01).
     prk = hmac.digest(bytes(32), bytes.fromhex(ONE), "sha256")
     okm = hmac.digest(prk, b"order token\x01", "sha256")
@@ -128,26 +128,26 @@ def test_a_derived_key_is_what_hkdf_sha256_without_salt_gives() -> None:
     assert parse_keys(f"k1:{ONE}").derived("k1", "order token") == okm
 
 
-def test_a_message_is_sealed_under_the_key_for_its_use_as_often_as_asked() -> None:
+def test_a_message_is_authenticated_with_the_derived_key_of_its_use() -> None:
     keys = parse_keys(f"k1:{ONE},k2:{TWO}")
 
-    seals = [keys.mac("k1", "order token", message) for message in (b"a", b"b", b"a", b"")]
+    macs = [keys.mac("k1", "order token", message) for message in (b"a", b"b", b"a", b"")]
 
     use_key = keys.derived("k1", "order token")
-    assert seals == [hmac.digest(use_key, message, "sha256") for message in (b"a", b"b", b"a", b"")]
-    assert len({seals[0], keys.mac("k2", "order token", b"a"), keys.mac("k1", "login code", b"a")}) == 3
+    assert macs == [hmac.digest(use_key, message, "sha256") for message in (b"a", b"b", b"a", b"")]
+    assert len({macs[0], keys.mac("k2", "order token", b"a"), keys.mac("k1", "login code", b"a")}) == 3
 
 
-def test_keys_can_be_handed_to_another_process() -> None:
+def test_keys_can_be_pickled() -> None:
     keys = parse_keys(f"k2:{TWO},k1:{ONE}")
-    seal = keys.mac("k1", "order token", b"a")
+    mac = keys.mac("k1", "order token", b"a")
 
     copy = pickle.loads(pickle.dumps(keys))
 
     assert (copy.current, repr(copy)) == ("k2", "Keys(k2, k1)")
-    assert copy.mac("k1", "order token", b"a") == seal
+    assert copy.mac("k1", "order token", b"a") == mac
 
 
-def test_a_key_that_is_not_there_cannot_be_derived() -> None:
+def test_deriving_from_an_unknown_key_raises() -> None:
     with pytest.raises(KeyError):
         parse_keys(f"k1:{ONE}").derived("k2", "order token")

@@ -37,14 +37,14 @@ def babel_text(currency: str, locale: str) -> Callable[[int], str]:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_every_iso_currency_is_written_as_babel_writes_it(locale: str) -> None:
+def test_every_iso_currency_is_formatted_like_babel(locale: str) -> None:
     texts = {code: [*map(MoneyText(code, locale), EDGES)] for code in ISO}
 
     assert texts == {code: [*map(babel_text(code, locale), EDGES)] for code in ISO}
 
 
 @given(currency=st.sampled_from(ISO), locale=st.sampled_from(LOCALES), minor=AMOUNTS)
-def test_any_amount_is_written_as_babel_writes_it(currency: str, locale: str, minor: int) -> None:
+def test_any_amount_is_formatted_like_babel(currency: str, locale: str, minor: int) -> None:
     assert MoneyText(currency, locale)(minor) == babel_text(currency, locale)(minor)
 
 
@@ -65,7 +65,7 @@ def test_any_amount_is_written_as_babel_writes_it(currency: str, locale: str, mi
         ("SEK", "sv-SE", -123_456, "\u22121\xa0234,56\xa0kr"),
     ],
 )
-def test_an_amount_reads_as_its_locale_writes_it(currency: str, locale: str, minor: int, text: str) -> None:
+def test_an_amount_is_formatted_for_its_locale(currency: str, locale: str, minor: int, text: str) -> None:
     assert money_text(currency, locale)(minor) == text
 
 
@@ -108,7 +108,7 @@ def test_a_decimal_has_the_value_of_its_minor_units(minor: int, digits: int) -> 
     ("currency", "digits"),
     [("JPY", 0), ("USD", 2), ("KWD", 3), ("CLF", 4), ("AFN", 2), ("IRR", 2), ("COP", 2), ("ISK", 0), ("UYW", 4)],
 )
-def test_a_currency_has_the_digits_that_a_bank_settles(currency: str, digits: int) -> None:
+def test_a_currency_has_its_iso_4217_digits(currency: str, digits: int) -> None:
     assert currency_digits(currency) == digits
 
 
@@ -144,20 +144,20 @@ def test_a_code_of_iso_4217_is_a_currency(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["", "US", "USDX", "ZZZ", "840", "$", "U\x00D", "\uff35\uff33\uff24"])
-def test_anything_else_is_not_a_currency(code: str) -> None:
+def test_an_unknown_code_is_not_a_currency(code: str) -> None:
     assert not is_currency(code)
 
 
 @pytest.mark.parametrize("code", ["XXX", "XTS", "XAU", "XAG", "XPT", "XPD", "XDR", "XAD", "XBA", "XSU", "XUA"])
-def test_a_metal_a_fund_or_a_test_is_not_a_currency(code: str) -> None:
+def test_codes_of_metals_funds_and_tests_are_not_currencies(code: str) -> None:
     assert not is_currency(code)
 
 
-def test_a_code_in_small_letters_is_not_a_currency_because_its_digits_would_be_guessed() -> None:
+def test_a_lowercase_code_is_not_a_currency() -> None:
     assert [is_currency(code) for code in ("jpy", "Jpy", "JPY")] == [False, False, True]
 
 
 @pytest.mark.parametrize("digits", [3, 20, 26, 30, 60])
-def test_no_digit_of_an_amount_is_lost_on_the_way_to_minor_units(digits: int) -> None:
+def test_an_amount_with_too_many_digits_is_refused_and_not_rounded(digits: int) -> None:
     with pytest.raises(ValueError, match="more decimals"):
         minor_units(Decimal("1." + "0" * (digits - 1) + "1"), "USD")

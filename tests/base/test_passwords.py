@@ -8,7 +8,7 @@ from shop.actions.access.passwords import DUMMY_HASH, hash_password, is_outdated
 
 
 @pytest.mark.security("D-02")
-def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> None:
+def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_a_random_salt() -> None:
     first, second = hash_password("a good password"), hash_password("a good password")
 
     assert first != second
@@ -18,7 +18,7 @@ def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> No
     assert not is_outdated(first)
 
 
-def test_only_the_password_is_the_password() -> None:
+def test_only_the_right_password_is_accepted() -> None:
     password_hash = hash_password("a good passwörd")
 
     assert is_password(password_hash, "a good passwörd")
@@ -28,5 +28,5 @@ def test_only_the_password_is_the_password() -> None:
     assert not is_password("no hash at all", "a good passwörd")
 
 
-def test_where_there_is_no_hash_the_same_work_is_done() -> None:
+def test_the_dummy_hash_costs_as_much_as_a_current_hash() -> None:
     assert not is_outdated(DUMMY_HASH)

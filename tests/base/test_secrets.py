@@ -27,7 +27,7 @@ def number(text: str) -> int:
 @pytest.mark.security("T-01", "T-02")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", [bytes(32), b"\xff" * 32, VALUE, bytes(31) + b"\x01"])
-def test_a_secret_is_its_kind_43_of_base_62_and_a_checksum(kind: str, value: bytes) -> None:
+def test_a_secret_is_its_prefix_43_base_62_characters_and_a_checksum(kind: str, value: bytes) -> None:
     text = secret_text(kind, value)
 
     assert SCANNER_PATTERN.fullmatch(text)
@@ -49,15 +49,15 @@ def test_a_scanner_finds_a_secret_in_running_text() -> None:
 @pytest.mark.security("T-02")
 def test_every_change_of_one_character_is_refused() -> None:
     text = secret_text(USER_REFRESH, VALUE)
-    for place in range(len(text)):
-        for letter in set(ALPHABET + "_-. \n") - {text[place]}:
-            assert not is_secret(USER_REFRESH, text[:place] + letter + text[place + 1 :])
+    for position in range(len(text)):
+        for letter in set(ALPHABET + "_-. \n") - {text[position]}:
+            assert not is_secret(USER_REFRESH, text[:position] + letter + text[position + 1 :])
 
 
-def test_every_character_lost_doubled_or_swapped_is_refused() -> None:
+def test_a_lost_doubled_or_swapped_character_is_refused() -> None:
     text = secret_text(USER_ACCESS, VALUE)
-    for place in range(len(text)):
-        head, here, tail = text[:place], text[place], text[place + 1 :]
+    for position in range(len(text)):
+        head, here, tail = text[:position], text[position], text[position + 1 :]
         assert not is_secret(USER_ACCESS, head + tail)
         assert not is_secret(USER_ACCESS, head + here + here + tail)
         typo = head + tail[:1] + here + tail[1:]
@@ -65,7 +65,7 @@ def test_every_character_lost_doubled_or_swapped_is_refused() -> None:
 
 
 @pytest.mark.security("T-11")
-def test_kinds_do_not_mix_even_with_the_same_value() -> None:
+def test_a_secret_of_one_kind_is_not_accepted_as_another() -> None:
     access, refresh = secret_text(USER_ACCESS, VALUE), secret_text(USER_REFRESH, VALUE)
 
     assert (is_secret(USER_ACCESS, access), is_secret(USER_REFRESH, refresh)) == (True, True)
@@ -78,11 +78,11 @@ def test_kinds_do_not_mix_even_with_the_same_value() -> None:
     "text",
     ["", "shpat_", "x" * 55, "shpat_" + "0" * 49, "shpat_" + "é" * 49, "shpat_" + "\uff10" * 49, "a" * 100_000],
 )
-def test_what_never_was_a_secret_is_refused(text: str) -> None:
+def test_text_that_is_no_secret_is_refused(text: str) -> None:
     assert not any(is_secret(kind, text) for kind in KINDS)
 
 
-def test_blanks_and_line_ends_around_a_secret_are_refused() -> None:
+def test_whitespace_around_a_secret_is_refused() -> None:
     text = secret_text(USER_ACCESS, VALUE)
 
     for around in (f" {text}", f"{text} ", f"{text}\n", f"\n{text}", f"{text}\x00", text.upper(), text.lower()):
@@ -91,12 +91,12 @@ def test_blanks_and_line_ends_around_a_secret_are_refused() -> None:
 
 @pytest.mark.security("T-04")
 @given(text=st.text(max_size=80))
-def test_no_text_makes_the_check_raise(text: str) -> None:
+def test_the_check_raises_for_no_text(text: str) -> None:
     assert not is_secret(USER_ACCESS, text)
 
 
 @pytest.mark.security("T-01")
-def test_new_values_have_256_bits_and_never_come_twice() -> None:
+def test_new_values_have_256_bits_and_are_unique() -> None:
     values = [new_bytes() for _ in range(10_000)]
 
     assert {len(value) for value in values} == {32}
@@ -105,7 +105,7 @@ def test_new_values_have_256_bits_and_never_come_twice() -> None:
 
 
 @pytest.mark.security("T-03")
-def test_what_is_kept_is_the_sha_256_of_the_whole_text() -> None:
+def test_the_stored_hash_is_the_sha_256_of_the_whole_text() -> None:
     text = secret_text(USER_ACCESS, VALUE)
 
     assert secret_hash(text) == sha256(text.encode()).digest()

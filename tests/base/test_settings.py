@@ -137,13 +137,13 @@ def test_an_empty_environment_gives_every_default() -> None:
     assert msgspec.structs.asdict(read_settings({})) == DEFAULTS
 
 
-def test_every_variable_fills_a_field_of_its_own() -> None:
+def test_every_variable_has_its_own_field() -> None:
     assert [variable.field for variable in VARIABLES] == list(Settings.__struct_fields__)
     assert len({variable.name for variable in VARIABLES}) == len(VARIABLES)
 
 
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
-def test_a_default_that_is_written_out_means_the_same_as_none(variable: Variable) -> None:
+def test_an_explicit_default_equals_an_unset_variable(variable: Variable) -> None:
     settings = read_settings({variable.name: variable.default or ""})
 
     assert settings == read_settings({})
@@ -153,7 +153,7 @@ def test_an_empty_variable_counts_as_unset() -> None:
     assert read_settings({variable.name: "" for variable in VARIABLES}) == read_settings({})
 
 
-def test_variables_of_other_programs_are_not_looked_at() -> None:
+def test_variables_of_other_programs_are_ignored() -> None:
     environ = {"PATH": "/bin", "SHOPPING": "1", "shop_data_dir": "x", "MY_SHOP_KEY": "x", "SHOPTEST_RUN_DIR": "x"}
 
     assert read_settings(environ) == read_settings({})
@@ -176,7 +176,7 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name: str, ne
 
 
 @pytest.mark.parametrize("name", ["SHOP_", "SHOP_ZZZZZZZZ", "SHOP_é"])
-def test_an_unknown_variable_that_is_near_nothing_is_refused_too(name: str) -> None:
+def test_an_unknown_variable_without_a_similar_one_is_refused_too(name: str) -> None:
     message = refusal(**{name: "hunter2"})
 
     assert re.fullmatch(rf"{name} is not a known setting; did you mean (SHOP_[A-Z_]+)\?", message)
@@ -187,12 +187,12 @@ def test_an_unknown_variable_is_refused_even_when_empty() -> None:
     assert refusal(SHOP_DATABASE="").startswith("SHOP_DATABASE is not a known setting")
 
 
-def test_every_variable_but_the_directory_has_wrong_values() -> None:
+def test_every_variable_except_the_directory_has_invalid_examples() -> None:
     assert WRONG.keys() == {variable.name for variable in VARIABLES} - {"SHOP_DATA_DIR"}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_variable(name: str, value: str) -> None:
+def test_an_invalid_value_is_refused_in_one_sentence_that_names_the_variable(name: str, value: str) -> None:
     message = refusal(**{name: value})
 
     assert re.fullmatch(rf"{name} cannot be read: .*[^.]\.", message)
@@ -208,7 +208,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_variable(name: 
         "http://shop:hunter2@mail.example",
     ],
 )
-def test_a_mail_server_that_cannot_be_read_is_refused_without_its_password(value: str) -> None:
+def test_an_invalid_smtp_url_is_refused_without_showing_its_password(value: str) -> None:
     assert "hunter2" not in refusal(SHOP_SMTP_URL=value)
 
 
@@ -221,24 +221,24 @@ def test_a_mail_server_that_cannot_be_read_is_refused_without_its_password(value
         ("SHOP_CORS_ORIGINS", "https://store.example:99999"),
     ],
 )
-def test_a_port_that_is_none_is_refused_at_the_start_and_not_at_the_first_use(name: str, value: str) -> None:
+def test_an_invalid_port_is_refused_at_startup(name: str, value: str) -> None:
     assert refusal(**{name: value}).startswith(f"{name} cannot be read: ")
 
 
 @pytest.mark.parametrize("extra", ["?", "#", "#top", "\n.evil.example"])
-def test_an_origin_is_scheme_host_and_port_and_nothing_after_it(extra: str) -> None:
+def test_an_origin_has_only_scheme_host_and_port(extra: str) -> None:
     assert refusal(SHOP_CORS_ORIGINS=f"https://a.example{extra},https://b.example").startswith("SHOP_CORS_ORIGINS")
 
 
 @pytest.mark.parametrize("name", ["SHOP_CORS_ORIGINS", "SHOP_PUBLIC_URL"])
-def test_an_origin_has_no_user_in_it(name: str) -> None:
+def test_an_origin_must_not_contain_credentials(name: str) -> None:
     assert refusal(**{name: "https://user:hunter2@store.example"}).startswith(f"{name} cannot be read: ")
 
 
 STRIPE = {"SHOP_STRIPE_SECRET_KEY": "sk_test_hunter2hunter2", "SHOP_STRIPE_WEBHOOK_SECRET": "whsec_hunter2hunter2"}
 
 
-def test_stripe_is_open_with_both_secrets_and_shows_neither() -> None:
+def test_stripe_is_configured_by_both_secrets_and_shows_neither() -> None:
     settings = read_settings({**STRIPE, "SHOP_STRIPE_API_BASE": "http://127.0.0.1:8080/"})
 
     assert settings.stripe is not None
@@ -250,11 +250,11 @@ def test_stripe_is_open_with_both_secrets_and_shows_neither() -> None:
 @pytest.mark.parametrize(
     "name", ["SHOP_STRIPE_SECRET_KEY", "SHOP_STRIPE_WEBHOOK_SECRET", "SHOP_STRIPE_PUBLISHABLE_KEY"]
 )
-def test_a_key_that_cannot_be_read_is_refused_without_it(name: str) -> None:
+def test_an_invalid_stripe_key_is_refused_without_showing_it(name: str) -> None:
     assert "hunter2" not in refusal(**{name: "hunter2 sk_test_hunter2"})
 
 
-def test_what_is_set_is_read() -> None:
+def test_set_variables_are_read() -> None:
     settings = read_settings(
         {
             "SHOP_DATA_DIR": "/srv/shop",
@@ -299,13 +299,13 @@ def test_limits_are_pairs_of_count_and_seconds(text: str, limits: tuple[tuple[in
 
 @pytest.mark.parametrize("text", ["100", "100/0", "5/1, 100"])
 @pytest.mark.parametrize("name", ["SHOP_LIMIT_REQUESTS_PER_SOURCE", "SHOP_LIMIT_MAILS"])
-def test_a_limit_of_requests_or_mails_needs_a_window(name: str, text: str) -> None:
+def test_a_limit_of_requests_or_mails_requires_a_window(name: str, text: str) -> None:
     with pytest.raises(CannotStart, match=f"{name} cannot be read: give N/seconds"):
         read_settings({name: text})
 
 
 @given(name=st.sampled_from([variable.name for variable in VARIABLES]), value=st.text(max_size=40))
-def test_no_value_ends_in_anything_but_settings_or_a_sentence(name: str, value: str) -> None:
+def test_any_value_is_read_or_refused_with_a_message(name: str, value: str) -> None:
     message = None
     try:
         read_settings({name: value})
@@ -325,7 +325,7 @@ EXTERNAL_SETTINGS = {
 
 @pytest.mark.parametrize("flags", list(product([False, True], repeat=4)))
 @pytest.mark.parametrize(("host", "is_local"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_it_is_a_try_out_only_while_nothing_points_outside(flags: tuple[bool, ...], host: str, is_local: bool) -> None:
+def test_it_is_a_try_out_only_without_external_settings(flags: tuple[bool, ...], host: str, is_local: bool) -> None:
     environ = {name: value for (name, value), is_set in zip(EXTERNAL_SETTINGS.items(), flags, strict=True) if is_set}
 
     assert read_settings(environ).is_try_out(host) is (is_local and not any(flags))
@@ -338,7 +338,7 @@ def test_other_settings_do_not_end_a_try_out() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.200.3.4", "::1"])
-def test_loopback_is_what_only_this_machine_can_call(host: str) -> None:
+def test_loopback_addresses_are_recognized(host: str) -> None:
     assert is_loopback(host)
 
 

@@ -31,16 +31,16 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_a_line_may_have_any_script_its_spaces_and_joiners(text: str) -> None:
+def test_a_line_may_contain_any_script_its_spaces_and_joiners(text: str) -> None:
     assert is_line(text)
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_a_line_has_nothing_that_breaks_or_turns_it(text: str) -> None:
+def test_a_line_contains_no_line_breaks_or_control_characters(text: str) -> None:
     assert not is_line(text)
 
 
-def test_prose_is_lines_with_any_of_the_usual_ends() -> None:
+def test_prose_may_contain_common_line_breaks_and_tabs() -> None:
     assert is_prose("one\ntwo\r\nthree\rfour\tfive\n")
     assert not any(is_prose(f"one{letter}two") for letter in "\x00\x0b\x0c\x1c\x85\u2028\u202e")
 
@@ -60,11 +60,11 @@ def test_prose_is_lines_with_any_of_the_usual_ends() -> None:
         (" .,;:!?'\"\\&|()<>*😀 ", ""),
     ],
 )
-def test_a_text_is_searched_as_small_plain_words(text: str, expected: str) -> None:
+def test_a_text_is_folded_to_lowercase_words_without_diacritics(text: str, expected: str) -> None:
     assert fold_text(text) == expected
 
 
-def test_a_slug_has_small_letters_digits_and_single_hyphens() -> None:
+def test_a_slug_has_lowercase_letters_digits_and_single_hyphens() -> None:
     assert slug_of("  Café Crème -- 250 g! ") == "cafe-creme-250-g"
     assert slug_of("日本語") == ""
     assert len(slug_of("x" * 500)) == 100

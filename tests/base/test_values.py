@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.values import (
-    LONGEST_LINE,
-    LONGEST_TEXT,
+    MAX_LINE_LENGTH,
+    MAX_TEXT_LENGTH,
     NO_RECORD,
     NOT_BOOLEAN,
     NOT_DECIMAL,
@@ -44,17 +44,17 @@ def error_of(read: Callable[[Any], object], value: Any) -> str:
 
 
 @pytest.mark.parametrize("value", [True, 1, "1", "true", "True", "TRUE", "t", "T", "yes", "Yes", "on", "ON"])
-def test_a_boolean_is_true_in_every_usual_spelling(value: Any) -> None:
+def test_a_boolean_is_true_in_every_common_spelling(value: Any) -> None:
     assert read_boolean(value) is True
 
 
 @pytest.mark.parametrize("value", [False, 0, "0", "false", "False", "FALSE", "f", "F", "no", "No", "off", "OFF"])
-def test_a_boolean_is_false_in_every_usual_spelling(value: Any) -> None:
+def test_a_boolean_is_false_in_every_common_spelling(value: Any) -> None:
     assert read_boolean(value) is False
 
 
 @pytest.mark.parametrize("value", [None, "", " true", "y", "maybe", "null", 2, -1, 1.0, "1.0", ARABIC_ONE, [], [True]])
-def test_nothing_else_is_a_boolean(value: Any) -> None:
+def test_an_invalid_boolean_is_refused(value: Any) -> None:
     assert error_of(read_boolean, value) == NOT_BOOLEAN
 
 
@@ -75,7 +75,7 @@ def test_every_integer_of_eighteen_digits_is_read_from_its_text(number: int) -> 
     "value",
     [None, "", " 1", "1 ", "1\n", "+1", "--1", "1.0", "1e3", "1_0", ARABIC_ONE, "9" * 19, 2**63, 1.0, True, False, [1]],
 )
-def test_nothing_else_is_an_integer(value: Any) -> None:
+def test_an_invalid_integer_is_refused(value: Any) -> None:
     assert error_of(read_integer, value) == NOT_INTEGER
 
 
@@ -107,7 +107,7 @@ def test_every_decimal_is_read_from_its_text_without_rounding(number: Decimal) -
     "value",
     [None, "", ".", "1,5", "1 000", "1e3", 1e21, "NaN", "Infinity", float("nan"), ARABIC_ONE, "1" * 29, True, ["1"]],
 )
-def test_nothing_else_is_a_decimal(value: Any) -> None:
+def test_an_invalid_decimal_is_refused(value: Any) -> None:
     assert error_of(read_decimal, value) == NOT_DECIMAL
 
 
@@ -120,7 +120,7 @@ def test_a_time_is_iso_8601_and_utc_without_a_zone(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "noon", "2026-02-30T12:00:00Z", "0001-01-01T00:00:00+23:59", 1769860800])
-def test_nothing_else_is_a_time(value: Any) -> None:
+def test_an_invalid_time_is_refused(value: Any) -> None:
     assert error_of(read_time, value) == NOT_TIME
 
 
@@ -130,28 +130,28 @@ def test_an_id_is_a_uuid_in_any_case(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", ID[:-1], ID.replace("-", ""), f"{{{ID}}}", "x" * 36, 5, UUID(ID), [ID]])
-def test_nothing_else_is_an_id_and_a_lookup_of_it_matches_no_record(value: Any) -> None:
+def test_an_invalid_id_is_refused_and_a_lookup_of_it_matches_no_record(value: Any) -> None:
     assert error_of(read_id, value) == NOT_ID
     assert read_lookup_id(value) == NO_RECORD
 
 
-@pytest.mark.parametrize("value", ["", "Mug", " Mug ", "caf\u00e9", "a" * LONGEST_LINE])
-def test_a_line_is_kept_as_it_is(value: str) -> None:
+@pytest.mark.parametrize("value", ["", "Mug", " Mug ", "caf\u00e9", "a" * MAX_LINE_LENGTH])
+def test_a_line_is_read_unchanged(value: str) -> None:
     assert read_line(value) == read_text(value) == value
 
 
-@pytest.mark.parametrize("value", ["two\nlines", "two\r\nlines", "a\ttab", "a" * LONGEST_TEXT])
-def test_text_may_have_more_than_a_line(value: str) -> None:
+@pytest.mark.parametrize("value", ["two\nlines", "two\r\nlines", "a\ttab", "a" * MAX_TEXT_LENGTH])
+def test_text_may_have_several_lines(value: str) -> None:
     assert read_text(value) == value
-    assert error_of(read_line, value) == f"must be one line of at most {LONGEST_LINE} characters"
+    assert error_of(read_line, value) == f"must be one line of at most {MAX_LINE_LENGTH} characters"
 
 
-@pytest.mark.parametrize("value", [*NOT_TEXT, "a" * (LONGEST_TEXT + 1), "a\x00", "a\x1b", "a\u2028b", "a\u202eb"])
-def test_nothing_else_is_text(value: Any) -> None:
-    assert error_of(read_text, value) == f"must be text of at most {LONGEST_TEXT} characters"
+@pytest.mark.parametrize("value", [*NOT_TEXT, "a" * (MAX_TEXT_LENGTH + 1), "a\x00", "a\x1b", "a\u2028b", "a\u202eb"])
+def test_invalid_text_is_refused(value: Any) -> None:
+    assert error_of(read_text, value) == f"must be text of at most {MAX_TEXT_LENGTH} characters"
 
 
-def test_a_text_may_have_a_limit_of_its_own() -> None:
+def test_a_text_may_have_its_own_limit() -> None:
     assert read_line("abc", 3) == read_text("abc", 3) == "abc"
     assert error_of(lambda value: read_line(value, 3), "abcd") == "must be one line of at most 3 characters"
     assert error_of(lambda value: read_text(value, 3), "abcd") == "must be text of at most 3 characters"
@@ -163,5 +163,5 @@ def test_an_email_keeps_its_local_part_as_entered(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [*NOT_TEXT, "", "grace", "grace@", "a@example.org, b@example.org"])
-def test_nothing_else_is_an_email(value: Any) -> None:
+def test_an_invalid_email_is_refused(value: Any) -> None:
     assert error_of(read_email_address, value) == NOT_EMAIL

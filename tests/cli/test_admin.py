@@ -13,7 +13,7 @@ OwnDatabase = Callable[..., str]
 LINK = re.compile(r"(http://127\.0\.0\.1:8000)/admin/join/(shpol_[0-9A-Za-z]{49})\n")
 
 
-def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_database: OwnDatabase) -> None:
+def test_a_link_is_printed_and_only_its_hash_is_stored(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
 
     result = shop("admin", "create", "Ada@Example.com", **external(url))
@@ -30,7 +30,7 @@ def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_databa
     )
 
 
-def test_the_link_begins_with_where_the_shop_is_reached(shop: Command, own_database: OwnDatabase) -> None:
+def test_the_link_starts_with_the_public_url_or_the_given_url(shop: Command, own_database: OwnDatabase) -> None:
     settings = external(own_database())
 
     public = shop("admin", "create", "a@example.com", **{**settings, "SHOP_PUBLIC_URL": "https://shop.example"})
@@ -40,7 +40,7 @@ def test_the_link_begins_with_where_the_shop_is_reached(shop: Command, own_datab
     assert result.stdout.startswith("http://10.0.0.1:8080/admin/join/shpol_")
 
 
-def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Command, own_database: OwnDatabase) -> None:
+def test_a_new_link_for_an_existing_operator_ends_the_previous_one(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     for _ in range(2):
         assert shop("admin", "create", "ada@example.com", **external(url)).returncode == 0
@@ -50,7 +50,7 @@ def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Comman
 
 
 @pytest.mark.torture
-def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
+def test_the_authenticator_is_removed_only_with_forget_totp(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))
     fetch_value(url, "update operators set totp_sealed = 'x', totp_step = 5 returning 1")
@@ -63,7 +63,7 @@ def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, ow
     assert fetch_value(url, "select totp_sealed is null and totp_step = 0 from operators")
 
 
-def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
+def test_a_disabled_operator_is_enabled_only_with_enable(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))
     fetch_value(url, "update operators set disabled_at = now() returning 1")
@@ -76,7 +76,7 @@ def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Comman
     assert fetch_value(url, "select disabled_at is null from operators")
 
 
-def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database: OwnDatabase) -> None:
+def test_an_invalid_e_mail_address_is_refused_in_one_sentence(shop: Command, own_database: OwnDatabase) -> None:
     message = sentence(shop("admin", "create", "nonsense", **external(own_database())))
 
     assert message == "Give an e-mail address like ada@example.com."

@@ -12,14 +12,14 @@ from tests.service import SHOP, clean_environ
 
 
 @pytest.mark.torture
-def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, database_url: str, tmp_path: Path) -> None:
+def test_a_file_is_imported_after_a_dry_run_and_exported(shop: Command, database_url: str, tmp_path: Path) -> None:
     settings, slug, file = external(database_url), new_slug(), tmp_path / "mugs.jsonl"
     master = {"sku": slug, "prices": {"USD": "5"}}
     file.write_bytes(to_ndjson([{"slug": slug, "name": "Mug", "master": master}, {"slug": slug, "colour": 1}]))
 
     dry_run = shop("import", "products", str(file), "--dry-run", **settings)
     first_import = shop("import", "products", str(file), **settings)
-    products, prices = (shop("export", noun, **settings) for noun in ("products", "prices"))
+    products, prices = (shop("export", resource, **settings) for resource in ("products", "prices"))
     file.write_text(products.stdout)
     second_import = shop("import", "products", str(file), **settings)
 
@@ -38,7 +38,7 @@ def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, database_
 
 
 @pytest.mark.torture
-def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(database_url: str) -> None:
+def test_import_reads_standard_input_and_export_tolerates_a_closed_pipe(database_url: str) -> None:
     environ = clean_environ(**external(database_url))
     lines = to_ndjson({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
 

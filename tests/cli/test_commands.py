@@ -20,7 +20,7 @@ OwnDatabase = Callable[..., str]
 
 
 @pytest.mark.torture
-def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, own_database: OwnDatabase) -> None:
+def test_a_second_migration_reports_an_up_to_date_database(shop: Command, own_database: OwnDatabase) -> None:
     settings = external(own_database(template="template0"))
 
     first, second = shop("migrate", **settings), shop("migrate", **settings)
@@ -32,7 +32,7 @@ def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, o
 
 
 @pytest.mark.torture
-def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDatabase) -> None:
+def test_four_concurrent_migrations_all_succeed(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database(template="template0")
 
     four = shop.run_concurrently(4, "migrate", **external(url))
@@ -43,7 +43,7 @@ def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDat
 
 
 @pytest.mark.torture
-def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_database: OwnDatabase) -> None:
+def test_a_migration_does_not_change_a_database_that_is_ahead(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     fetch_value(url, "update alembic_version set version_num = 'ffff' returning version_num")
 
@@ -54,15 +54,13 @@ def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_da
 
 
 @pytest.mark.torture
-def test_a_migration_of_a_database_that_is_away_says_so(shop: Command) -> None:
+def test_a_migration_of_an_unreachable_database_fails_with_a_message(shop: Command) -> None:
     message = sentence(shop("migrate", **external("postgresql://shop@127.0.0.1:1/shop")))
 
     assert message.startswith("The database does not answer (")
 
 
-def test_the_doctor_says_of_everything_that_it_is_well(
-    shop: Command, own_database: OwnDatabase, tmp_path: Path
-) -> None:
+def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDatabase, tmp_path: Path) -> None:
     result = shop("doctor", **external(own_database(), SHOP_DATA_DIR=str(tmp_path)))
 
     assert (result.returncode, result.stderr) == (0, "")
@@ -79,7 +77,7 @@ def test_the_doctor_says_of_everything_that_it_is_well(
     ]
 
 
-def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_path: Path) -> None:
+def test_the_doctor_reports_every_problem_with_advice(shop: Command, tmp_path: Path) -> None:
     result = shop(
         "doctor",
         SHOP_DATA_DIR=str(tmp_path),
@@ -136,13 +134,13 @@ def test_the_doctor_reports_a_test_card_outside_a_try_out(
     assert switched_off == (0, "  ok    test card: disabled, because this is not a try-out")
 
 
-def test_the_doctor_says_of_a_setting_it_cannot_read_what_a_start_would_say(shop: Command) -> None:
+def test_the_doctor_reports_an_invalid_setting_like_a_start(shop: Command) -> None:
     message = sentence(shop("doctor", SHOP_DRAIN_SECONDS="soon"))
 
     assert message == "SHOP_DRAIN_SECONDS cannot be read: give a number of seconds."
 
 
-def test_routes_are_the_table_of_contents(shop: Command) -> None:
+def test_routes_lists_every_route_with_handler_and_access(shop: Command) -> None:
     result = shop("routes")
 
     rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()]
@@ -158,7 +156,7 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
     "arguments",
     [["routes"], *(pytest.param(words, marks=pytest.mark.torture) for words in (["--help"], ["serve", "--help"]))],
 )
-def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
+def test_a_closed_output_pipe_prints_no_error(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     result = subprocess.run(
@@ -171,7 +169,7 @@ def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
 
 
 @pytest.mark.torture
-def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
+def test_the_output_of_routes_can_be_piped_to_head() -> None:
     result = subprocess.run(
         f"{SHOP} routes | head -1", shell=True, env=clean_environ(), capture_output=True, text=True, check=False
     )
@@ -179,7 +177,7 @@ def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
     assert (result.stdout.split(), result.stderr) == (["method", "address", "handler", "who", "may", "call"], "")
 
 
-def test_every_command_explains_itself_with_an_example() -> None:
+def test_the_help_of_every_command_has_an_example() -> None:
     for name in commands.commands:
         result = CliRunner().invoke(commands, [name, "--help"])
 

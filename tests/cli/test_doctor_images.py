@@ -11,7 +11,9 @@ from tests.service import KEYS
 
 
 @pytest.mark.torture
-def test_the_doctor_says_whether_the_store_answers(shop: Command, own_database: Any, tmp_path: Path) -> None:
+def test_the_doctor_reports_whether_the_image_store_is_reachable(
+    shop: Command, own_database: Any, tmp_path: Path
+) -> None:
     environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": own_database(), "SHOP_SECRET_KEYS": KEYS}
 
     with bucket_server() as bucket:

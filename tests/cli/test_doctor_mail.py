@@ -10,7 +10,9 @@ from tests.mailserver import MailServer
 
 
 @pytest.mark.torture
-def test_the_doctor_says_whether_the_mail_server_takes_mails(shop: Command, own_database: Any, tmp_path: Path) -> None:
+def test_the_doctor_reports_whether_the_mail_server_is_reachable(
+    shop: Command, own_database: Any, tmp_path: Path
+) -> None:
     environ = external(own_database(), SHOP_DATA_DIR=str(tmp_path))
     server = MailServer().start()
     reachable = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")

@@ -14,7 +14,7 @@ import pytest
 from tests.admin.dashboard import PASSWORD, SAME_ORIGIN
 from tests.cli.command import Command
 from tests.forkserver import ForkedCommand
-from tests.secret_leaks import note
+from tests.secret_leaks import record_secret
 from tests.service import KEYS, Service, clean_environ
 
 OwnDataDir = Callable[[], tuple[Path, str]]
@@ -40,7 +40,7 @@ def read_terminal(terminal: int, end: str | None = None) -> str:
 
 
 @pytest.mark.security("D-12", "D-01")
-def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Command, own_data_dir: OwnDataDir) -> None:
+def test_a_terminal_shows_a_link_that_ends_with_the_first_operator(shop: Command, own_data_dir: OwnDataDir) -> None:
     data_dir, _ = own_data_dir()
     controller, terminal_fd = pty.openpty()
     terminal = Path(os.ttyname(terminal_fd))
@@ -49,12 +49,12 @@ def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Comm
         match = LINK.search(read_terminal(controller, "worker ready"))
         os.close(terminal_fd)
         assert match
-        link = note(match[1])
+        link = record_secret(match[1])
         page = httpx2.get(link)
         by_command = shop("admin", "create", "ada@example.com", **settings(data_dir))
         # An operator exists now, so the first operator's link has ended.
         refusal = httpx2.post(link, data={"email": "eve@example.com", **PASSWORD_FIELDS}, headers=SAME_ORIGIN)
-        response = httpx2.post(note(by_command.stdout.strip()), data=PASSWORD_FIELDS, headers=SAME_ORIGIN)
+        response = httpx2.post(record_secret(by_command.stdout.strip()), data=PASSWORD_FIELDS, headers=SAME_ORIGIN)
     finally:
         server.send_signal(signal.SIGTERM)
         rest = read_terminal(controller)
@@ -69,7 +69,7 @@ def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Comm
 
 
 @pytest.mark.security("D-12")
-def test_redirected_output_has_a_command_in_place_of_the_link(shop: Command, own_data_dir: OwnDataDir) -> None:
+def test_redirected_output_has_a_command_instead_of_the_link(shop: Command, own_data_dir: OwnDataDir) -> None:
     data_dir, _ = own_data_dir()
     service = Service(**settings(data_dir))
     try:
@@ -77,7 +77,7 @@ def test_redirected_output_has_a_command_in_place_of_the_link(shop: Command, own
         command = COMMAND.search(banner)
         assert command
         result = shop(*command[1].replace("EMAIL", "ada@example.com").split(), **settings(data_dir))
-        page = httpx2.get(note(result.stdout.strip()))
+        page = httpx2.get(record_secret(result.stdout.strip()))
     finally:
         service.stop()
 

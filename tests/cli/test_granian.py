@@ -21,7 +21,7 @@ def test_granian_starts_each_worker_with_the_method_that_adds_its_heartbeat() ->
         assert call in source(caller), ADVICE + "_spawn_worker is called in another way"
 
 
-def test_granian_waits_for_the_event_that_looks_at_the_workers() -> None:
+def test_granian_waits_for_the_event_that_checks_the_workers() -> None:
     assert "self.main_loop_interrupt = threading.Event()" in source(AbstractServer.__init__), ADVICE + "another event"
     assert "self.main_loop_interrupt.wait()" in source(AbstractServer._serve_loop), ADVICE + "it waits in another way"
 

@@ -9,34 +9,34 @@ from functools import partial
 
 import pytest
 
-from shop.cli.server.heartbeat import LOOK_SECONDS, SILENT_LOOKS, START_LOOKS, Heartbeat
+from shop.cli.server.heartbeat import MAX_SILENT_POLLS, MAX_START_POLLS, POLL_SECONDS, Heartbeat
 from tests.cli.command import external
 from tests.db.processes import is_event, serving, watch_process
 from tests.service import Service
 
 READY = is_event("worker ready")
 WORKER_REPLACED = is_event("unresponsive worker is replaced")
-LONG_ENOUGH = LOOK_SECONDS * SILENT_LOOKS + 20
+LONG_ENOUGH = POLL_SECONDS * MAX_SILENT_POLLS + 20
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 WAIT_FOR_ALL = 0x40000000  # __WALL: also processes that are not children.
 
 
-def looks_until_lost(heartbeat: Heartbeat) -> int:
-    return next(look for look in range(1, 1000) if heartbeat.is_lost())
+def checks_until_lost(heartbeat: Heartbeat) -> int:
+    return next(number for number in range(1, 1000) if heartbeat.is_lost())
 
 
 @pytest.mark.security("X-18")
-def test_a_worker_is_lost_after_ten_looks_at_a_counter_that_stands_still() -> None:
+def test_a_worker_is_lost_after_ten_checks_without_a_heartbeat() -> None:
     heartbeat = Heartbeat()
-    for _ in range(3 * SILENT_LOOKS):
+    for _ in range(3 * MAX_SILENT_POLLS):
         heartbeat.beats.value += 1
         assert not heartbeat.is_lost()
 
-    assert looks_until_lost(heartbeat) == SILENT_LOOKS == 10
+    assert checks_until_lost(heartbeat) == MAX_SILENT_POLLS == 10
 
 
-def test_a_worker_that_starts_has_a_minute_before_its_first_beat() -> None:
-    assert looks_until_lost(Heartbeat()) == START_LOOKS == 60
+def test_a_starting_worker_has_a_minute_before_its_first_heartbeat() -> None:
+    assert checks_until_lost(Heartbeat()) == MAX_START_POLLS == 60
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def stop_event_loop(pid: int) -> Iterator[None]:
 @pytest.mark.torture
 @pytest.mark.security("X-18")
 @pytest.mark.parametrize("stop_worker", [stop_process, stop_event_loop])
-def test_a_worker_that_hangs_is_killed_and_another_serves(
+def test_a_hanging_worker_is_killed_and_replaced(
     serve: Callable[[], AbstractContextManager[Service]], stop_worker: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     with serve() as service:
@@ -92,7 +92,7 @@ def test_a_worker_that_hangs_is_killed_and_another_serves(
 
 @pytest.mark.torture
 @pytest.mark.security("X-18")
-def test_workers_that_were_stopped_together_with_their_parent_live_on(
+def test_workers_that_were_paused_together_with_their_parent_are_not_replaced(
     serve: Callable[[], AbstractContextManager[Service]],
 ) -> None:
     with serve() as service:
@@ -102,7 +102,7 @@ def test_workers_that_were_stopped_together_with_their_parent_live_on(
             for pid in processes:
                 os.kill(pid, signal.SIGSTOP)
             # Waits longer than a worker may be silent: nothing must happen.
-            assert not has_ended(LOOK_SECONDS * SILENT_LOOKS + 3)
+            assert not has_ended(POLL_SECONDS * MAX_SILENT_POLLS + 3)
             # The parent first: for a moment it runs and the worker does not.
             for pid in processes:
                 os.kill(pid, signal.SIGCONT)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from shop.actions.access.sealed import decrypt_secret, encrypt_secret
+from shop.actions.access.sealed_secrets import decrypt_secret, encrypt_secret
 from shop.base.crypto.key_file import read_key_file, replace_key_file
 from shop.base.crypto.keys import parse_keys
 from shop.db.embedded import database_url as embedded_url
@@ -47,7 +47,7 @@ def cart_status(service: Service, token: str) -> int:
 
 @pytest.mark.torture
 @pytest.mark.security("A-03", "A-06")
-def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired(
+def test_a_rotation_under_load_fails_no_request_and_allows_retiring_the_old_key(
     shop: Command, two_workers: tuple[Service, Path]
 ) -> None:
     service, data_dir = two_workers
@@ -58,7 +58,7 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
     first_token, tokens = new_token(service), [new_token(service)]
     is_over = False
 
-    def keep_buying() -> list[int]:
+    def create_carts() -> list[int]:
         statuses = []
         while not is_over:
             statuses += [cart_status(service, token) for token in tokens[-3:]]
@@ -66,10 +66,10 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
         return statuses
 
     with ThreadPoolExecutor(3) as threads:
-        buying = [threads.submit(keep_buying) for _ in range(3)]
+        futures = [threads.submit(create_carts) for _ in range(3)]
         result = shop("keys", "rotate", SHOP_DATA_DIR=str(data_dir))
         is_over = True
-        statuses = [status for each in buying for status in each.result()]
+        statuses = [status for each in futures for status in each.result()]
     new = read_key_file(file)
     resealed_secret = bytes(fetch_value(url, f"select totp_sealed from operators where id = '{operator_id}'"))
     refusal = shop("keys", "retire", new.current, "--yes", SHOP_DATA_DIR=str(data_dir))
@@ -93,7 +93,7 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
 
 @pytest.mark.torture
 @pytest.mark.security("X-08", "A-06")
-def test_voiding_makes_a_new_key_and_ends_the_order_tokens_of_the_old_ones(
+def test_void_before_creates_a_new_key_and_ends_the_order_tokens_of_old_keys(
     shop: Command, two_workers: tuple[Service, Path]
 ) -> None:
     service, data_dir = two_workers
@@ -147,24 +147,24 @@ def test_with_keys_in_the_environment_the_new_value_is_printed(shop: Command, ow
 
 
 @pytest.mark.security("A-06")
-def test_a_key_is_retired_only_when_everything_sealed_with_it_is_sealed_anew(
+def test_a_key_is_retired_only_after_all_its_secrets_are_encrypted_again(
     shop: Command, own_database: OwnDatabase
 ) -> None:
-    url, good, broken_id = own_database(), uuid4(), uuid4()
+    url, operator_id, broken_id = own_database(), uuid4(), uuid4()
     keys = parse_keys(f"k1:{'1b' * 32},{KEYS}")
-    for each, owner in ((good, good), (broken_id, good)):
+    for each, owner in ((operator_id, operator_id), (broken_id, operator_id)):
         sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, owner.bytes)
         fetch_value(url, _OPERATOR.format(id=each, sealed=sealed_secret.hex()))
     settings = external(url, SHOP_SECRET_KEYS=keys.to_text())
 
     refusal = sentence(shop("keys", "retire", "t1", "--yes", **settings))
-    resealed_secret = bytes(fetch_value(url, f"select totp_sealed from operators where id = '{good}'"))
+    resealed_secret = bytes(fetch_value(url, f"select totp_sealed from operators where id = '{operator_id}'"))
     fetch_value(url, f"update operators set totp_sealed = null where id = '{broken_id}' returning 1")
     result = shop("keys", "retire", "t1", "--yes", **settings)
     unknown = sentence(shop("keys", "retire", "k7", "--yes", **settings))
 
     assert "t1 still encrypts secrets that cannot be decrypted: 1 authenticators." in refusal
-    assert decrypt_secret(keys, "totp", resealed_secret, good.bytes) == TOTP_SECRET
+    assert decrypt_secret(keys, "totp", resealed_secret, operator_id.bytes) == TOTP_SECRET
     assert resealed_secret.startswith(b"k1:")
     assert result.stdout == f"k1:{'1b' * 32}\n"
     assert unknown == "There is no key k7; `shop keys list` lists them."

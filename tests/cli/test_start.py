@@ -32,7 +32,7 @@ from tests.service import Service, clean_environ
 OwnDatabase = Callable[..., str]
 
 
-def test_a_port_that_another_program_holds_is_refused(shop: Command, database_url: str) -> None:
+def test_a_port_in_use_by_another_program_is_refused(shop: Command, database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
 
@@ -42,7 +42,7 @@ def test_a_port_that_another_program_holds_is_refused(shop: Command, database_ur
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_port_that_another_shop_serves_is_refused(
+def test_a_port_in_use_by_another_shop_is_refused(
     shop: Command, embedded_shop: tuple[Service, Path], database_url: str, host: str
 ) -> None:
     port = str(urlsplit(embedded_shop[0].url).port)
@@ -52,7 +52,7 @@ def test_a_port_that_another_shop_serves_is_refused(
     assert message == f"Port {port} is in use on {host}; stop the other process, or choose another --port."
 
 
-def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(embedded_shop: tuple[Service, Path]) -> None:
+def test_of_two_shops_starting_concurrently_on_one_port_one_is_refused(embedded_shop: tuple[Service, Path]) -> None:
     data_dir = embedded_shop[1]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
@@ -75,7 +75,7 @@ def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(embedded_sho
     assert messages[first_index].startswith(f"shop: Port {port} is in use on 127.0.0.1; ")
 
 
-def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str) -> None:
+def test_a_host_that_is_not_of_this_machine_is_refused(shop: Command, database_url: str) -> None:
     message = sentence(shop.serve("--host", "192.0.2.1", **external(database_url)))
 
     assert message == "192.0.2.1 is not an address of this machine; give another --host."
@@ -90,25 +90,25 @@ def ahead_at_localhost(cluster: Cluster, worker_name: str) -> Iterator[Service]:
             yield service
 
 
-def test_localhost_is_an_address_to_listen_at(ahead_at_localhost: Service) -> None:
+def test_a_shop_can_listen_at_localhost(ahead_at_localhost: Service) -> None:
     assert urlsplit(ahead_at_localhost.url).hostname == "localhost"
     assert ahead_at_localhost.get("/livez").status_code == 200
 
 
-def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
+def test_an_unknown_setting_is_refused_with_the_nearest_known_name(shop: Command) -> None:
     message = sentence(shop.serve(SHOP_DATABSE_URL="postgresql://shop@db/shop"))
 
     assert message == "SHOP_DATABSE_URL is not a known setting; did you mean SHOP_DATABASE_URL?"
 
 
 @pytest.mark.parametrize("url", ["mysql://shop:hunter2@db/shop", "/run/postgresql"])
-def test_a_database_url_of_another_kind_is_refused_by_name(shop: Command, url: str) -> None:
+def test_a_database_url_of_another_scheme_is_refused(shop: Command, url: str) -> None:
     message = sentence(shop.serve(**external(url)))
 
     assert message == "SHOP_DATABASE_URL cannot be read: give a URL that begins with postgresql://."
 
 
-def test_a_database_that_is_away_is_said_without_its_password(shop: Command) -> None:
+def test_an_unreachable_database_is_reported_without_its_password(shop: Command) -> None:
     message = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop")))
 
     assert message.startswith("The database does not answer (")
@@ -124,7 +124,7 @@ def test_a_database_that_is_away_is_said_without_its_password(shop: Command) -> 
         "postgresql://shop:hunter2@127.0.0.1:99999/shop",
     ],
 )
-def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop: Command, url: str) -> None:
+def test_a_malformed_database_url_is_reported_without_its_password(shop: Command, url: str) -> None:
     message = sentence(shop.serve(**external(url)))
 
     assert "SHOP_DATABASE_URL" in message
@@ -132,7 +132,7 @@ def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop
 
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
-def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missing(
+def test_a_missing_root_certificate_is_reported_with_its_path(
     shop: Command, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     url = "postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=verify-full"
@@ -146,7 +146,7 @@ def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missin
     )
 
 
-def test_a_parameter_of_the_database_url_that_makes_no_sense_is_named(shop: Command) -> None:
+def test_an_invalid_parameter_of_the_database_url_is_named(shop: Command) -> None:
     message = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
 
     assert message.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
@@ -172,7 +172,9 @@ async def is_locked(url: str) -> bool:
     return False
 
 
-def test_a_wrong_password_is_said_and_not_repeated(shop: Command, embedded_shop: tuple[Service, Path]) -> None:
+def test_a_wrong_database_password_is_reported_but_not_printed(
+    shop: Command, embedded_shop: tuple[Service, Path]
+) -> None:
     url = embedded_url(embedded_shop[1])
     rules = Path(fetch_value(url, "show hba_file"))
     rules.write_text("local all locked scram-sha-256\n" + rules.read_text())
@@ -189,13 +191,13 @@ def test_a_wrong_password_is_said_and_not_repeated(shop: Command, embedded_shop:
 
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
-def test_an_account_without_rights_in_the_database_is_said(
+def test_a_database_user_without_privileges_is_reported(
     shop: Command, embedded_shop: tuple[Service, Path], command: tuple[str, ...]
 ) -> None:
     url = embedded_url(embedded_shop[1])
-    fetch_value(url, "drop role if exists stranger", "create role stranger login", "select 1")
+    fetch_value(url, "drop role if exists unprivileged", "create role unprivileged login", "select 1")
 
-    message = sentence(shop(*command, **external(url.replace("user=shop", "user=stranger"))))
+    message = sentence(shop(*command, **external(url.replace("user=shop", "user=unprivileged"))))
 
     assert "permission denied" in message
 
@@ -218,14 +220,14 @@ def test_a_database_that_is_ahead_is_served(ahead_at_localhost: Service) -> None
     assert (ready.status_code, cart.status_code) == (200, 201)
 
 
-def test_a_mailbox_that_is_on_does_not_open_the_metrics(ahead_at_localhost: Service) -> None:
+def test_an_enabled_mailbox_does_not_enable_the_metrics(ahead_at_localhost: Service) -> None:
     statuses = [ahead_at_localhost.get(path).status_code for path in ("/mailbox", "/metrics")]
 
     assert statuses == [200, 404]
 
 
 @pytest.mark.security("A-03")
-def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
+def test_an_external_database_needs_secret_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
     message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
     assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
@@ -237,7 +239,9 @@ def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_
 
 
 @pytest.mark.parametrize("mailbox", ["off", None])
-def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailbox: str | None) -> None:
+def test_an_external_database_needs_a_mail_server_or_the_mailbox(
+    shop: Command, database_url: str, mailbox: str | None
+) -> None:
     settings = {**external(database_url), "SHOP_MAILBOX": mailbox}
 
     message = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
@@ -246,14 +250,14 @@ def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailb
 
 
 @pytest.mark.parametrize("keys", ["k1:" + "ab" * 31, "k1:" + "ab" * 32 + ",abababab", "ab" * 32])
-def test_keys_that_cannot_be_read_are_not_repeated(shop: Command, database_url: str, keys: str) -> None:
+def test_malformed_secret_keys_are_not_printed(shop: Command, database_url: str, keys: str) -> None:
     message = sentence(shop.serve(**external(database_url, SHOP_SECRET_KEYS=keys)))
 
     assert message.startswith("SHOP_SECRET_KEYS cannot be read: entry ")
     assert "abab" not in message
 
 
-def test_keys_that_lie_in_the_directory_are_not_those_of_a_database_of_its_own(
+def test_an_external_database_does_not_use_the_key_file_of_the_data_directory(
     shop: Command, database_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "secret_keys").write_text(f"k1:{'ab' * 32}\n")
@@ -268,14 +272,12 @@ def _data_dirs(tmp_path: Path) -> dict[str, Path]:
     return {
         "a file": tmp_path / "file",
         "under a file": tmp_path / "file" / "var",
-        "where nothing can be made": Path("/proc/none"),
-        "where nothing can be written": Path("/proc"),
+        "not creatable": Path("/proc/none"),
+        "not writable": Path("/proc"),
     }
 
 
-@pytest.mark.parametrize(
-    "case", ["a file", "under a file", "where nothing can be made", "where nothing can be written"]
-)
+@pytest.mark.parametrize("case", ["a file", "under a file", "not creatable", "not writable"])
 def test_a_data_directory_that_cannot_be_written_is_named(shop: Command, tmp_path: Path, case: str) -> None:
     path = _data_dirs(tmp_path)[case]
 
@@ -289,7 +291,7 @@ def mode(path: Path) -> str:
     return oct(path.stat().st_mode & 0o777)
 
 
-def test_a_first_start_makes_a_database_and_keys_for_nobody_else(embedded_shop: tuple[Service, Path]) -> None:
+def test_a_first_start_creates_a_private_database_and_private_keys(embedded_shop: tuple[Service, Path]) -> None:
     service, data_dir = embedded_shop
 
     assert service.get("/readyz").status_code == 200
@@ -300,7 +302,7 @@ def test_a_first_start_makes_a_database_and_keys_for_nobody_else(embedded_shop: 
     assert {path.name for path in data_dir.iterdir() if path.name.startswith("secret")} == {"secret_keys"}
 
 
-def test_commands_work_beside_a_served_shop(shop: Command, embedded_shop: tuple[Service, Path]) -> None:
+def test_commands_work_beside_a_running_shop(shop: Command, embedded_shop: tuple[Service, Path]) -> None:
     service, data_dir = embedded_shop
 
     migrate_result = shop("migrate", SHOP_DATA_DIR=str(data_dir))
@@ -315,7 +317,7 @@ def test_commands_work_beside_a_served_shop(shop: Command, embedded_shop: tuple[
     assert service.get("/readyz").status_code == 200
 
 
-def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
+def test_a_leftover_file_of_an_interrupted_first_start_does_not_prevent_the_next(
     tmp_path: Path, own_database: OwnDatabase
 ) -> None:
     settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
@@ -338,7 +340,9 @@ def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
     ],
     ids=lambda row: str(row).split()[0],
 )
-def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_database: OwnDatabase, row: str) -> None:
+def test_lost_keys_are_not_replaced_if_the_database_has_data(
+    tmp_path: Path, own_database: OwnDatabase, row: str
+) -> None:
     url = own_database()
     fetch_value(url, f"insert into {row}")
 
@@ -349,9 +353,7 @@ def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_dat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(
-    tmp_path: Path, own_database: OwnDatabase
-) -> None:
+def test_concurrent_first_starts_create_one_key(tmp_path: Path, own_database: OwnDatabase) -> None:
     settings, url = read_settings({"SHOP_DATA_DIR": str(tmp_path)}), own_database()
 
     def start(_: int) -> bytes:
@@ -366,7 +368,7 @@ def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_els
 
 
 @pytest.mark.torture
-def test_a_start_that_failed_leaves_nothing_behind(shop: Command, base_dir: Path) -> None:
+def test_a_failed_start_leaves_no_files_or_processes(shop: Command, base_dir: Path) -> None:
     data_dir, temp = base_dir / "failed", base_dir / "tmp"
     temp.mkdir()
 
@@ -382,7 +384,7 @@ def test_a_start_that_failed_leaves_nothing_behind(shop: Command, base_dir: Path
 
 if os.geteuid() == 0:  # Only for root does the server run under a separate account.
 
-    def test_a_directory_that_the_servers_account_may_not_enter_is_named(shop: Command, base_dir: Path) -> None:
+    def test_a_data_directory_that_the_database_user_cannot_access_is_named(shop: Command, base_dir: Path) -> None:
         closed_dir = base_dir / "closed"
         closed_dir.mkdir(mode=0o700)
 

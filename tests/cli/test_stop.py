@@ -97,7 +97,7 @@ def exit_status(service: Service) -> Any:
 
 
 @pytest.mark.security("X-06")
-async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(serve: Serve) -> None:
+async def test_a_stopping_shop_is_unready_immediately_and_serves_while_draining(serve: Serve) -> None:
     with serve(drain="1") as service:
         async with service.client() as http:
             before = await http.get("/readyz")
@@ -148,7 +148,7 @@ class Load:
 
 
 @pytest.mark.security("X-06")
-async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(serve: Serve, url: str) -> None:
+async def test_a_stop_under_load_truncates_no_response_and_refuses_no_connection(serve: Serve, url: str) -> None:
     with serve(drain="1") as service:
         load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
@@ -171,7 +171,7 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
 
 
 @pytest.mark.security("X-06")
-async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(serve: Serve, url: str) -> None:
+async def test_a_request_in_progress_is_completed_during_a_stop(serve: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with serve(drain="0") as service:
         other_connection = await asyncpg.connect(url)
@@ -200,7 +200,7 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
 
 
 @pytest.mark.torture
-async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serve: Serve) -> None:
+async def test_ctrl_c_drains_and_a_second_signal_shortens_the_draining(serve: Serve) -> None:
     with serve(drain="25") as service:
         async with service.client() as http:
             group = os.getpgid(service.process.pid)
@@ -220,7 +220,7 @@ async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serv
 
 
 @pytest.mark.torture
-async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(serve: Serve) -> None:
+async def test_sigterm_to_every_process_drains_as_usual(serve: Serve) -> None:
     with serve(drain="1") as service:
         async with service.client() as http:
             for pid in (service.process.pid, *service.worker_pids()):
@@ -234,7 +234,7 @@ async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_an
 
 
 @pytest.mark.torture
-def test_a_stopped_shop_leaves_nothing_behind(base_dir: Path) -> None:
+def test_a_stopped_shop_leaves_no_files_or_processes(base_dir: Path) -> None:
     data_dir, temp = base_dir / "var", base_dir / "tmp"
     temp.mkdir()
     with serving("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp)) as service:
@@ -251,7 +251,7 @@ def test_a_stopped_shop_leaves_nothing_behind(base_dir: Path) -> None:
 
 
 @pytest.mark.torture
-async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(base_dir: Path) -> None:
+async def test_a_stop_during_the_start_leaves_no_database_running(base_dir: Path) -> None:
     server = Embedded(base_dir)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
     await connection.execute(f"select pg_advisory_lock({LOCK})")
@@ -272,7 +272,7 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(base_
     assert running_pids(base_dir) == []
 
 
-def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(serve: Serve, tmp_path: Path) -> None:
+def test_the_workers_of_a_killed_shop_end_and_free_the_port(serve: Serve, tmp_path: Path) -> None:
     with serve("--workers", "2", drain="0") as service:
         service.wait_for(READY, count=2)
         with watch_process(*service.worker_pids()) as all_ended:
@@ -288,11 +288,9 @@ def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(serve: Serve
 
 
 @pytest.mark.torture
-def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_parent(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_a_worker_without_temporary_files_and_log_serves_until_its_parent_ends(serve: Serve, tmp_path: Path) -> None:
     with serve(drain="0") as service, watch_process(*service.worker_pids()) as all_ended:
-        sweep(tmp_path)
+        empty_directory(tmp_path)
         stop_reading(service)
 
         carts = [service.post(CART).status_code for _ in range(3)]
@@ -303,9 +301,9 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
 
 
 @pytest.mark.torture
-def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(serve: Serve, tmp_path: Path) -> None:
+def test_a_stop_works_after_the_temporary_files_were_deleted(serve: Serve, tmp_path: Path) -> None:
     with serve(drain="0") as service:
-        sweep(tmp_path)
+        empty_directory(tmp_path)
 
         assert stop(service) == 0
 
@@ -313,16 +311,14 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(serve: 
 
 
 @pytest.mark.torture
-async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
-    url: str, tmp_path: Path
-) -> None:
+async def test_metrics_and_draining_work_after_the_temporary_files_were_deleted(url: str, tmp_path: Path) -> None:
     settings = external(url, SHOP_DRAIN_SECONDS="25", SHOP_METRICS="public", TMPDIR=str(tmp_path))
     with serving(**settings) as service:
         async with service.client() as http:
             await http.post(CART)
-            sweep(tmp_path)
+            empty_directory(tmp_path)
             response = await http.get("/metrics")
-            sweep(tmp_path)
+            empty_directory(tmp_path)
             service.process.send_signal(signal.SIGTERM)
 
             await until(lambda: is_unready(http))
@@ -338,7 +334,7 @@ def modes(directory: Path) -> list[str]:
     return [oct(path.stat().st_mode & 0o777) for path in directory.iterdir()]
 
 
-def sweep(directory: Path) -> None:
+def empty_directory(directory: Path) -> None:
     """Empties a directory, as systemd-tmpfiles does with old temporary files."""
     for run_dir in directory.iterdir():
         shutil.rmtree(run_dir, ignore_errors=True)  # A worker may be writing there.
@@ -356,7 +352,7 @@ def stop_reading(service: Service) -> None:
 
 @pytest.mark.torture
 @pytest.mark.parametrize("form", ["json", pytest.param("console", marks=pytest.mark.torture)])
-async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
+async def test_a_shop_with_a_closed_log_pipe_responds_and_sends_e_mail(url: str, form: str) -> None:
     db = await asyncpg.connect(url)
     with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
         await asyncio.to_thread(stop_reading, service)
@@ -375,7 +371,7 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
 
 
 @pytest.mark.torture
-async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(serve: Serve) -> None:
+async def test_a_killed_worker_is_replaced(serve: Serve) -> None:
     with serve(drain="0") as service:
         (worker_pid,) = service.worker_pids()
         os.kill(worker_pid, signal.SIGKILL)
@@ -411,9 +407,7 @@ async def worker_waiting_for_database(serve: Serve, url: str) -> AsyncIterator[t
 
 
 @pytest.mark.torture
-async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
-    serve: Serve, url: str
-) -> None:
+async def test_a_worker_waiting_for_the_database_is_alive_and_serves_once_it_is_back(serve: Serve, url: str) -> None:
     async with worker_waiting_for_database(serve, url) as (service, _, allow_connections), service.client() as http:
         await until(lambda: is_alive(http))
         unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
@@ -430,7 +424,7 @@ async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serve
 
 
 @pytest.mark.torture
-async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(serve: Serve, url: str) -> None:
+async def test_a_worker_waiting_for_the_database_ends_with_its_parent(serve: Serve, url: str) -> None:
     async with worker_waiting_for_database(serve, url) as (service, worker, _):
         with watch_process(worker) as wait_for_exit:
             service.process.kill()

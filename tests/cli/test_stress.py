@@ -1,4 +1,4 @@
-"""`shop stress` against a running shop: every promise holds."""
+"""`shop stress` against a running shop: every guarantee holds."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.service import Service
 
 
 @pytest.mark.torture
-async def test_every_promise_holds(shop: Command, service: Service, db: Any, tmp_path: Path) -> None:
+async def test_every_guarantee_holds(shop: Command, service: Service, db: Any, tmp_path: Path) -> None:
     app = await new_app(db)
     credentials = ("--client-id", app.client_id, "--client-secret", app.secret)
 

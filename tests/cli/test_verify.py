@@ -110,7 +110,7 @@ CORRUPTIONS = {
 }
 
 
-async def test_what_is_right_adds_up_and_what_is_not_is_named(
+async def test_verify_reports_every_inconsistency_and_nothing_else(
     sample_shop: SampleShop, shop: Command, tmp_path: Path
 ) -> None:
     right = run_verify(shop, sample_shop, tmp_path)
@@ -132,7 +132,7 @@ async def test_what_is_right_adds_up_and_what_is_not_is_named(
         assert words in wrong.stdout
 
 
-def test_every_look_is_tried() -> None:
+def test_every_check_has_a_corruption() -> None:
     # Discounts and taxes are summed as adjustments are.
     sums = {f"{each} of orders" for each in ("promo_total", "included_tax_total", "additional_tax_total")}
     assert set(NAMES) - sums == CORRUPTIONS.keys()

@@ -17,15 +17,15 @@ from tests.db.processes import accessible_dir, until
 
 
 @pytest.mark.security("X-03")
-async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(open_test_database: OpenDatabase) -> None:
+async def test_waits_for_a_connection_and_for_a_silent_server_are_bounded(open_test_database: OpenDatabase) -> None:
     # Both wait at the same time.
     await asyncio.gather(
-        a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(await open_test_database(size=2)),
-        a_server_that_does_not_answer_is_unavailable_within_the_wait(),
+        assert_wait_ends_after_two_seconds(await open_test_database(size=2)),
+        assert_silent_server_is_unavailable(),
     )
 
 
-async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database: Database) -> None:
+async def assert_wait_ends_after_two_seconds(database: Database) -> None:
     async with hold_all_connections(database, 2):
         results = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(40)))
 
@@ -37,9 +37,7 @@ async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database
     await assert_no_slot_lost(database, 2)
 
 
-async def test_there_are_never_more_connections_than_the_size(
-    open_test_database: OpenDatabase, other_connection: Any
-) -> None:
+async def test_the_pool_never_exceeds_its_size(open_test_database: OpenDatabase, other_connection: Any) -> None:
     database = await open_test_database(size=3)
 
     # Slow enough that one connection does not serve them all before the others are open.
@@ -51,7 +49,7 @@ async def test_there_are_never_more_connections_than_the_size(
     assert await other_connection.fetchval(query) == 3
 
 
-async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_first(
+async def test_connections_are_opened_on_demand_and_the_last_one_is_reused_first(
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=3)
@@ -77,7 +75,7 @@ async def test_every_connection_has_the_time_limits(open_test_database: OpenData
     }
 
 
-async def test_waiters_that_are_cancelled_leave_their_places(open_test_database: OpenDatabase) -> None:
+async def test_canceled_waiters_release_their_slots(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=3)
 
     async with hold_all_connections(database, 3):
@@ -91,7 +89,7 @@ async def test_waiters_that_are_cancelled_leave_their_places(open_test_database:
     await assert_no_slot_lost(database, 3)
 
 
-async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
+async def test_a_waiter_canceled_when_it_gets_a_connection_passes_it_on(
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=1)
@@ -107,7 +105,7 @@ async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
     await assert_no_slot_lost(database, 1)
 
 
-async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_on(
+async def test_a_waiter_canceled_when_its_connection_is_lost_passes_the_slot_on(
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=1)
@@ -124,7 +122,7 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
     await assert_no_slot_lost(database, 1)
 
 
-async def test_work_that_must_not_be_turned_away_is_served_first(open_test_database: OpenDatabase) -> None:
+async def test_urgent_waiters_are_served_first(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
     names: list[str] = []
 
@@ -144,7 +142,7 @@ async def test_work_that_must_not_be_turned_away_is_served_first(open_test_datab
 
 
 @pytest.mark.torture
-async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(open_test_database: OpenDatabase) -> None:
+async def test_a_waiter_canceled_at_its_deadline_is_canceled(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
 
     async with hold_all_connections(database, 1):
@@ -159,7 +157,7 @@ async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(open_te
     await assert_no_slot_lost(database, 1)
 
 
-async def test_a_task_cancelled_while_it_connects_leaves_its_place(open_test_database: OpenDatabase) -> None:
+async def test_a_task_canceled_while_connecting_releases_its_slot(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=2)
     connecting = [asyncio.create_task(acquire(database)) for _ in range(2)]
     waiting = asyncio.create_task(database.session().one(ONE))
@@ -173,7 +171,7 @@ async def test_a_task_cancelled_while_it_connects_leaves_its_place(open_test_dat
     await assert_no_slot_lost(database, 2)
 
 
-async def test_a_connection_the_server_ended_is_replaced(
+async def test_a_connection_closed_by_the_server_is_replaced(
     open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)
@@ -198,7 +196,7 @@ async def test_a_closed_pool_has_no_connection_left(open_test_database: OpenData
     await until(lambda: other_connection.fetchval(query))
 
 
-async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with_marks: str) -> None:
+async def test_an_unreachable_database_is_unavailable_immediately(database_with_marks: str) -> None:
     for url in ("postgresql://shop@127.0.0.1:1/shop", with_database(database_with_marks, "no_such_database")):
         database = open_database(url, size=2)
 
@@ -208,12 +206,12 @@ async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with
         assert max(seconds for _, seconds in results) < 1.9
 
 
-async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None:
-    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def assert_silent_server_is_unavailable() -> None:
+    async def ignore_input(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    server = await asyncio.start_server(ignore_input, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     connections = Connections(f"postgresql://shop@{host}:{port}/shop?sslmode=disable", 1, {})
 
@@ -225,7 +223,7 @@ async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None
     await server.wait_closed()
 
 
-async def test_the_pool_works_again_after_the_server_was_away(open_test_database: OpenDatabase) -> None:
+async def test_the_pool_recovers_after_a_server_restart(open_test_database: OpenDatabase) -> None:
     with accessible_dir() as data_dir:
         server = Embedded(data_dir)
         database = open_database(await asyncio.to_thread(server.start), size=3)

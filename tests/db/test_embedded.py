@@ -118,7 +118,7 @@ def test_the_server_runs_until_its_last_user_stops(cluster_dir: Path, new_server
     assert running_pids(cluster_dir) == []
 
 
-def test_a_stop_leaves_the_server_to_another_process(cluster_dir: Path, new_server: NewServer) -> None:
+def test_the_server_keeps_running_for_another_process(cluster_dir: Path, new_server: NewServer) -> None:
     server = new_server(cluster_dir)
     server.start()
     with holder(cluster_dir) as other:
@@ -130,7 +130,7 @@ def test_a_stop_leaves_the_server_to_another_process(cluster_dir: Path, new_serv
     assert running_pids(cluster_dir) == []
 
 
-@pytest.mark.parametrize("program", [HOLDER, FORKING], ids=["alone", "its fork lives on"])
+@pytest.mark.parametrize("program", [HOLDER, FORKING], ids=["alone", "with a running fork"])
 def test_the_last_stop_stops_the_server_after_another_user_was_killed(
     cluster_dir: Path, new_server: NewServer, program: str
 ) -> None:
@@ -147,7 +147,7 @@ def test_the_last_stop_stops_the_server_after_another_user_was_killed(
     assert running_pids(cluster_dir) == []
 
 
-def test_a_fork_does_not_hold_up_who_starts_and_stops(cluster_dir: Path, new_server: NewServer) -> None:
+def test_a_forked_process_does_not_hold_the_control_lock(cluster_dir: Path, new_server: NewServer) -> None:
     parent_end, child_end = socket.socketpair()
     with new_server(cluster_dir)._control():
         fork = os.fork()
@@ -167,19 +167,19 @@ def test_a_fork_does_not_hold_up_who_starts_and_stops(cluster_dir: Path, new_ser
         os.waitpid(fork, 0)
 
 
-def test_nobody_is_forked_while_a_process_is_begun() -> None:
+def test_a_fork_waits_until_a_process_is_spawned() -> None:
     events: list[str] = []
-    beginning = threading.Event()
+    has_lock = threading.Event()
 
-    def begin() -> None:
+    def spawn() -> None:
         with embedded._spawn_lock:
-            beginning.set()
-            pbkdf2_hmac("sha256", b"something", b"that takes", 200_000)
-            events.append("and all its pipes closed")
+            has_lock.set()
+            pbkdf2_hmac("sha256", b"password", b"salt", 200_000)
+            events.append("spawned")
 
-    other = threading.Thread(target=begin)
+    other = threading.Thread(target=spawn)
     other.start()
-    beginning.wait()
+    has_lock.wait()
     fork = os.fork()
     if fork == 0:
         os._exit(0 if events and not embedded._spawn_lock.locked() else 1)
@@ -197,15 +197,17 @@ def test_a_stop_without_a_start_does_nothing(cluster_dir: Path, new_server: NewS
     assert fetch_value(url, "select 1") == 1
 
 
-def test_the_start_after_a_killed_server_recovers_what_was_committed(cluster_dir: Path, new_server: NewServer) -> None:
+def test_the_start_after_a_killed_server_recovers_committed_data(cluster_dir: Path, new_server: NewServer) -> None:
     server = new_server(cluster_dir)
     url = server.start()
-    fetch_value(url, "create table kept (id int)", "insert into kept select generate_series(1, 1000) returning id")
+    fetch_value(
+        url, "create table numbers (id int)", "insert into numbers select generate_series(1, 1000) returning id"
+    )
     kill(postmaster_pid(cluster_dir))
 
     server.start()
 
-    assert fetch_value(url, "select count(*) from kept") == 1000
+    assert fetch_value(url, "select count(*) from numbers") == 1000
 
 
 @pytest.mark.torture
@@ -225,9 +227,7 @@ async def test_the_start_after_a_killed_server_waits_for_its_last_statement(
     connection.terminate()
 
 
-def test_a_server_that_died_is_revived_and_one_that_lives_is_left_alone(
-    cluster_dir: Path, new_server: NewServer
-) -> None:
+def test_only_a_dead_server_is_revived(cluster_dir: Path, new_server: NewServer) -> None:
     server = new_server(cluster_dir)
     url = server.start()
     pid = postmaster_pid(cluster_dir)
@@ -259,7 +259,7 @@ server.stop()
 
 
 @pytest.mark.torture
-def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(cluster_dir: Path) -> None:
+def test_the_first_process_of_a_container_revives_a_dead_server(cluster_dir: Path) -> None:
     with holder(cluster_dir, CONTAINER_INIT) as first:
         output = read_line(first)
 
@@ -268,7 +268,7 @@ def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(clust
 
 
 @pytest.mark.torture
-def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(cluster_dir: Path, new_server: NewServer) -> None:
+def test_a_server_in_another_container_is_joined(cluster_dir: Path, new_server: NewServer) -> None:
     new_server(cluster_dir).start()
     pid, file = postmaster_pid(cluster_dir), cluster_dir / "postgres" / "postmaster.pid"
     content = file.read_text()
@@ -283,7 +283,7 @@ def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(cluster_dir: 
 
 
 @pytest.mark.torture
-def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
+def test_two_concurrent_first_starts_create_one_cluster(data_dir: Path) -> None:
     with holder(data_dir) as first, holder(data_dir) as second:
         urls = [read_line(first), read_line(second)]
 
@@ -295,7 +295,7 @@ def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
 
 
 @pytest.mark.torture
-def test_half_made_clusters_are_replaced(data_dir: Path, new_server: NewServer) -> None:
+def test_incomplete_clusters_are_replaced(data_dir: Path, new_server: NewServer) -> None:
     for name in ("postgres", "postgres.making"):
         (data_dir / name / "base").mkdir(parents=True)
         (data_dir / name / "postgresql.conf").write_text("nonsense")
@@ -307,7 +307,7 @@ def test_half_made_clusters_are_replaced(data_dir: Path, new_server: NewServer) 
 
 
 @pytest.mark.torture
-def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir: Path, new_server: NewServer) -> None:
+def test_a_killed_first_start_does_not_break_the_next(data_dir: Path, new_server: NewServer) -> None:
     with holder(data_dir) as process:
         # initdb creates this directory early, and continues without the process that started it.
         while not list(data_dir.glob("postgres*/global")) and process.poll() is None:
@@ -319,7 +319,7 @@ def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir:
     assert fetch_value(url, "select 1") == 1
 
 
-def test_cluster_and_socket_are_for_the_servers_account_alone(cluster_dir: Path, new_server: NewServer) -> None:
+def test_cluster_and_socket_are_private_to_the_database_user(cluster_dir: Path, new_server: NewServer) -> None:
     new_server(cluster_dir).start()
 
     owner = Path(f"/proc/{postmaster_pid(cluster_dir)}").stat().st_uid
@@ -330,9 +330,7 @@ def test_cluster_and_socket_are_for_the_servers_account_alone(cluster_dir: Path,
 
 
 @pytest.mark.torture
-def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(
-    cluster_dir: Path, new_server: NewServer
-) -> None:
+def test_a_start_restores_the_mode_of_the_socket_directory(cluster_dir: Path, new_server: NewServer) -> None:
     (cluster_dir / "run").chmod(0o777)
 
     new_server(cluster_dir).start()
@@ -341,9 +339,7 @@ def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(
 
 
 @pytest.mark.security("X-01")
-def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(
-    cluster_dir: Path, new_server: NewServer
-) -> None:
+def test_the_server_has_no_tcp_port_and_commits_are_durable(cluster_dir: Path, new_server: NewServer) -> None:
     url = new_server(cluster_dir).start()
 
     assert fetch_value(url, "show listen_addresses") == ""
@@ -380,7 +376,7 @@ def test_a_data_directory_with_a_long_path_works(data_dir: Path, cluster_dir: Pa
 
 
 @pytest.mark.torture
-def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(data_dir: Path, cluster_dir: Path) -> None:
+def test_a_server_with_a_long_path_is_found_with_another_tmpdir(data_dir: Path, cluster_dir: Path) -> None:
     long, temps = long_dir(data_dir, cluster_dir), [data_dir / "tmp1", data_dir / "tmp2"]
     for temp in temps:
         temp.mkdir()
@@ -401,9 +397,7 @@ def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(
 
 
 @pytest.mark.parametrize("name", ["o'hare", "a,b", "a$HOME"])
-def test_a_data_directory_the_server_cannot_take_is_refused_in_a_sentence(
-    data_dir: Path, new_server: NewServer, name: str
-) -> None:
+def test_an_unusable_data_directory_is_refused_with_a_message(data_dir: Path, new_server: NewServer, name: str) -> None:
     path = data_dir / name
     path.mkdir()
 
@@ -413,7 +407,7 @@ def test_a_data_directory_the_server_cannot_take_is_refused_in_a_sentence(
     assert running_pids(path) == []
 
 
-def test_a_socket_directory_that_is_not_ours_is_refused_in_a_sentence(
+def test_a_foreign_socket_directory_is_refused_with_a_message(
     data_dir: Path, cluster_dir: Path, new_server: NewServer
 ) -> None:
     path = with_cluster(data_dir / "shop", cluster_dir)

@@ -103,14 +103,14 @@ async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(op
 
 
 @pytest.mark.security("X-03", "X-11")
-async def test_the_time_of_a_request_covers_waits_statements_retries_and_sessions_apart(
+async def test_the_deadline_of_a_request_covers_waits_statements_and_separate_sessions(
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=1)
     session = session_with_deadline(database, 1)
 
     await session.one(NAP)
-    await session.apart().one(NAP)
+    await session.separate().one(NAP)
     assert session.seconds < 0.6
     async with hold_all_connections(database, 1):
         error, seconds = await run_timed(session.one(ONE))
@@ -121,7 +121,7 @@ async def test_the_time_of_a_request_covers_waits_statements_retries_and_session
     await assert_no_slot_lost(database, 1)
 
 
-async def test_a_stream_has_the_time_for_each_statement(open_test_database: OpenDatabase) -> None:
+async def test_the_deadline_of_a_stream_applies_to_each_statement(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database(size=1)).session()
     session.seconds = 0.3
 
@@ -159,7 +159,7 @@ async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str
 
 
 @pytest.mark.security("X-11")
-async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_back(server: str) -> None:
+async def test_a_silently_broken_network_path_is_unavailable_until_it_is_back(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=2)
         await asyncio.gather(*(database.session().one(ONE) for _ in range(2)))
@@ -168,7 +168,7 @@ async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_b
         first, _ = await run_timed(session_with_deadline(database).one(ONE))
         connecting, wait = await run_timed(database.session().one(ONE))
         later = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
-        was_away = database.connections.is_away
+        was_away = database.connections.is_unavailable
         proxy.refuse()
         proxy.accept()
 
@@ -188,7 +188,7 @@ async def wait_until_available(database: Database) -> None:
 
 
 @pytest.mark.security("X-16")
-async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(server: str) -> None:
+async def test_a_waiter_whose_connection_fails_gets_one_of_the_others(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=3)
         async with hold_all_connections(database, 1) as connections:
@@ -199,11 +199,11 @@ async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(
             database.connections.release(connections.pop())
 
             assert await asyncio.wait_for(waiting, 1) == 1
-        assert not database.connections.is_away
+        assert not database.connections.is_unavailable
         await database.close()
 
 
-def test_a_url_names_each_of_its_servers() -> None:
+def test_a_url_with_several_hosts_is_split() -> None:
     assert split_hosts("postgresql://u:p%40@a,b:6000,[::1]:7000/d?x=1") == [
         "postgresql://u:p%40@a/d?x=1",
         "postgresql://u:p%40@b:6000/d?x=1",
@@ -223,7 +223,7 @@ def multi_host_url(*proxies: TcpProxy) -> str:
 
 
 @pytest.mark.security("X-12")
-async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
+async def test_a_hung_host_does_not_delay_a_healthy_one(server: str) -> None:
     with proxy_to(server) as hung, proxy_to(server) as healthy:
         hung.hang()
         database = open_database(multi_host_url(hung, healthy), size=2)
@@ -243,7 +243,7 @@ async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
 
 
 @pytest.mark.security("T-08", "X-13")
-async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_written_to(
+async def test_the_pool_leaves_a_read_only_server_for_a_writable_one(
     server: str, own_database: Callable[..., str]
 ) -> None:
     with proxy_to(server) as old, proxy_to(await asyncio.to_thread(own_database)) as new:

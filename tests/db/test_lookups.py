@@ -11,7 +11,7 @@ from alembic import command
 from shop.base.listing import Condition, Keyset, ListQuery, Page, Sort
 from shop.migrations.upgrade import alembic_config, upgrade
 from shop.models.cart.orders import order_lookups
-from shop.platform.resources.sales import ORDERS
+from shop.platform.resources.orders import ORDERS
 from shop.queries import records
 from shop.queries.operations.verify import _CHECKS
 from shop.queries.operations.verify_copies import COPY_CHECKS
@@ -31,7 +31,7 @@ async def find_stale_copies(db: Any) -> dict[str, Any]:
     return {name: rows for name, rows in results.items() if rows}
 
 
-def test_the_copies_are_a_part_of_shop_verify() -> None:
+def test_shop_verify_checks_the_copies() -> None:
     assert COPY_CHECKS.keys() <= _CHECKS.keys()
 
 
@@ -69,7 +69,7 @@ async def test_lists_by_copied_columns_use_their_indexes(own_database: Callable[
 
 
 @pytest.mark.torture
-async def test_the_migration_fills_the_copies_of_what_is_there(own_database: Callable[..., str]) -> None:
+async def test_the_migration_fills_the_copies_of_existing_rows(own_database: Callable[..., str]) -> None:
     url = own_database(template="template0")
     await asyncio.to_thread(command.upgrade, alembic_config(url), "0013")
     db = await asyncpg.connect(url)

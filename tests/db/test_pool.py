@@ -17,7 +17,7 @@ ADD = {name: sql(f"update marks set n = n + 1 where name = '{name}' returning n"
 MISS = sql("update marks set n = n + 1 where name = 'none' returning n", writes=True)
 
 
-async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Database, other_connection: Any) -> None:
+async def assert_locked_row_times_out(database: Database, other_connection: Any) -> None:
     async with other_connection.transaction():
         await other_connection.execute("update marks set n = 7 where name = 'a'")
 
@@ -28,7 +28,7 @@ async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Databas
     assert await database.session().one(ADD["a"]) == 8
 
 
-async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(database: Database) -> None:
+async def assert_long_statement_is_canceled(database: Database) -> None:
     pid = await database.session().one(PID)
 
     error, seconds = await run_timed(database.session().one(SLEEP))
@@ -40,20 +40,20 @@ async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_o
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_a_held_row_and_a_long_statement_end_in_time(
+async def test_waits_for_a_locked_row_and_long_statements_are_bounded(
     open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     # Both wait at the same time.
     await asyncio.gather(
-        a_held_row_ends_as_lock_timeout_within_three_seconds(await open_test_database(size=1), other_connection),
-        a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(await open_test_database(size=1)),
+        assert_locked_row_times_out(await open_test_database(size=1), other_connection),
+        assert_long_statement_is_canceled(await open_test_database(size=1)),
     )
 
 
 @pytest.mark.security("X-03")
-async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: OpenDatabase) -> None:
+async def test_a_deadlock_is_retried_until_both_transactions_succeed(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=2)
-    both_hold_one = asyncio.Barrier(2)
+    both_have_one_lock = asyncio.Barrier(2)
     tries: list[str] = []
 
     async def lock_both(first: str, second: str) -> None:
@@ -64,7 +64,7 @@ async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: Ope
             async with session.transaction():
                 await session.one(ADD[first])
                 if tries.count(first) == 1:
-                    await both_hold_one.wait()
+                    await both_have_one_lock.wait()
                 await session.one(ADD[second])
 
         await session.retrying(work)
@@ -85,7 +85,7 @@ async def run_losing_transaction(session: DatabaseSession, other_connection: Any
 
 
 @pytest.mark.security("X-03")
-async def test_a_serialisation_failure_is_retried(open_test_database: OpenDatabase, other_connection: Any) -> None:
+async def test_a_serialization_failure_is_retried(open_test_database: OpenDatabase, other_connection: Any) -> None:
     session = (await open_test_database()).session()
     tries = 0
 
@@ -103,7 +103,9 @@ async def test_a_serialisation_failure_is_retried(open_test_database: OpenDataba
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDatabase, other_connection: Any) -> None:
+async def test_after_five_retries_the_database_is_unavailable(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
     database = await open_test_database(size=1)
     session = database.session()
     tries = 0
@@ -122,7 +124,7 @@ async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDat
     await assert_no_slot_lost(database, 1)
 
 
-async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(
+async def test_work_with_a_committed_part_is_not_retried(
     open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     session = (await open_test_database()).session()
@@ -140,7 +142,7 @@ async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(
     assert await other_connection.fetchval("select n from marks where name = 'b'") == 1
 
 
-async def test_an_error_of_ours_is_neither_retried_nor_translated(open_test_database: OpenDatabase) -> None:
+async def test_a_programming_error_is_neither_retried_nor_translated(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database()).session()
     tries = 0
 
@@ -155,7 +157,9 @@ async def test_an_error_of_ours_is_neither_retried_nor_translated(open_test_data
     assert tries == 1
 
 
-async def test_a_lone_statement_can_lose_too(open_test_database: OpenDatabase, other_connection: Any) -> None:
+async def test_a_statement_outside_a_transaction_can_conflict(
+    open_test_database: OpenDatabase, other_connection: Any
+) -> None:
     session = (await open_test_database()).session()
     await other_connection.execute(
         "create function lose() returns int language plpgsql as "
@@ -168,7 +172,7 @@ async def test_a_lone_statement_can_lose_too(open_test_database: OpenDatabase, o
     assert await session.one(ONE) == 1
 
 
-async def test_a_second_lone_write_is_an_error_of_ours(open_test_database: OpenDatabase) -> None:
+async def test_a_second_write_outside_a_transaction_is_an_assertion_error(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database()).session()
     await session.one(ADD["a"])
 
@@ -178,14 +182,14 @@ async def test_a_second_lone_write_is_an_error_of_ours(open_test_database: OpenD
     assert await session.one(COUNT) == 1
 
 
-async def test_a_lone_write_that_changed_nothing_may_be_followed_by_another(open_test_database: OpenDatabase) -> None:
+async def test_a_write_that_changed_no_row_may_be_followed_by_another(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database()).session()
 
     assert await session.one(MISS) is None
     assert await session.one(ADD["a"]) == 1
 
 
-async def test_a_transaction_keeps_all_of_its_writes(open_test_database: OpenDatabase) -> None:
+async def test_a_transaction_commits_all_of_its_writes(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database()).session()
 
     async with session.transaction():
@@ -195,7 +199,7 @@ async def test_a_transaction_keeps_all_of_its_writes(open_test_database: OpenDat
     assert await session.one(COUNT) == 2
 
 
-async def test_a_transaction_that_fails_leaves_nothing(open_test_database: OpenDatabase) -> None:
+async def test_a_failed_transaction_is_rolled_back(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
     session = database.session()
 
@@ -212,7 +216,7 @@ async def test_a_transaction_that_fails_leaves_nothing(open_test_database: OpenD
     await assert_no_slot_lost(database, 1)
 
 
-async def test_a_failed_statement_undoes_the_transaction_around_it(open_test_database: OpenDatabase) -> None:
+async def test_a_failed_statement_rolls_back_its_transaction(open_test_database: OpenDatabase) -> None:
     database = await open_test_database(size=1)
     session = database.session()
 
@@ -237,7 +241,7 @@ async def is_running(other_connection: Any, text: str) -> bool:
     return bool(await other_connection.fetchval(busy, text))
 
 
-async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_connection(
+async def test_the_connection_of_a_task_canceled_during_a_statement_is_replaced(
     open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)
@@ -253,7 +257,7 @@ async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_conn
     await assert_no_slot_lost(database, 1)
 
 
-async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(
+async def test_the_transaction_of_a_canceled_task_is_rolled_back(
     open_test_database: OpenDatabase, other_connection: Any
 ) -> None:
     database = await open_test_database(size=1)

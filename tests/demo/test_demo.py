@@ -18,10 +18,10 @@ import pytest
 
 from shop.cli.server.banner import banner
 from shop.demo import shop
-from shop.demo.artwork import draw_good
-from shop.demo.goods import STOCK, combinations
+from shop.demo.artwork import draw_product
 from shop.demo.load import load_demo
-from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_goods
+from shop.demo.products import STOCK, combinations
+from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_products
 from shop.queries.catalog import prices, product_index, stock
 from shop.site.docs_entries import example_of
 from shop.storefront.routes import ROUTES
@@ -36,8 +36,8 @@ from tests.shopper import Answer
 from tests.test_docs import paste
 
 CREATED_MESSAGE = re.compile(rf"Created the demo shop {NAME} in ([0-9.]+) s\.")
-GOODS = [good for _, good in all_goods()]
-IMAGES = sum(1 + len(combinations(good)) for good in GOODS) + sum(map(len, DEPARTMENTS.values()))
+PRODUCTS = [product for _, product in all_products()]
+IMAGES = sum(1 + len(combinations(product)) for product in PRODUCTS) + sum(map(len, DEPARTMENTS.values()))
 """One of each product, one of each variant, and one of each section of a department."""
 TABLES = (
     "products",
@@ -88,7 +88,7 @@ def demo(demo_dir: tuple[Path, str]) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def rows(demo: Service, demo_url: str) -> AsyncIterator[Any]:
+async def demo_db(demo: Service, demo_url: str) -> AsyncIterator[Any]:
     connection = await asyncpg.connect(demo_url)
     yield connection
     await connection.close()
@@ -98,7 +98,7 @@ async def read_tables(connection: Any) -> dict[str, list[Any]]:
     return {table: await connection.fetch(f"select t::text from {table} t order by 1") for table in TABLES}
 
 
-def test_the_readmes_chain_buys_something(demo: Service) -> None:
+def test_the_readme_checkout_commands_complete_an_order(demo: Service) -> None:
     cart, with_promotions, with_address, rates, with_payment, missing, status = paste(2, demo)
 
     assert cart["data"]["attributes"]["item_count"] == 2
@@ -117,52 +117,54 @@ def test_the_readmes_chain_buys_something(demo: Service) -> None:
     assert (order["state"], order["payment_state"], order["shipment_state"]) == ("complete", "paid", "ready")
 
 
-def test_there_is_a_shop_of_about_sixty_goods_with_up_to_six_variants_each() -> None:
-    assert len(GOODS) == len({good.name for good in GOODS}) == 60
-    assert max(len(combinations(good)) for good in GOODS) == 6
-    assert {good.stock for good in GOODS} == set(STOCK)
-    assert sum(1 for good in GOODS if good.was) >= 8
-    assert sum(1 for good in GOODS if good.options) >= 35
+def test_the_demo_has_60_products_with_up_to_six_variants() -> None:
+    assert len(PRODUCTS) == len({product.name for product in PRODUCTS}) == 60
+    assert max(len(combinations(product)) for product in PRODUCTS) == 6
+    assert {product.stock for product in PRODUCTS} == set(STOCK)
+    assert sum(1 for product in PRODUCTS if product.compare_at_price) >= 8
+    assert sum(1 for product in PRODUCTS if product.options) >= 35
 
 
-async def test_every_product_can_be_seen_and_has_a_price_in_each_currency(rows: Any) -> None:
-    listings = await rows.fetch(
+async def test_every_product_is_listed_and_has_a_price_in_each_currency(demo_db: Any) -> None:
+    listings = await demo_db.fetch(
         "select p.name, cardinality(l.image_ids) as images, cardinality(l.taxon_ids) as taxons,"
         " cardinality(l.variant_ids) as variants, cardinality(l.property_ids) > 0 as has_facts,"
         " (select array_agg(currency order by currency) from prices where variant_id = l.default_variant_id) as priced"
         " from products p join listings l on l.product_id = p.id where l.is_active and p.status = 'active'"
     )
 
-    assert {row["name"]: row["variants"] for row in listings} == {good.name: len(combinations(good)) for good in GOODS}
+    assert {row["name"]: row["variants"] for row in listings} == {
+        product.name: len(combinations(product)) for product in PRODUCTS
+    }
     # One of the product, and one of each variant.
     assert {(row["images"] - row["variants"], row["taxons"], row["has_facts"]) for row in listings} == {(1, 2, True)}
     assert {tuple(row["priced"]) for row in listings} == {("EUR", "GBP", "JPY", "USD")}
     for table in ("variants", "products"):
-        assert await rows.fetchval(f"select count(*) from {table} where deleted_at is not null") == 0
+        assert await demo_db.fetchval(f"select count(*) from {table} where deleted_at is not null") == 0
     assert (
-        await rows.fetchval(
+        await demo_db.fetchval(
             "select count(*) from variants v where (select count(*) from prices where variant_id = v.id) <> 4"
         )
         == 0
     )
-    assert await rows.fetchval("select name from shops") == NAME
+    assert await demo_db.fetchval("select name from shops") == NAME
 
 
-async def test_goods_stand_in_two_trees(rows: Any) -> None:
-    trees = await rows.fetch("select y.name, t.pretty_name from taxons t join taxonomies y on y.id = t.taxonomy_id")
+async def test_products_are_in_two_taxonomies(demo_db: Any) -> None:
+    trees = await demo_db.fetch("select y.name, t.pretty_name from taxons t join taxonomies y on y.id = t.taxonomy_id")
 
-    shelves = {
+    sections = {
         f"Departments -> {name} -> {catalog_section}"
-        for name, shelf_names in DEPARTMENTS.items()
-        for catalog_section in shelf_names
+        for name, section_names in DEPARTMENTS.items()
+        for catalog_section in section_names
     }
-    assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
+    assert sections | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
-    images = await rows.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
-    assert {row["pretty_name"] for row in images} == shelves
+    images = await demo_db.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
+    assert {row["pretty_name"] for row in images} == sections
 
 
-async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer(demo: Service) -> None:
+async def test_the_demo_has_pages_policies_and_menus(demo: Service) -> None:
     async with demo.client() as http:
         store = "/api/v2/storefront"
         menus = (await http.get(f"{store}/menus?include=menu_items")).json()
@@ -172,52 +174,52 @@ async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer
         policies = [await http.get(f"{store}{links[name]}") for name in names]
 
     assert {menu["attributes"]["location"] for menu in menus["data"]} == {"footer", "header"}
-    assert all(catalog_section in links for shelves in DEPARTMENTS.values() for catalog_section in shelves)
+    assert all(catalog_section in links for sections in DEPARTMENTS.values() for catalog_section in sections)
     assert links["Lanterns"] == "/t/departments/light/lanterns"
     assert all("<h2>" in page["data"]["attributes"]["content"] for page in pages)
     assert names == ["Terms of service", "Privacy policy", "Returns policy", "Shipping policy"]
     assert [answer.status_code for answer in policies] == [200] * 4
 
 
-async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo_url: str) -> None:
+async def test_the_product_index_equals_a_new_computation(demo_db: Any, demo_url: str) -> None:
     # The count of sales is not computed from other tables.
     query = "select (to_jsonb(t) - 'sold_count')::text from {} t order by 1"
-    before = [await rows.fetch(query.format(table)) for table in ("listings", "listing_facets")]
-    ids = [row["id"] for row in await rows.fetch("select id from products")]
+    before = [await demo_db.fetch(query.format(table)) for table in ("listings", "listing_facets")]
+    ids = [row["id"] for row in await demo_db.fetch("select id from products")]
 
     async with operator_context(demo_url) as ctx:
-        await rows.execute("delete from listings")
-        await rows.execute("delete from listing_facets")
+        await demo_db.execute("delete from listings")
+        await demo_db.execute("delete from listing_facets")
         async with ctx.db.transaction():
             await product_index.refresh(ctx.db, ids)
 
-    after = [await rows.fetch(query.format(table)) for table in ("listings", "listing_facets")]
+    after = [await demo_db.fetch(query.format(table)) for table in ("listings", "listing_facets")]
     assert len(before[0]) == 60
     assert len(before[1]) > 100
     assert before == after
 
 
-async def test_the_ledger_adds_up_and_some_things_are_sold_out(rows: Any, demo_url: str) -> None:
+async def test_stock_counts_are_consistent_and_some_products_are_sold_out(demo_db: Any, demo_url: str) -> None:
     async with operator_context(demo_url) as ctx:
         wrong = await stock.list_wrong_counts(ctx.db)
 
-    counts = await rows.fetch(
+    counts = await demo_db.fetch(
         "select l.name, sum(count_on_hand) from stock_items join stock_locations l"
         " on l.id = stock_location_id group by 1"
     )
-    sold_out = await rows.fetchval("select count(*) from listings where not in_stock and not backorderable")
-    to_order = await rows.fetchval("select count(*) from listings where not in_stock and backorderable")
+    sold_out = await demo_db.fetchval("select count(*) from listings where not in_stock and not backorderable")
+    to_order = await demo_db.fetchval("select count(*) from listings where not in_stock and backorderable")
     assert wrong == []
     assert len(counts) == 2
     assert all(row["sum"] > 100 for row in counts)
-    assert sold_out == sum(1 for good in GOODS if good.stock == "gone") > 0
-    assert to_order == sum(1 for good in GOODS if good.stock == "to order") > 0
+    assert sold_out == sum(1 for product in PRODUCTS if product.stock == "gone") > 0
+    assert to_order == sum(1 for product in PRODUCTS if product.stock == "to order") > 0
 
 
-async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) -> None:
+async def test_each_demo_customer_pays_the_prices_of_the_banner(demo_db: Any, demo_url: str) -> None:
     async def price_of(email: str, name: str, quantity: int = 1) -> int | None:
-        user_id = await rows.fetchval("select id from users where email = $1", email)
-        variant_id = await rows.fetchval(
+        user_id = await demo_db.fetchval("select id from users where email = $1", email)
+        variant_id = await demo_db.fetchval(
             "select default_variant_id from listings join products p on p.id = product_id where p.name = $1", name
         )
         async with operator_context(demo_url) as ctx:
@@ -235,7 +237,7 @@ async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) 
 
 
 @pytest.mark.parametrize("person", SHOPPERS, ids=lambda person: person.first_name)
-async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any) -> None:
+async def test_the_demo_customers_can_sign_in(demo: Service, person: Any) -> None:
     async with demo.client() as http:
         await ask_for_code(http, person.email)
         answer = await exchange_code(http, person.email, await mailed_code(http, person.email))
@@ -244,22 +246,22 @@ async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any
     assert person.email in "".join(demo.lines)
 
 
-async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: Any, demo: Service) -> None:
-    products = await rows.fetch("select id, name from products where name in ('Moonflower Seeds', 'Heron Coat')")
+async def test_the_demo_promotions_and_store_credit_match_the_banner(demo_db: Any, demo: Service) -> None:
+    products = await demo_db.fetch("select id, name from products where name in ('Moonflower Seeds', 'Heron Coat')")
     product_ids = {row["name"]: str(row["id"]) for row in products}
     async with demo.client() as http:
         tess = await sign_in(http, PLAIN.email)
         credit = (await tess.get("/account"))["store_credits"]
         await tess.post("/cart")
 
-        async def put_in(name: str) -> Answer:
+        async def add_to_cart(name: str) -> Answer:
             product = await tess.get(f"/products/{product_ids[name]}")
             variant = product.json["data"]["relationships"]["default_variant"]["data"]["id"]
             return await tess.post("/cart/add_item", variant_id=variant)
 
-        seeds = await put_in("Moonflower Seeds")
+        seeds = await add_to_cart("Moonflower Seeds")
         refusal = await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
-        coat = await put_in("Heron Coat")
+        coat = await add_to_cart("Heron Coat")
         await tess.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
         await tess.get("/checkout/shipping_rates")
         await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
@@ -280,26 +282,26 @@ async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: 
     assert "Tess, pays regular prices, and has 25 dollars of store credit" in output
 
 
-async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
-    ids = [row["id"] for row in await rows.fetch("select id from images")]
+async def test_every_image_is_served(demo_db: Any, demo: Service) -> None:
+    ids = [row["id"] for row in await demo_db.fetch("select id from images")]
 
     async with demo.client() as http:
         responses = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
 
     assert {answer.status_code for answer in responses} == {200}
     assert len(ids) == IMAGES
-    # A product has its image and one in each of its colours; a section has the image of its first product.
+    # A product has its image and one in each of its colors; a section has the image of its first product.
     assert len({answer.content for answer in responses}) == sum(
-        1 + len(good.options.get("colour", ())) for good in GOODS
+        1 + len(product.options.get("colour", ())) for product in PRODUCTS
     )
-    assert await rows.fetchval("select count(*) from loose_files") == 0
+    assert await demo_db.fetchval("select count(*) from loose_files") == 0
 
 
 def _example(path: str, match: re.Match[str]) -> str:
     return example_of(match[1], path)
 
 
-async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
+async def test_the_records_of_the_reference_examples_exist(demo: Service) -> None:
     """The examples of the catalog, which is public; the others need data of the reader."""
     public = [route.path for route in ROUTES if route.is_cacheable]
     paths = [re.sub(r"{([a-z]+)[*]?}", partial(_example, path), path) for path in public]
@@ -311,19 +313,19 @@ async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
 
 
 @pytest.mark.torture
-async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
-    before = await read_tables(rows)
+async def test_starting_the_demo_again_changes_nothing(demo_db: Any, demo: Service) -> None:
+    before = await read_tables(demo_db)
 
     again = Service("--demo", **{name: text for name, text in demo.environ.items() if name.startswith("SHOP_")})
     again.stop()
 
-    assert await read_tables(rows) == before
+    assert await read_tables(demo_db) == before
     assert [sum("Created the demo shop" in line for line in service.lines) for service in (demo, again)] == [1, 0]
     assert WHOLESALE.email in "".join(again.lines)
 
 
 @pytest.mark.torture
-async def test_a_shop_that_is_not_empty_is_left_alone(own_database: Any, tmp_path: Path) -> None:
+async def test_a_shop_with_data_is_not_changed(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection = await asyncpg.connect(url)
     await connection.execute(
@@ -355,7 +357,9 @@ def start_demo(environ: dict[str, str], terminal: int) -> "subprocess.Popen[byte
 
 
 @pytest.mark.torture
-async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database: Any, tmp_path: Path) -> None:
+async def test_creating_the_demo_shows_progress_and_takes_less_than_15_seconds(
+    own_database: Any, tmp_path: Path
+) -> None:
     terminal, child_terminal = pty.openpty()
     environ = clean_environ(**environ_of(own_database(), tmp_path), TERM="xterm", COLUMNS="100")
     process = start_demo(environ, child_terminal)
@@ -375,7 +379,7 @@ async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database
 
 
 @pytest.mark.torture
-async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
+async def test_a_killed_demo_creation_leaves_no_data_and_can_be_repeated(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection, locker = await asyncpg.connect(url), await asyncpg.connect(url)
     terminal, child_terminal = pty.openpty()
@@ -404,7 +408,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
 
 @pytest.mark.torture
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
-async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
+async def test_a_signal_during_the_demo_creation_ends_it_and_a_crash_is_reported(
     own_database: Any, tmp_path: Path, signal_number: signal.Signals
 ) -> None:
     """Only the shop gets SIGTERM, or only the process that creates the demo is killed."""
@@ -434,11 +438,11 @@ async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
 
 
 @pytest.mark.torture
-async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
+async def test_an_interrupted_demo_creation_leaves_no_data_and_can_be_repeated(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some_goods = all_goods()[::10]
-    monkeypatch.setattr(shop, "all_goods", lambda: some_goods)
+    some_products = all_products()[::10]
+    monkeypatch.setattr(shop, "all_products", lambda: some_products)
     url = own_database()
     connection = await asyncpg.connect(url)
 
@@ -454,11 +458,11 @@ async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
         loose = await connection.fetchval("select count(*) from loose_files")
         assert await load_demo(ctx, lambda _step, _steps: None)
 
-    image_count = sum(1 + len(combinations(good)) for _, good in some_goods)
+    image_count = sum(1 + len(combinations(product)) for _, product in some_products)
     assert (row_counts, shop_name, loose) == (
         [0, 0],
         "Shop",
-        image_count + len({catalog_section for catalog_section, _ in some_goods}),
+        image_count + len({catalog_section for catalog_section, _ in some_products}),
     )
     assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
@@ -483,11 +487,11 @@ def _read_all(terminal: int) -> str:
 
 
 @pytest.mark.torture
-async def test_of_two_that_put_it_up_at_once_one_does(
+async def test_of_two_concurrent_demo_creations_one_succeeds(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some_goods = all_goods()[::10]
-    monkeypatch.setattr(shop, "all_goods", lambda: some_goods)
+    some_products = all_products()[::10]
+    monkeypatch.setattr(shop, "all_products", lambda: some_products)
     url = own_database()
     progress: list[tuple[int, int]] = []
     async with operator_context(url, data_dir=tmp_path) as one, operator_context(url, data_dir=tmp_path) as other:
@@ -502,16 +506,20 @@ async def test_of_two_that_put_it_up_at_once_one_does(
     await connection.close()
 
 
-def test_a_good_is_always_drawn_alike_and_no_two_are_the_same() -> None:
-    first = [draw_good(catalog_section, good.name, good.moon) for catalog_section, good in all_goods()[:12]]
-    second = [draw_good(catalog_section, good.name, good.moon) for catalog_section, good in all_goods()[:12]]
+def test_product_images_are_deterministic_and_distinct() -> None:
+    first = [
+        draw_product(catalog_section, product.name, product.moon) for catalog_section, product in all_products()[:12]
+    ]
+    second = [
+        draw_product(catalog_section, product.name, product.moon) for catalog_section, product in all_products()[:12]
+    ]
 
     assert first == second
     assert len(set(first)) == 12
     assert open_image(first[0]).size == (480, 480)
 
 
-def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:
+def test_the_banner_lists_demo_customers_and_where_to_read_the_login_code() -> None:
     with_demo = banner("127.0.0.1", 8000, has_mailbox=True, has_demo=True)
     without_demo = banner("127.0.0.1", 8000, has_mailbox=True)
 

@@ -17,7 +17,7 @@ from tests.test_docs import paste
 pytestmark = pytest.mark.torture
 
 
-async def test_an_operator_sends_what_was_bought_by_the_readme(
+async def test_an_operator_ships_the_order_of_the_readme(
     browser: Browser, own_data_dir: Callable[[], tuple[Path, str]]
 ) -> None:
     data_dir, url = own_data_dir()

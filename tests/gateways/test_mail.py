@@ -21,24 +21,24 @@ pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiri
 
 
 @pytest.fixture
-def open_server() -> Iterator[MailServer]:
-    """A mail server without TLS that wants a login."""
+def plain_server() -> Iterator[MailServer]:
+    """A mail server without TLS that requires a login."""
     server = MailServer(login=("shop", "secret")).start()
     yield server
     server.stop()
 
 
-async def test_a_password_is_not_sent_without_tls(open_server: MailServer) -> None:
+async def test_a_password_is_not_sent_without_tls(plain_server: MailServer) -> None:
     # 127.1 is this machine, but the shop does not recognize it as a loopback address.
-    smtp = Smtp(f"smtp://shop:secret@127.1:{open_server.port}", "shop@example.org")
+    smtp = Smtp(f"smtp://shop:secret@127.1:{plain_server.port}", "shop@example.org")
 
     with pytest.raises(TemporaryMailError, match="offers no TLS"):
         await smtp.send(MAIL)
 
-    assert (open_server.logins, open_server.received.mails) == (0, [])
+    assert (plain_server.logins, plain_server.received.mails) == (0, [])
 
 
-async def test_a_password_is_sent_to_this_machine_without_tls(open_server: MailServer) -> None:
-    await Smtp(f"smtp://shop:secret@127.0.0.1:{open_server.port}", "shop@example.org").send(MAIL)
+async def test_a_password_is_sent_to_loopback_without_tls(plain_server: MailServer) -> None:
+    await Smtp(f"smtp://shop:secret@127.0.0.1:{plain_server.port}", "shop@example.org").send(MAIL)
 
-    assert (open_server.logins, len(open_server.received.mails)) == (1, 1)
+    assert (plain_server.logins, len(plain_server.received.mails)) == (1, 1)

@@ -39,7 +39,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, bucket: BucketServer) 
     return DirectoryStore(tmp_path / "media") if request.param == "directory" else BucketStore(parse_bucket(bucket.url))
 
 
-async def test_what_is_saved_is_found_and_what_is_removed_is_not(store: MediaStore) -> None:
+async def test_saved_files_are_found_and_removed_ones_are_not(store: MediaStore) -> None:
     image_id, other_id = new_id(), new_id()
     await store.save(image_id, FILES)
     await store.save(other_id, {"48.webp": b"other"})
@@ -54,7 +54,7 @@ async def test_what_is_saved_is_found_and_what_is_removed_is_not(store: MediaSto
     assert await store.find(other_id, "48.webp") == b"other"
 
 
-async def test_a_directory_has_all_files_of_a_picture_or_none(tmp_path: Path) -> None:
+async def test_a_directory_has_all_files_of_an_image_or_none(tmp_path: Path) -> None:
     root, image_id = tmp_path / "media", new_id()
     store = DirectoryStore(root)
 
@@ -66,11 +66,11 @@ async def test_a_directory_has_all_files_of_a_picture_or_none(tmp_path: Path) ->
     assert list(root.iterdir()) == []
 
 
-async def test_every_request_to_a_bucket_is_signed_and_says_nothing_of_the_machine(
+async def test_every_bucket_request_is_signed_without_credentials_of_the_environment(
     bucket: BucketServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.setenv(name, "the-machines-own")
+        monkeypatch.setenv(name, "from-the-environment")
     image_id, store = new_id(), BucketStore(parse_bucket(bucket.url))
 
     await store.save(image_id, FILES)
@@ -79,11 +79,11 @@ async def test_every_request_to_a_bucket_is_signed_and_says_nothing_of_the_machi
     assert set(bucket.objects) == {f"shop/media/{image_id}/{name}" for name in FILES}
     assert {kind for _, kind in bucket.objects.values()} == {"image/webp"}
     assert (bucket.refusals, len(bucket.request_headers)) == ([], 3)
-    assert "the-machines-own" not in str(bucket.request_headers)
+    assert "from-the-environment" not in str(bucket.request_headers)
     assert SECRET not in str(bucket.request_headers)
 
 
-async def test_a_wrong_secret_is_refused_and_not_told(bucket: BucketServer) -> None:
+async def test_a_wrong_secret_is_refused_and_not_shown(bucket: BucketServer) -> None:
     url = bucket.url.replace("secret", "wrong")
 
     with pytest.raises(Unavailable) as failure:
@@ -94,7 +94,7 @@ async def test_a_wrong_secret_is_refused_and_not_told(bucket: BucketServer) -> N
     assert "wrong" not in repr(failure.value) + failure.value.sentence
 
 
-async def test_a_bucket_that_is_away_is_unavailable(bucket: BucketServer) -> None:
+async def test_an_unreachable_bucket_is_unavailable(bucket: BucketServer) -> None:
     store = BucketStore(parse_bucket(bucket.url))
     bucket.is_away = True
 
@@ -122,14 +122,14 @@ async def test_a_bucket_that_is_away_is_unavailable(bucket: BucketServer) -> Non
         "hidden",
     ],
 )
-def test_a_url_that_is_none_is_refused_without_being_repeated(text: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(ValueError, match="give s3://KEY:SECRET@") as failure:
         parse_bucket(text)
 
     assert "hidden" not in str(failure.value)
 
 
-def test_a_url_is_read_whole_and_its_secret_is_not_shown() -> None:
+def test_a_url_is_parsed_and_its_secret_is_not_shown() -> None:
     bucket = parse_bucket("s3://K%2FY:a%2Fb%40c@store.example/pictures/a/b/?region=eu-1")
     plain = parse_bucket("s3://k:s@[::1]:9000/pictures?tls=0")
 
@@ -199,7 +199,7 @@ async def shop(s3_shop: S3Shop) -> S3Shop:
 
 
 @pytest.mark.torture
-async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: S3Shop) -> None:
+async def test_a_failed_upload_to_s3_saves_nothing(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     image = await shop.upload(product.id)
@@ -230,7 +230,7 @@ async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: S3Shop) -> 
 
 
 @pytest.mark.torture
-async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: S3Shop) -> None:
+async def test_if_the_row_cannot_be_saved_the_files_are_removed(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     bucket.may_put.clear()
@@ -246,7 +246,7 @@ async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: S3Shop) -
 
 
 @pytest.mark.torture
-async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(shop: S3Shop) -> None:
+async def test_if_the_outcome_of_the_row_is_unknown_the_files_remain_listed_as_loose(shop: S3Shop) -> None:
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     holder = await asyncpg.connect(shop.database_url)
     async with holder.transaction():
@@ -258,7 +258,7 @@ async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_note
 
 
 @pytest.mark.torture
-async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: S3Shop) -> None:
+async def test_files_of_an_image_deleted_during_an_outage_are_removed_later(shop: S3Shop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     image = await shop.upload(product.id)

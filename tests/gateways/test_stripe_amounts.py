@@ -27,7 +27,7 @@ THOUSANDTHS = "BHD JOD KWD OMR TND"
         *((5120, currency, 5120) for currency in THOUSANDTHS.split()),
     ],
 )
-def test_an_amount_is_said_in_their_units(minor: int, currency: str, units: int) -> None:
+def test_an_amount_is_converted_to_stripes_units(minor: int, currency: str, units: int) -> None:
     assert stripe_units(minor, currency) == units
 
 
@@ -43,12 +43,12 @@ def test_an_amount_is_said_in_their_units(minor: int, currency: str, units: int)
         (-100, "USD"),
     ],
 )
-def test_what_they_cannot_take_is_refused_and_not_rounded(minor: int, currency: str) -> None:
+def test_an_unsupported_amount_is_refused_and_not_rounded(minor: int, currency: str) -> None:
     with pytest.raises(UnsupportedAmount, match=currency):
         stripe_units(minor, currency)
 
 
-def test_every_currency_without_cents_is_thought_of() -> None:
+def test_every_currency_without_cents_is_handled() -> None:
     """A currency without minor units has none at Stripe either, or is a listed exception."""
     assert set(MINOR_UNITS[0].split()) - NO_DIGITS == {"ISK", "UGX", "UYI"}
     assert set(MINOR_UNITS[3].split()) - THREE_DIGITS == {"IQD", "LYD"}

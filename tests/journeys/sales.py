@@ -7,7 +7,7 @@ import httpx2
 
 from shop.platform.resources.registry import COLLECTIONS
 from tests.accounts import new_email
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, new_checkout_setup
 from tests.platform.builders import sample
 from tests.platform.client import Machine
@@ -23,7 +23,7 @@ class Sales:
         self.http, self.writer, self.db = http, writer, db
         self._code = ""
         self._checkout_setup: CheckoutSetup | None = None
-        self._mug: MadeProduct | None = None
+        self._mug: ProductIds | None = None
         self.shipment_change: dict[str, str] = {}
         """The body of a change of the shipment that was made last."""
 
@@ -32,7 +32,7 @@ class Sales:
             self._checkout_setup = await new_checkout_setup(Make(self.writer))
         return self._checkout_setup
 
-    async def mug(self) -> MadeProduct:
+    async def mug(self) -> ProductIds:
         if self._mug is None:
             self._mug = await (await self.checkout_setup()).product(on_hand=10_000, prices={"JPY": "1000"})
         return self._mug

@@ -11,10 +11,10 @@ import httpx2
 import msgspec
 import pytest
 
-from shop.actions.operations.verify import verify
+from shop.actions.operations.verify import find_inconsistencies
 from shop.db.pool import open_database
 from tests.accounts import sign_in
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup, on_hand
 from tests.db.processes import until
 from tests.platform.client import new_machine
@@ -31,19 +31,19 @@ def serve(data_dir: Path, workers: str = "2") -> Service:
 async def verify_errors(url: str) -> dict[str, Any]:
     shop = open_database(url, size=1)
     try:
-        return {name: errors async for name, errors in verify(shop.session()) if errors}
+        return {name: errors async for name, errors in find_inconsistencies(shop.session()) if errors}
     finally:
         await shop.close()
 
 
-async def ready_buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: MadeProduct) -> Buyer:
+async def ready_buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: ProductIds) -> Buyer:
     buyer = Buyer(http, checkout_setup)
     await buyer.ready((mug, 1))
     return buyer
 
 
 async def ready_discounted_buyer(
-    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: MadeProduct, code: str
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, mug: ProductIds, code: str
 ) -> Buyer:
     """A buyer with a coupon code of limited use, a dollar of store credit, and a card for the rest."""
     owner = await sign_in(http)
@@ -67,7 +67,7 @@ async def complete(buyer: Buyer) -> Any:
 
 @pytest.mark.security("C-04")
 @pytest.mark.torture
-async def test_many_buyers_on_two_processes_get_what_there_is(
+async def test_concurrent_buyers_on_two_processes_do_not_oversell(
     own_data_dir: Callable[[], tuple[Path, str]],
 ) -> None:
     data_dir, url = own_data_dir()
@@ -95,7 +95,7 @@ async def test_many_buyers_on_two_processes_get_what_there_is(
 
 @pytest.mark.security("X-01")
 @pytest.mark.torture
-async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
+async def test_a_kill_during_purchases_loses_no_order_and_leaves_consistent_totals(
     own_data_dir: Callable[[], tuple[Path, str]],
 ) -> None:
     data_dir, url = own_data_dir()

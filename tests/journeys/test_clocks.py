@@ -33,7 +33,7 @@ AGED_ROTATION = (
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_lifetime_of_a_token_equals_expires_in(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email)
     user = (await exchange_code(http, email, await mailed_code(http, email))).json
@@ -45,7 +45,7 @@ async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx2.AsyncClient
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_is_refused_from_its_last_moment_on(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_token_is_refused_from_its_expiry_on(http: httpx2.AsyncClient, db: Any) -> None:
     member, machine = await sign_in(http), await new_machine(http, db)
     hashes = [secret_hash(member.access_token), secret_hash(machine.access_token)]
     await member.post("/cart")
@@ -92,7 +92,7 @@ async def skewed_nodes(
 
 @pytest.mark.security("T-06", "L-02", "R-03")
 @pytest.mark.torture
-async def test_servers_whose_clocks_are_five_minutes_off_agree_on_every_lifetime(
+async def test_servers_with_skewed_clocks_agree_on_every_lifetime(
     skewed_nodes: tuple[httpx2.AsyncClient, httpx2.AsyncClient, Any],
 ) -> None:
     ahead, behind, db = skewed_nodes
@@ -146,7 +146,7 @@ async def refresh_within_the_grace(first: httpx2.AsyncClient, second: httpx2.Asy
 
 @pytest.mark.security("T-06", "D-02")
 @pytest.mark.torture
-async def test_servers_whose_clocks_are_five_minutes_off_accept_the_same_operators_and_hold_stock_as_long(
+async def test_servers_with_skewed_clocks_agree_on_authenticator_codes_and_stock_holds(
     skewed_nodes: tuple[httpx2.AsyncClient, httpx2.AsyncClient, Any],
 ) -> None:
     ahead, behind, db = skewed_nodes
@@ -157,7 +157,7 @@ async def test_servers_whose_clocks_are_five_minutes_off_accept_the_same_operato
         assert response.status_code == 303
 
     make = Make(await new_machine(ahead, db))
-    checkout_setup = await new_checkout_setup(Make(make.machine, await make.place()), card="none")
+    checkout_setup = await new_checkout_setup(Make(make.machine, await make.stock_location()), card="none")
     mug = await checkout_setup.product()
     query = "select extract(epoch from expires_at - now())::float from stock_holds where order_id = $1"
     for node in (ahead, behind):

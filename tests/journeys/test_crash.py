@@ -1,4 +1,4 @@
-"""Crashes: acknowledged carts survive whichever process is killed, and the shop recovers by itself."""
+"""Crashes: acknowledged carts survive whichever process is killed, and the shop recovers without help."""
 
 import asyncio
 import random
@@ -53,19 +53,19 @@ class Load:
         """By status and Retry-After."""
         self.unanswered = 0
         self._progress = asyncio.Condition()
-        self._shoppers = [asyncio.create_task(self._shop(under_a_key=number % 2 == 0)) for number in range(8)]
+        self._shoppers = [asyncio.create_task(self._shop(has_key=number % 2 == 0)) for number in range(8)]
 
-    async def _shop(self, *, under_a_key: bool) -> None:
+    async def _shop(self, *, has_key: bool) -> None:
         async with self.service.client(timeout=30) as http:
             while True:
-                headers = {"Idempotency-Key": str(uuid4())} if under_a_key else {}
+                headers = {"Idempotency-Key": str(uuid4())} if has_key else {}
                 try:
-                    await self._note(await http.post(PREFIX + "/cart", headers=headers))
+                    await self._record(await http.post(PREFIX + "/cart", headers=headers))
                 except httpx2.TransportError:
                     self.unanswered += 1
                     await asyncio.sleep(0.01)
 
-    async def _note(self, answer: httpx2.Response) -> None:
+    async def _record(self, answer: httpx2.Response) -> None:
         if answer.status_code == 201:
             cart = answer.json()["data"]
             self.tokens[UUID(cart["id"])] = cart["attributes"]["token"]
@@ -107,11 +107,11 @@ async def find_lost_carts(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param([True], id="with it"),
-        pytest.param([False, True], id="alone, then with it", marks=pytest.mark.torture),
+        pytest.param([True], id="with the database"),
+        pytest.param([False, True], id="alone, then with the database", marks=pytest.mark.torture),
     ],
 )
-async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_with_its_database(
+async def test_no_acknowledged_cart_is_lost_when_the_shop_or_its_database_is_killed(
     data_dir: Path, kills: list[bool]
 ) -> None:
     tokens: dict[UUID, str] = {}
@@ -132,7 +132,7 @@ async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_wit
 
 
 @pytest.mark.torture
-async def test_a_killed_database_is_revived_and_until_then_the_shop_says_to_come_back(data_dir: Path) -> None:
+async def test_a_killed_database_is_restarted_and_requests_get_503_until_then(data_dir: Path) -> None:
     with serve(data_dir) as service:
         async with load_on(service) as load:
             await load.wait_for_carts(100)
@@ -149,7 +149,7 @@ async def test_a_killed_database_is_revived_and_until_then_the_shop_says_to_come
 
 
 @pytest.mark.torture
-async def test_a_worker_killed_with_its_database_is_replaced_and_the_shop_serves_on(data_dir: Path) -> None:
+async def test_a_worker_killed_with_its_database_is_replaced(data_dir: Path) -> None:
     with serve(data_dir) as service:
         async with load_on(service) as load:
             await load.wait_for_carts(50)
@@ -203,7 +203,7 @@ async def open_one_cart(http: httpx2.AsyncClient, key: str) -> str:
 
 @pytest.mark.security("X-01", "C-06")
 @pytest.mark.torture
-async def test_requests_repeated_under_their_keys_while_the_database_is_killed_make_one_cart_each(
+async def test_retries_with_idempotency_keys_during_database_kills_create_one_cart_each(
     data_dir: Path,
 ) -> None:
     with serve(data_dir) as service:

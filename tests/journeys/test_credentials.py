@@ -160,7 +160,7 @@ class CredentialSetup:
             if f"{{{name}" in path:
                 value = str(await find())
                 path = path.replace(f"{{{name}}}", value).replace(f"{{{name}*}}", value)
-        assert "{" not in path, f"say in {__file__} what stands for the parameters of {route.path}"
+        assert "{" not in path, f"add a finder for the parameters of {route.path} to {__file__}"
         return path
 
     def _finders(self, route: Route) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class CredentialSetup:
             "application_id": self._application,
             "operator_id": self._operator,
             "name": self._asset,
-            "key": self._picture,
+            "key": self._image,
             "token": self._token,
             "slug": self._product,
             "permalink": self._taxon,
@@ -192,7 +192,7 @@ class CredentialSetup:
             "section": self._section,
             "client_secret": self._client_secret,
             # The records of catalog pages do not matter here, only who may open them.
-            **{f"{part}_id": self._nothing for part in PARTS},
+            **{f"{part}_id": self._unknown_id for part in PARTS},
         }
 
     async def _section(self) -> str:
@@ -267,7 +267,7 @@ class CredentialSetup:
     async def _operator(self) -> UUID:
         return (await new_operator(self.db))[0]
 
-    async def _picture(self) -> str:
+    async def _image(self) -> str:
         image = await self.writer.ask("POST", "/images", **await upload_of(self.writer))
         return str(image["original_url"]).partition("/media/")[2]
 
@@ -294,7 +294,7 @@ class CredentialSetup:
         await buyer.ready((await self.sales.mug(), 1), source="confirm")
         return str((await buyer.complete()).json["client_secret"])
 
-    async def _nothing(self) -> str:
+    async def _unknown_id(self) -> str:
         return UNKNOWN_ID
 
     async def _token(self) -> str:
@@ -329,8 +329,10 @@ class CredentialSetup:
             payment_id = await self.sales.payment("void")
             return {"json": {"refund": {"payment_id": payment_id, "amount": "1.0", "reason": "late"}}}
         if "{id}/" in route.path and route.path.startswith(PLATFORM):
-            is_packing = "item" in route.path or "transfer" in route.path
-            return {"json": self.sales.shipment_change if is_packing else await self.sales.verb_body(route.path)}
+            is_shipment_change = "item" in route.path or "transfer" in route.path
+            return {
+                "json": self.sales.shipment_change if is_shipment_change else await self.sales.verb_body(route.path)
+            }
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
@@ -349,10 +351,10 @@ class CredentialSetup:
             f"{STORE}/cart/set_quantity": {"line_item_id": self.line_id, "quantity": 2},
             **{f"{STORE}{path}": body for path, body in (await self.sales.bodies()).items()},
         }
-        assert route.path in bodies, f"say in {__file__} what {route.method} {route.path} is sent"
+        assert route.path in bodies, f"add the body of {route.method} {route.path} to {__file__}"
         return {"json": bodies[route.path]}
 
-    async def _prepare_cart(self, route: Route, path: str, headers: Headers, *, is_theirs: bool) -> str:
+    async def _prepare_cart(self, route: Route, path: str, headers: Headers, *, is_owner: bool) -> str:
         """Fills the cart of the caller if the route needs one; returns the path, with a code or a line of that cart."""
         if route.path.removeprefix(STORE) in {"/cart"} or "/order_status/" in route.path:
             return path
@@ -365,10 +367,10 @@ class CredentialSetup:
             await self.sales.grant_credit(self.db, self.line_id)
         if "apply_coupon_code" in path:
             await ask("DELETE", f"/cart/remove_coupon_code/{await self.sales.code()}", None)
-        if "remove_coupon_code" in path and is_theirs:
+        if "remove_coupon_code" in path and is_owner:
             await ask("PATCH", "/cart/apply_coupon_code", {"coupon_code": await self.sales.code()})
             return path.replace("/default", f"/{await self.sales.code()}")
-        if "remove_line_item" in path and is_theirs:
+        if "remove_line_item" in path and is_owner:
             return path.replace(path.rpartition("/")[2], self.line_id)
         return path
 
@@ -377,7 +379,7 @@ class CredentialSetup:
         if kind == "user" and route.path.startswith(f"{STORE}/cart"):
             await self.user.post("/cart")
         if route.who == "order token or user" and answer_to(route, kind) in {OK, OWN}:
-            path = await self._prepare_cart(route, path, headers, is_theirs=answer_to(route, kind) == OK)
+            path = await self._prepare_cart(route, path, headers, is_owner=answer_to(route, kind) == OK)
         body = await self.body(route, headers)
         if route.path.startswith("/payment_notices/"):
             headers = {**headers, "X-Test-Card-Signature": self.card.sign(b"{}").decode()}
@@ -401,9 +403,9 @@ async def credential_setup(
 # All kinds use the same record: first those that are refused, then those that see only their own, then the allowed.
 ORDER = {"401": 0, "403": 0, OWN: 1, OK: 2, OPEN: 2}
 SHOPPERS = ("user", "other user", "order token", "other order token")
-MACHINES = ("read application", "write application")
+APPLICATIONS = ("read application", "write application")
 # Credentials of other APIs: an API treats them all alike.
-FOREIGN_KINDS = {"storefront": MACHINES, "platform": SHOPPERS, "admin": SHOPPERS + MACHINES}
+FOREIGN_KINDS = {"storefront": APPLICATIONS, "platform": SHOPPERS, "admin": SHOPPERS + APPLICATIONS}
 
 
 def kinds_for(route: Route, is_whole: bool) -> list[str]:
@@ -434,10 +436,10 @@ def common_routes_first() -> list[Any]:
 
 @pytest.mark.security("T-11", "C-01", "P-03")
 @pytest.mark.parametrize(
-    "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of those alike"
+    "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of each response"
 )
 @pytest.mark.parametrize("route", common_routes_first(), ids=lambda route: f"{route.method} {route.path}")
-async def test_every_route_answers_every_credential_as_the_table_says(
+async def test_every_route_responds_to_every_credential_as_documented(
     credential_setup: CredentialSetup, route: Route, is_whole: bool
 ) -> None:
     path = await credential_setup.path_of(route)
@@ -449,7 +451,7 @@ async def test_every_route_answers_every_credential_as_the_table_says(
         response = await credential_setup.call(route, path, kind)
 
         expected, status = answer_to(route, kind), response.status_code
-        message = f"{kind}: {status}, and the table says {expected}\n{response.text[:300]}"
+        message = f"{kind}: {status}, expected {expected}\n{response.text[:300]}"
         assert status < 500, message
         if expected == OPEN:
             assert status == anonymous_status, message
@@ -469,6 +471,6 @@ async def test_every_route_answers_every_credential_as_the_table_says(
             assert status == int(expected), message
 
 
-def test_a_route_for_callers_that_nobody_described_has_no_row() -> None:
-    with pytest.raises(Exception, match="a stranger"):
-        answer_to(Route("GET", "/", every_route()[0].handler, "a stranger", ""), "none")
+def test_a_route_with_undocumented_credentials_is_an_error() -> None:
+    with pytest.raises(Exception, match="unknown caller"):
+        answer_to(Route("GET", "/", every_route()[0].handler, "unknown caller", ""), "none")

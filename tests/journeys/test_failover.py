@@ -1,4 +1,4 @@
-"""A shop with a primary and a standby: it uses the one that can be written to, and finds it by itself."""
+"""A shop with a primary and a standby: it finds and uses the writable one."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ def standby_of(primary_url: str) -> Iterator[tuple[Standby, str]]:
 
 @pytest.mark.torture
 @pytest.mark.security("T-08", "X-11", "X-12", "X-13")
-async def test_a_hung_primary_is_left_for_the_promoted_standby(
+async def test_the_shop_switches_from_a_hung_primary_to_the_promoted_standby(
     cluster: Cluster, worker_name: str, tmp_path: Path
 ) -> None:
     with (

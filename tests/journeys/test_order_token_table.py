@@ -31,7 +31,7 @@ from tests.platform.client import new_machine
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
 
-BOOK = {**ADDRESS, "firstname": "Augusta", "address1": "12 Book Lane", "phone": "555-0177"}
+BOOK_ADDRESS = {**ADDRESS, "firstname": "Augusta", "address1": "12 Book Lane", "phone": "555-0177"}
 CARD_NAME = "Augusta Card"
 CREDIT = "77.77"
 STATUSES = {(route.method, route.path.removeprefix(PREFIX)): route.status for route in every_route()}
@@ -72,7 +72,7 @@ class CartFactory:
 
     async def fill(self) -> None:
         self.user_id = await self.owner.id()
-        self.book_id = (await self.owner.post("/account/addresses", address=BOOK)).id
+        self.book_id = (await self.owner.post("/account/addresses", address=BOOK_ADDRESS)).id
         credit = {"user_id": str(self.user_id), "amount": CREDIT, "currency": "USD", "memo": "Sorry"}
         await self.sales.writer.post("/store_credits", {"store_credit": credit})
         card_id, checkout_setup = uuid4(), await self.sales.checkout_setup()
@@ -90,7 +90,15 @@ class CartFactory:
     @property
     def account(self) -> list[str]:
         """Texts that only the account contains."""
-        return [self.owner.email, BOOK["firstname"], BOOK["address1"], BOOK["phone"], CARD_NAME, '"4242"', CREDIT]
+        return [
+            self.owner.email,
+            BOOK_ADDRESS["firstname"],
+            BOOK_ADDRESS["address1"],
+            BOOK_ADDRESS["phone"],
+            CARD_NAME,
+            '"4242"',
+            CREDIT,
+        ]
 
     async def cart(self, stage: str, *, is_owned: bool) -> "Holder":
         holder = Holder(self)
@@ -251,7 +259,7 @@ CASES = [
 
 @pytest.mark.security("C-01", "C-08", "C-09", "C-10")
 @pytest.mark.parametrize(("operation", "whose"), CASES)
-async def test_an_order_token_alone_is_answered_as_the_table_says(
+async def test_every_operation_responds_to_an_order_token_as_documented(
     carts: CartFactory, operation: TokenOperation, whose: str
 ) -> None:
     expected = getattr(operation, whose)
@@ -270,7 +278,7 @@ async def test_an_order_token_alone_is_answered_as_the_table_says(
 @pytest.mark.parametrize(
     "operation", [each for each in OPERATIONS if each.owned in {OWNER_REQUIRED, OK_REMOVES_PAYMENT}]
 )
-async def test_with_the_owners_bearer_beside_it_every_one_of_these_is_done(
+async def test_every_operation_succeeds_with_the_owners_access_token(
     carts: CartFactory, operation: TokenOperation
 ) -> None:
     holder = await carts.cart(STAGES.get(operation.what, "line"), is_owned=True)
@@ -283,7 +291,7 @@ async def test_with_the_owners_bearer_beside_it_every_one_of_these_is_done(
 
 
 @pytest.mark.security("C-09", "C-16")
-async def test_an_order_token_does_not_tell_whether_the_owner_has_bought_before(carts: CartFactory) -> None:
+async def test_an_order_token_does_not_reveal_whether_the_owner_has_ordered_before(carts: CartFactory) -> None:
     holder = await carts.cart("line", is_owned=True)
     code = await carts.sales.new_code(conditions=[("first_order", {})])
 
@@ -292,7 +300,7 @@ async def test_an_order_token_does_not_tell_whether_the_owner_has_bought_before(
     assert (answer.status, answer.code) == (401, "owner_required")
 
 
-def test_the_routes_that_may_answer_owner_required_say_so() -> None:
+def test_the_routes_that_may_return_owner_required_declare_it() -> None:
     expected = {(each.method, each.path) for each in OPERATIONS if each.owned == OWNER_REQUIRED}
     actual = {
         (route.method, route.path.removeprefix(PREFIX))
@@ -303,7 +311,7 @@ def test_the_routes_that_may_answer_owner_required_say_so() -> None:
     assert actual == expected
 
 
-def test_the_page_explains_every_answer_of_the_table() -> None:
+def test_the_page_explains_every_response_of_the_table() -> None:
     page = order_token_section(every_route())
 
     for operation in OPERATIONS:

@@ -42,12 +42,12 @@ async def listening() -> AsyncIterator[Listener]:
 
 
 @pytest.mark.security("A-04")
-async def test_no_address_that_a_caller_supplies_is_called(
+async def test_no_url_supplied_by_a_caller_is_requested(
     http: httpx2.AsyncClient, writer: Machine, buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     async with listening() as listener:
-        await as_a_shopper(http, buyer, checkout_setup, listener)
-        await as_a_machine(writer, listener)
+        await send_shopper_requests(http, buyer, checkout_setup, listener)
+        await send_application_requests(writer, listener)
         # The listener does accept connections.
         _, connection = await asyncio.open_connection("127.0.0.1", listener.port)
         connection.close()
@@ -56,7 +56,7 @@ async def test_no_address_that_a_caller_supplies_is_called(
     assert listener.calls == 1
 
 
-async def as_a_shopper(
+async def send_shopper_requests(
     http: httpx2.AsyncClient, buyer: Buyer, checkout_setup: CheckoutSetup, listener: Listener
 ) -> None:
     names = ("Referer", "Origin", "Forwarded", "X-Forwarded-Host", "X-Forwarded-For", "Host", "From")
@@ -71,7 +71,7 @@ async def as_a_shopper(
     assert (await buyer.complete()).status == 200
 
 
-async def as_a_machine(writer: Machine, listener: Listener) -> None:
+async def send_application_requests(writer: Machine, listener: Listener) -> None:
     product_fields = {"name": listener.url(), "description": f'<img src="{listener.url()}">', "price": "1.0"}
     await writer.post("/products", {"product": {**product_fields, "images": [listener.url()]}})
     product = await writer.post("/products", {"product": product_fields})

@@ -65,7 +65,7 @@ async def check_sequence(
     await buyer.add_items((await checkout_setup.product(), 2))
     await buyer.enter_address()
     await buyer.pay(
-        method={"card": checkout_setup.card, "check": checkout_setup.check, "authorised": manual_method_id}[pays]
+        method={"card": checkout_setup.card, "check": checkout_setup.check, "authorized": manual_method_id}[pays]
     )
     order = CompletedOrder(writer, db, (await buyer.complete()).id)
     _, _, due = await order.balance()
@@ -78,15 +78,15 @@ async def check_sequence(
         if event == "resume" and answer.status == 200:
             assert state == "resumed"
             if due > 0:
-                assert (await order.do("capture", 0)).status == 200, "what is resumed can be paid"
+                assert (await order.do("capture", 0)).status == 200, "a resumed order can be paid"
                 state, payment_state, due = await order.balance()
             assert (payment_state, due) == ("paid", 0)
 
 
 @pytest.mark.security("C-14", "C-15")
 @FEW
-@given(st.sampled_from(["check", "card", "authorised"]), events)
-async def test_the_state_follows_from_the_payments(
+@given(st.sampled_from(["check", "card", "authorized"]), events)
+async def test_the_payment_state_follows_from_the_payments(
     http: httpx2.AsyncClient,
     db: Any,
     writer: Machine,
@@ -99,8 +99,8 @@ async def test_the_state_follows_from_the_payments(
 
 @pytest.mark.torture
 @MANY
-@given(st.sampled_from(["check", "card", "authorised"]), events)
-async def test_the_state_follows_from_the_payments_at_length(
+@given(st.sampled_from(["check", "card", "authorized"]), events)
+async def test_the_payment_state_follows_from_the_payments_in_many_examples(
     http: httpx2.AsyncClient,
     db: Any,
     writer: Machine,

@@ -70,9 +70,7 @@ def list_images(demo: Service) -> dict[str, Any]:
     return {record["id"]: record["attributes"] for record in document["included"]}
 
 
-def test_the_javascript_sdk_of_spree_goes_from_the_catalog_to_an_order_in_24_steps(
-    demo: Service, sdk_project: Path
-) -> None:
+def test_the_javascript_sdk_of_spree_completes_an_order_in_24_steps(demo: Service, sdk_project: Path) -> None:
     *steps, number = run("node", "spree_sdk.js", demo.url, new_email(), COUPON, cwd=sdk_project).splitlines()
 
     assert steps == STEPS
@@ -80,14 +78,14 @@ def test_the_javascript_sdk_of_spree_goes_from_the_catalog_to_an_order_in_24_ste
     assert_order_completed(demo, number)
 
 
-def test_the_requests_of_the_vue_storefront_integration_end_in_an_order(demo: Service, sdk_project: Path) -> None:
+def test_the_requests_of_the_vue_storefront_integration_complete_an_order(demo: Service, sdk_project: Path) -> None:
     """The integration is not published as a package: the program sends its requests with the SDK it is built on."""
     *_, number = run("node", "vue_storefront.js", demo.url, new_email(), cwd=sdk_project).splitlines()
 
     assert_order_completed(demo, number)
 
 
-def test_the_source_plugin_of_gatsby_makes_nodes_of_products_whose_images_load(demo: Service, tmp_path: Path) -> None:
+def test_the_source_plugin_of_gatsby_creates_product_nodes_with_images(demo: Service, tmp_path: Path) -> None:
     install_packages(tmp_path, GATSBY, "gatsby_source.js")
 
     nodes = json.loads(run("node", "gatsby_source.js", demo.url, cwd=tmp_path))

@@ -111,7 +111,7 @@ def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship()
     }
 
 
-def test_a_record_without_relations_has_an_empty_object_of_them() -> None:
+def test_a_record_without_relations_has_empty_relationships() -> None:
     payload = json.loads(document(CITY, city(7), render_options()))
 
     assert payload["data"]["relationships"] == {}
@@ -124,11 +124,11 @@ def test_a_list_shows_its_records_in_the_order_given() -> None:
     assert payload.keys() == {"data"}
 
 
-def test_an_empty_list_is_an_empty_list() -> None:
+def test_an_empty_list_has_empty_data_and_included() -> None:
     assert json.loads(list_document(BOOK, [], render_options(include="author"))) == {"data": [], "included": []}
 
 
-def test_meta_and_links_stand_beside_the_data_when_there_are_any() -> None:
+def test_meta_and_links_are_members_of_the_document_if_given() -> None:
     extras = Extras(meta={"count": 1}, links={"self": "https://shop.example/books"})
 
     payload = json.loads(list_document(CITY, [city(7)], render_options(), extras))
@@ -137,7 +137,7 @@ def test_meta_and_links_stand_beside_the_data_when_there_are_any() -> None:
     assert (payload["meta"], payload["links"]) == ({"count": 1}, {"self": "https://shop.example/books"})
 
 
-def test_links_to_one_and_to_many_name_id_and_type_in_order() -> None:
+def test_relationships_contain_ids_and_types_in_order() -> None:
     payload = render(book(1, author=person(5), readers=[person(7), person(6)]))
 
     ann = {"id": str(id_of(5)), "type": "person"}
@@ -146,7 +146,7 @@ def test_links_to_one_and_to_many_name_id_and_type_in_order() -> None:
     assert payload["data"]["relationships"] == relationships
 
 
-def test_links_of_one_record_do_not_stay_for_the_next() -> None:
+def test_relationships_of_one_record_do_not_leak_into_the_next() -> None:
     payload = json.loads(
         list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], render_options())
     )
@@ -159,19 +159,19 @@ def test_links_of_one_record_do_not_stay_for_the_next() -> None:
 
 
 @pytest.mark.parametrize("missing", ["author", "readers", "sequels"])
-def test_a_relation_that_was_not_loaded_is_a_defect_and_not_empty(missing: str) -> None:
+def test_rendering_a_relation_that_was_not_loaded_raises(missing: str) -> None:
     record = Record(Book(id=id_of(1)), {name: link for name, link in NO_LINKS.items() if name != missing})
 
     with pytest.raises(RelationNotLoaded, match=f"^Book.{missing}$"):
         render(record)
 
 
-def test_a_single_relation_that_was_not_loaded_is_a_defect_too() -> None:
+def test_rendering_a_single_relation_that_was_not_loaded_raises() -> None:
     with pytest.raises(RelationNotLoaded, match=r"^Book\.author$"):
         render(Record(Book(id=id_of(1))), fields={"book": "author"})
 
 
-def test_including_through_a_relation_that_was_not_loaded_is_a_defect() -> None:
+def test_including_through_a_relation_that_was_not_loaded_raises() -> None:
     ann = Record(Person(id=id_of(5), name="Ann"), {"books": []})
 
     with pytest.raises(RelationNotLoaded, match=r"^Person\.home$"):
@@ -186,11 +186,11 @@ def test_a_relation_that_is_not_shown_need_not_be_loaded() -> None:
 
 
 @pytest.mark.parametrize("params", [{}, {"include": ""}, {"include": "  "}, {"include": None}, {"include": ["author"]}])
-def test_nothing_is_included_unless_asked_for(params: dict[str, Any]) -> None:
+def test_nothing_is_included_without_include(params: dict[str, Any]) -> None:
     assert "included" not in render(book(1, author=person(5)), **params)
 
 
-def test_included_is_an_empty_list_when_asked_for_and_there_is_nothing() -> None:
+def test_included_is_an_empty_list_if_there_are_no_related_records() -> None:
     assert render(book(), include="author,readers")["included"] == []
 
 
@@ -207,7 +207,7 @@ def test_an_included_record_is_shown_in_full() -> None:
     ]
 
 
-def test_a_dotted_path_includes_every_record_on_its_way_and_the_nested_one_first() -> None:
+def test_a_dotted_path_includes_every_record_of_the_path_nested_ones_first() -> None:
     payload = render(book(1, author=person(5, home=city(9))), include="author.home")
 
     assert included_of(payload) == [("city", 9), ("person", 5)]
@@ -238,7 +238,7 @@ def test_records_of_two_types_may_have_the_same_id() -> None:
     assert included_of(payload) == [("city", 5), ("person", 5)]
 
 
-def test_relations_that_lead_in_circles_are_walked_once_at_each_place() -> None:
+def test_circular_relations_are_walked_once_per_path() -> None:
     visits = 0
 
     class CountingLinks(dict[str, Link]):
@@ -258,7 +258,7 @@ def test_relations_that_lead_in_circles_are_walked_once_at_each_place() -> None:
     assert visits < 10
 
 
-def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
+def test_primary_data_is_not_repeated_in_included() -> None:
     inner = Record(Person(id=id_of(5), name="Ann"), {"home": None, "books": [book(1), book(2)]})
 
     payload = render(book(1, author=inner), include="author.books")
@@ -266,14 +266,14 @@ def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
     assert included_of(payload) == [("book", 2), ("person", 5)]
 
 
-def test_fields_choose_attributes_and_relationships_alike() -> None:
+def test_fields_select_attributes_and_relationships() -> None:
     payload = render(book(1, author=person(5)), fields={"book": "title,author"})
 
     assert payload["data"]["attributes"] == {"title": "Walden"}
     assert payload["data"]["relationships"] == {"author": {"data": {"id": str(id_of(5)), "type": "person"}}}
 
 
-def test_fields_of_an_included_type_leave_the_data_whole() -> None:
+def test_fields_of_an_included_type_do_not_affect_the_primary_data() -> None:
     payload = render(book(1, author=person(5, home=city(9))), include="author", fields={"person": "home"})
 
     assert payload["included"][0]["attributes"] == {}
@@ -282,7 +282,7 @@ def test_fields_of_an_included_type_leave_the_data_whole() -> None:
     assert payload["data"]["relationships"].keys() == {"author", "readers", "sequels"}
 
 
-def test_fields_of_the_datas_type_hold_for_included_records_of_that_type() -> None:
+def test_fields_of_the_primary_type_apply_to_included_records_of_that_type() -> None:
     payload = render(book(1, sequels=[book(2)]), include="sequels", fields={"book": "pages"})
 
     assert payload["included"] == [
@@ -297,7 +297,7 @@ def test_a_record_is_included_even_where_its_relationship_is_not_shown() -> None
     assert included_of(payload) == [("person", 5)]
 
 
-def test_unknown_fields_and_types_are_passed_over() -> None:
+def test_unknown_fields_and_types_are_ignored() -> None:
     payload = render(book(), fields={"book": "pages,weight,id,type,__class__", "planet": "mass"})
 
     assert payload["data"]["attributes"] == {"pages": 352}
@@ -305,14 +305,14 @@ def test_unknown_fields_and_types_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("names", ["", " ", ",", "weight"])
-def test_fields_without_a_known_name_leave_nothing(names: str) -> None:
+def test_fields_without_a_known_name_select_nothing(names: str) -> None:
     payload = render(book(), fields={"book": names})
 
     assert payload["data"] == {"id": str(id_of(1)), "type": "book", "attributes": {}, "relationships": {}}
 
 
 @pytest.mark.parametrize("fields", ["abc", "", ["title"], None, {"book": {"title": "x"}}, {"book": ["title"]}])
-def test_fields_of_a_shape_without_meaning_leave_everything(fields: Any) -> None:
+def test_malformed_fields_are_ignored(fields: Any) -> None:
     assert render(book(), fields=fields) == render(book())
 
 
@@ -328,11 +328,11 @@ def test_fields_of_a_shape_without_meaning_leave_everything(fields: Any) -> None
         ("printed_at,label", {"printed_at": "2022-11-08T19:34:36.444Z", "label": "Walden (first edition)"}),
     ],
 )
-def test_an_amount_and_its_text_are_chosen_each_by_its_own_name(names: str, attributes: dict[str, Any]) -> None:
+def test_an_amount_and_its_display_text_are_selected_separately(names: str, attributes: dict[str, Any]) -> None:
     assert render(book(), fields={"book": names})["data"]["attributes"] == attributes
 
 
-def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_context() -> None:
+def test_amounts_use_the_currency_of_the_row_and_the_locale_of_the_context() -> None:
     yen = Record(Book(id=id_of(1), currency="JPY", price=123_456), NO_LINKS)
 
     payload = render(yen, locale="de-DE")
@@ -341,7 +341,7 @@ def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_co
     assert payload["data"]["attributes"]["display_price"] == "123.456\xa0\xa5"
 
 
-def test_more_amounts_than_are_kept_are_all_written_right() -> None:
+def test_more_amounts_than_the_cache_holds_are_rendered_correctly() -> None:
     books = [Record(Book(id=id_of(cents), price=cents), NO_LINKS) for cents in range(5000)]
 
     payload = json.loads(list_document(BOOK, [*books, *books], render_options(fields={"book": "price"})))
@@ -361,5 +361,5 @@ def test_more_amounts_than_are_kept_are_all_written_right() -> None:
         (None, None),
     ],
 )
-def test_a_time_is_utc_with_milliseconds_cut_off_and_not_rounded(moment: datetime | None, text: str | None) -> None:
+def test_a_time_is_utc_with_truncated_milliseconds(moment: datetime | None, text: str | None) -> None:
     assert wire_time(moment) == text

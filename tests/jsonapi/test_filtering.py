@@ -13,8 +13,8 @@ from shop.base.errors import Malformed
 from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Keyset
 from shop.jsonapi.filtering import (
-    MOST_CONDITIONS,
-    MOST_VALUES,
+    MAX_CONDITIONS,
+    MAX_VALUES,
     PREDICATES,
     TEXT_PREDICATES,
     UNARY,
@@ -85,7 +85,7 @@ def test_a_filter_is_read_as_field_predicate_and_value(name: str, value: Any, ex
         ("is_default_eq", "perhaps", "bad_filter"),
         ("is_default_true", "perhaps", "bad_filter"),
         ("id_eq", "7", "bad_filter"),
-        ("id_in", ",".join(["7"] * (MOST_VALUES + 1)), "bad_filter"),
+        ("id_in", ",".join(["7"] * (MAX_VALUES + 1)), "bad_filter"),
         ("email_eq", {"a": "b"}, "bad_filter"),
         ("email_in", {"a": "b"}, "bad_filter"),
         ("email_null", ["1"], "bad_filter"),
@@ -95,21 +95,21 @@ def test_a_filter_is_read_as_field_predicate_and_value(name: str, value: Any, ex
         ("m", {"or": "or"}, "bad_filter"),
     ],
 )
-def test_a_filter_that_does_not_fit_is_malformed(name: str, value: Any, code: str) -> None:
+def test_an_invalid_filter_is_malformed(name: str, value: Any, code: str) -> None:
     with pytest.raises(Malformed) as error:
         read(**{name: value})
 
     assert error.value.code == code
 
 
-def test_an_unknown_filter_is_told_the_fields_and_predicates_there_are() -> None:
+def test_an_unknown_filter_is_refused_with_the_known_fields_and_predicates() -> None:
     with pytest.raises(Malformed, match=r"email.*user_email.*not_eq"):
         read(emial_eq="x")
 
 
-def test_more_filters_than_anyone_needs_are_refused() -> None:
+def test_too_many_filters_are_refused() -> None:
     with pytest.raises(Malformed):
-        read(**{f"email_{number}_eq": "x" for number in range(MOST_CONDITIONS + 1)})
+        read(**{f"email_{number}_eq": "x" for number in range(MAX_CONDITIONS + 1)})
 
 
 names = st.one_of(
@@ -132,7 +132,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(names, values, max_size=4) | values)
-def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None:
+def test_any_filter_is_read_or_malformed(filters: Any) -> None:
     try:
         conditions, _ = read_conditions({"filter": filters}, FILTERABLE)
     except Malformed:
@@ -145,7 +145,7 @@ def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None
 
 
 @given(st.sampled_from(sorted(KINDS)), st.text(max_size=80))
-def test_a_place_that_is_not_ours_is_malformed(name: str, text: str) -> None:
+def test_an_invalid_cursor_is_malformed(name: str, text: str) -> None:
     with pytest.raises(Malformed):
         read_keyset({"page": {"after": f"x{text}"}}, KINDS[name])
 
@@ -162,13 +162,13 @@ def test_a_place_that_is_not_ours_is_malformed(name: str, text: str) -> None:
         (datetime, datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)),
     ],
 )
-def test_a_place_leads_back_to_where_it_was_made(kind: Any, value: Any) -> None:
+def test_a_cursor_is_read_back_as_its_position(kind: Any, value: Any) -> None:
     record_id = uuid4()
 
     assert read_keyset({"page": {"after": cursor(value, record_id)}}, kind) == Keyset(25, (value, record_id))
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_place_at_a_time_that_utc_does_not_have_is_malformed(moment: str) -> None:
+def test_a_cursor_at_a_time_outside_utc_is_malformed(moment: str) -> None:
     with pytest.raises(Malformed):
         read_keyset({"page": {"after": cursor(moment, uuid4())}}, datetime)

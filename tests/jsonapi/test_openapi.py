@@ -137,7 +137,7 @@ def test_the_description_is_valid_openapi() -> None:
     openapi_spec_validator.validate(build_description())
 
 
-def test_the_description_says_what_it_describes() -> None:
+def test_the_description_has_version_title_and_tags() -> None:
     assert build_description()["openapi"] == "3.1.0"
     assert (build_description()["info"]["title"], build_description()["info"]["version"]) == ("Books", "7")
     assert build_description()["tags"] == [
@@ -146,7 +146,7 @@ def test_the_description_says_what_it_describes() -> None:
     ]
 
 
-def test_every_operation_stands_under_its_address_and_method_with_an_id_of_its_own() -> None:
+def test_every_operation_is_listed_by_path_and_method_with_a_unique_id() -> None:
     paths = build_description()["paths"]
 
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
@@ -156,7 +156,7 @@ def test_every_operation_stands_under_its_address_and_method_with_an_id_of_its_o
 
 
 @pytest.mark.parametrize("type_", ["book", "person"])
-def test_every_attribute_is_named(type_: str) -> None:
+def test_every_attribute_is_described(type_: str) -> None:
     assert attributes_of(type_).keys() == RESOURCES[type_].kinds().keys()
 
 
@@ -190,14 +190,14 @@ def test_every_kind_of_attribute_has_its_schema() -> None:
     }
 
 
-def test_a_document_is_as_described() -> None:
+def test_a_document_matches_the_description() -> None:
     ann = Record(Book(id=UUID(int=5)))
 
     assert failures(Book(), {"author": None, "readers": []}) == []
     assert failures(Book(subtitle="or", shelf=3, sold_at=datetime.now(UTC)), {"author": ann, "readers": [ann]}) == []
 
 
-def test_a_document_that_is_not_as_described_is_seen() -> None:
+def test_a_document_that_does_not_match_the_description_is_detected() -> None:
     wrong_values: Any = {"pages": None, "is_new": "no", "subtitle": 7}
 
     messages = failures(Book(**wrong_values), {"author": None, "readers": []})
@@ -209,15 +209,15 @@ def test_a_document_that_is_not_as_described_is_seen() -> None:
     ]
 
 
-def test_the_parameters_of_an_address_are_required_in_their_order() -> None:
+def test_path_parameters_are_required_and_in_order() -> None:
     params = parameters("get", "/books/{book_id}/readers/{id}")
 
     assert [key for key in params if key[0] == "path"] == [("path", "book_id"), ("path", "id")]
-    assert all(row["required"] for (place, _), row in params.items() if place == "path")
+    assert all(row["required"] for (location, _), row in params.items() if location == "path")
     assert params["path", "id"]["description"] == "Which one."
 
 
-def test_include_is_described_with_its_names_where_there_are_relations() -> None:
+def test_include_is_described_with_the_names_of_the_relations() -> None:
     pattern = parameters("get", "/books/{id}")["query", "include"]["schema"]["pattern"]
 
     valid, invalid = ["", "author", "readers,author", "author.home,readers.home.mayor"], ["publisher", "author,title"]
@@ -225,13 +225,13 @@ def test_include_is_described_with_its_names_where_there_are_relations() -> None
     assert ("query", "include") not in parameters("get", "/books/{book_id}/readers/{id}")
 
 
-def test_fields_are_described_for_the_type_that_is_shown() -> None:
+def test_fields_are_described_for_the_type_of_the_response() -> None:
     assert ("query", "fields[book]") in parameters("post", "/books")
     assert ("query", "fields[person]") in parameters("get", "/books/{book_id}/readers/{id}")
     assert parameters("delete", "/books/{id}").keys() == {("path", "id")}
 
 
-def test_only_work_that_is_done_once_takes_an_idempotency_key() -> None:
+def test_only_idempotent_operations_accept_an_idempotency_key() -> None:
     key = ("header", "Idempotency-Key")
 
     assert key in parameters("post", "/books")
@@ -240,17 +240,17 @@ def test_only_work_that_is_done_once_takes_an_idempotency_key() -> None:
     assert key not in parameters("delete", "/books/{id}")
 
 
-def test_a_list_is_asked_for_by_page_size_and_the_names_it_may_be_sorted_by() -> None:
+def test_a_list_has_parameters_for_page_page_size_and_sort() -> None:
     params = parameters("get", "/books")
 
-    assert {name for place, name in params if place == "query"} >= {"page", "per_page", "sort"}
+    assert {name for location, name in params if location == "query"} >= {"page", "per_page", "sort"}
     pattern = params["query", "sort"]["schema"]["pattern"]
     valid, invalid = ["", "title", "-pages,title"], ["weight", "title,-", "+title"]
     assert [text for text in valid + invalid if re.search(pattern, text)] == valid
     assert ("query", "sort") not in parameters("get", "/books/{id}")
 
 
-def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words() -> None:
+def test_every_error_has_a_description_and_the_error_body_with_its_codes() -> None:
     responses = build_description()["paths"]["/books"]["post"]["responses"]
 
     assert responses.keys() == {"201", *map(str, FAILURES)}
@@ -262,7 +262,7 @@ def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words()
         }
 
 
-def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_body() -> None:
+def test_an_error_without_codes_has_a_plain_body_and_oauth_errors_their_own() -> None:
     paths = build_description()["paths"]
 
     unknown = paths["/books/{id}"]["get"]["responses"]["404"]["content"][MEDIA]["schema"]
@@ -273,7 +273,7 @@ def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_
     }
 
 
-def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
+def test_a_response_refers_to_its_type_and_an_empty_one_has_no_content() -> None:
     paths = build_description()["paths"]
 
     record_content = paths["/books/{id}"]["get"]["responses"]["200"]["content"]
@@ -285,7 +285,7 @@ def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
     assert "content" not in paths["/books/{id}"]["delete"]["responses"]["204"]
 
 
-def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
+def test_a_body_is_described_in_each_accepted_media_type() -> None:
     body = build_description()["paths"]["/books"]["post"]["requestBody"]
 
     assert tuple(body["content"]) == BODY_MEDIA
@@ -301,7 +301,7 @@ def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
     }
 
 
-def test_a_body_may_be_left_out_where_no_field_of_it_is_needed() -> None:
+def test_a_body_without_required_fields_is_optional() -> None:
     paths = build_description()["paths"]
 
     assert paths["/books"]["post"]["requestBody"]["required"] is True
@@ -309,20 +309,20 @@ def test_a_body_may_be_left_out_where_no_field_of_it_is_needed() -> None:
     assert "requestBody" not in paths["/books/{id}"]["get"]
 
 
-def test_a_body_of_one_shape_or_another_is_any_of_them() -> None:
+def test_a_union_body_is_any_of_its_types() -> None:
     body = build_description()["paths"]["/books/{id}"]["patch"]["requestBody"]
 
     choices = [{"$ref": f"#/components/schemas/{name}"} for name in ("NewBook", "LostBook")]
     assert body["content"]["application/json"]["schema"] == {"anyOf": choices}
 
 
-def test_a_credential_is_told_where_one_is_needed() -> None:
+def test_operations_list_their_security_schemes() -> None:
     assert build_description()["paths"]["/books/{id}"]["patch"]["security"] == [{"token": []}, {}]
     assert build_description()["paths"]["/books/{id}"]["get"]["security"] == []
     assert build_description()["components"]["securitySchemes"] == {"token": TOKEN}
 
 
-def test_two_structs_of_one_name_are_told_apart() -> None:
+def test_two_structs_of_one_name_have_separate_components() -> None:
     other = msgspec.defstruct("SearchResult", [("pages", int)], module="elsewhere")
     spec = openapi(API, [operation("GET", "/a", SearchResult), operation("GET", "/b", other)], SCHEMA_RESOURCES)
 
@@ -331,7 +331,7 @@ def test_two_structs_of_one_name_are_told_apart() -> None:
     assert fields == [["count"], ["pages"]]
 
 
-def test_only_what_an_operation_refers_to_is_a_component() -> None:
+def test_only_referenced_schemas_are_components() -> None:
     spec = openapi(API, [operation("GET", "/books/{id}")], SCHEMA_RESOURCES)
 
     names = spec["components"]["schemas"].keys()
@@ -370,7 +370,7 @@ def test_a_filter_by_name_is_declared_with_its_type() -> None:
     assert rows["filter[options]"]["style"] == "deepObject"
 
 
-def test_of_two_answers_exactly_one_fits() -> None:
+def test_a_union_response_is_one_of_its_types() -> None:
     spec = openapi(API, [operation("POST", "/search", SearchResult | LostBook)], SCHEMA_RESOURCES)
 
     schema = spec["paths"]["/search"]["post"]["responses"]["200"]["content"][MEDIA]["schema"]

@@ -33,7 +33,7 @@ def error_of(include: str) -> Malformed:
     return excinfo.value
 
 
-def test_a_request_without_wishes_is_answered_in_full() -> None:
+def test_a_request_without_include_and_fields_is_answered_in_full() -> None:
     assert read(page="2", filter={"name": "x"}) is FULL
     assert (FULL.include, FULL.fields) == (None, {})
 
@@ -51,12 +51,12 @@ def test_a_request_without_wishes_is_answered_in_full() -> None:
         ("author.books.author.home", {"author": {"books": {"author": {"home": {}}}}}),
     ],
 )
-def test_include_is_a_list_of_paths_that_grow_together(include: str, tree: dict[str, Any]) -> None:
+def test_include_paths_are_merged_into_a_tree(include: str, tree: dict[str, Any]) -> None:
     assert read(include=include).include == tree
 
 
 @pytest.mark.parametrize("include", ["", " ", "\t", None, [], ["author"], {"author": "1"}, 7])
-def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
+def test_a_blank_or_malformed_include_is_ignored(include: Any) -> None:
     assert read(include=include).include is None
 
 
@@ -75,9 +75,7 @@ def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
         ("prints.shop", "prints.shop", "none"),
     ],
 )
-def test_an_unknown_include_is_refused_and_the_allowed_names_are_told(
-    include: str, path: str, allowed_names: str
-) -> None:
+def test_an_unknown_include_is_refused_with_the_allowed_names(include: str, path: str, allowed_names: str) -> None:
     error = error_of(include)
 
     assert (error.status, error.code) == (400, "unknown_include")
@@ -88,12 +86,12 @@ def test_a_long_unknown_include_is_quoted_in_part_only() -> None:
     assert len(error_of("x" * 100_000).sentence) < 250
 
 
-def test_a_path_that_goes_in_circles_without_end_is_refused() -> None:
+def test_a_very_long_circular_path_is_refused() -> None:
     assert error_of(".".join(["author", "books"] * 500)).status == 400
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(["author", "home", "books", ".", ",", " "])).map("".join))
-def test_no_include_ends_in_anything_but_a_tree_or_a_refusal(include: str) -> None:
+def test_any_include_is_read_or_refused(include: str) -> None:
     code = None
     try:
         read(include=include)
@@ -111,11 +109,11 @@ def test_fields_are_read_by_type() -> None:
 
 
 @pytest.mark.parametrize("fields", ["abc", "", None, [], ["name"], 5, {"book": {"name": "1"}}, {"book": ["name"]}])
-def test_fields_of_a_shape_without_meaning_are_passed_over(fields: Any) -> None:
+def test_malformed_fields_are_ignored(fields: Any) -> None:
     assert read(fields=fields).fields == {}
 
 
-def test_one_odd_entry_of_fields_does_not_spoil_the_others() -> None:
+def test_one_malformed_entry_of_fields_does_not_affect_the_others() -> None:
     assert read(fields={"book": ["name"], "city": "name"}).fields == {"city": {"name"}}
 
 

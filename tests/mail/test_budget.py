@@ -1,4 +1,4 @@
-"""The mail budget: strangers can neither flood an address nor keep customers from signing in."""
+"""The mail budget: guests can neither flood an address nor keep customers from signing in."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ LIMITS = {
     "SHOP_LIMIT_MAILS": "20/86400",
 }
 _numbers = itertools.count()
-GOODS: list[str] = []
+VARIANT_IDS: list[str] = []
 """The variants that are bought."""
 
 
@@ -89,7 +89,7 @@ async def shop_checkout(
         checkout_cache["setup"] = checkout_setup = await new_checkout_setup(
             Make(await new_machine(client, outbox, "write")), card="none"
         )
-        GOODS[:] = [(await checkout_setup.product(on_hand=999)).variant_id]
+        VARIANT_IDS[:] = [(await checkout_setup.product(on_hand=999)).variant_id]
     # The client of an earlier test is closed.
     checkout_cache["setup"].make.machine.http = client
     return checkout_cache["setup"]
@@ -97,7 +97,7 @@ async def shop_checkout(
 
 async def fill_cart(buyer: Buyer, email: str, source: dict[str, str]) -> None:
     await buyer.post("/cart", headers=source)
-    await buyer.post("/cart/add_item", headers=source, variant_id=GOODS[0])
+    await buyer.post("/cart/add_item", headers=source, variant_id=VARIANT_IDS[0])
     fields = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
     await buyer.patch("/checkout", headers=source, order=fields)
     await buyer.post("/checkout/create_payment", headers=source, payment_method_id=buyer.checkout_setup.check)
@@ -144,7 +144,7 @@ async def limit_events(outbox: Any, outcome: str, since: Any) -> list[tuple[str,
     return [tuple(row) for row in await outbox.fetch(rows, outcome, since)]
 
 
-async def use_up_strangers_share(client: httpx2.AsyncClient) -> None:
+async def use_up_unverified_share(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(request_code(client, new_email()) for _ in range(10)))
     assert {answer.status_code for answer in answers} == {200}
 
@@ -154,7 +154,7 @@ async def request_code(client: httpx2.AsyncClient, email: str) -> httpx2.Respons
 
 
 @pytest.mark.security("M-06", "M-01")
-async def test_guest_orders_cannot_flood_an_address_and_leave_its_owner_room_to_sign_in(
+async def test_guest_orders_cannot_flood_an_address_or_block_its_owners_sign_in(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     victim, start_time = new_email(), await outbox.fetchval("select now()")
@@ -174,7 +174,7 @@ async def test_guest_orders_cannot_flood_an_address_and_leave_its_owner_room_to_
 
 
 @pytest.mark.security("M-06")
-async def test_a_confirmation_beyond_the_budget_is_sent_when_its_window_has_ended(
+async def test_a_confirmation_over_the_budget_is_sent_when_the_window_has_ended(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     victim = new_email()
@@ -192,7 +192,7 @@ async def test_a_confirmation_beyond_the_budget_is_sent_when_its_window_has_ende
 
 
 @pytest.mark.security("M-06")
-async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
+async def test_a_confirmation_over_the_budget_for_three_days_is_dropped(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     victim = new_email()
@@ -211,7 +211,7 @@ async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
 
 
 @pytest.mark.security("M-06")
-async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to(
+async def test_orders_of_one_source_use_at_most_half_of_its_mail_budget(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     source = new_source()
@@ -229,7 +229,7 @@ async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to
 
 
 @pytest.mark.security("M-06")
-async def test_only_the_owners_own_address_is_outside_the_budget(
+async def test_only_confirmations_to_the_owners_own_address_are_exempt_from_the_budget(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     member, other = await sign_in(client), new_email()
@@ -243,7 +243,7 @@ async def test_only_the_owners_own_address_is_outside_the_budget(
 
 
 @pytest.mark.security("M-06")
-async def test_an_order_token_alone_sends_the_owner_no_mail_outside_the_budget(
+async def test_an_order_completed_with_the_token_alone_counts_against_the_budget(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     member = await sign_in(client)
@@ -258,7 +258,7 @@ async def test_an_order_token_alone_sends_the_owner_no_mail_outside_the_budget(
     assert await count_mails_to(outbox, member.email) == 2
 
 
-async def test_orders_that_an_application_completes_are_outside_the_budget(
+async def test_orders_completed_by_an_application_are_exempt_from_the_budget(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     email = new_email()
@@ -272,7 +272,7 @@ async def test_orders_that_an_application_completes_are_outside_the_budget(
     assert await count_mails_to(outbox, email) == 4
 
 
-async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
+async def test_a_confirmation_is_retried_after_its_count_fails_with_a_deadlock(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     first, email = new_email(), new_email()
@@ -295,13 +295,15 @@ async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
 
 
 @pytest.mark.security("M-08", "L-09")
-async def test_strangers_cannot_stop_customers_from_signing_in(client: httpx2.AsyncClient, outbox: Any) -> None:
+async def test_codes_for_unverified_addresses_cannot_block_customers_from_signing_in(
+    client: httpx2.AsyncClient, outbox: Any
+) -> None:
     customer, start_time = await sign_in(client), await outbox.fetchval("select now()")
     unverified, unknown = new_email(), new_email()
     await ask_for_code(client, unverified)
     await outbox.execute("delete from rate_counts; delete from outbox_mails")
 
-    await use_up_strangers_share(client)
+    await use_up_unverified_share(client)
     answers = [await request_code(client, email) for email in (customer.email, unverified, unknown)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
@@ -312,11 +314,9 @@ async def test_strangers_cannot_stop_customers_from_signing_in(client: httpx2.As
 
 
 @pytest.mark.security("M-08")
-async def test_a_code_that_waits_for_the_budget_is_sent_while_it_is_good(
-    client: httpx2.AsyncClient, outbox: Any
-) -> None:
+async def test_a_postponed_code_is_sent_while_it_is_valid(client: httpx2.AsyncClient, outbox: Any) -> None:
     email = new_email()
-    await use_up_strangers_share(client)
+    await use_up_unverified_share(client)
     await request_code(client, email)
     assert (await client.get("/mailbox.json", params={"to": email})).json() == []
 
@@ -327,7 +327,7 @@ async def test_a_code_that_waits_for_the_budget_is_sent_while_it_is_good(
 
 
 @pytest.mark.security("M-08")
-async def test_orders_and_codes_of_strangers_share_one_half(
+async def test_orders_and_codes_for_unverified_addresses_share_half_of_the_budget(
     client: httpx2.AsyncClient, outbox: Any, shop_checkout: CheckoutSetup
 ) -> None:
     emails = [new_email() for _ in range(3)]
@@ -340,7 +340,7 @@ async def test_orders_and_codes_of_strangers_share_one_half(
 
 
 @pytest.mark.security("M-09")
-async def test_at_80_percent_of_a_budget_there_is_one_audit_event_a_window(
+async def test_reaching_80_percent_of_a_budget_is_audited_once_per_window(
     client: httpx2.AsyncClient, outbox: Any
 ) -> None:
     customers = [await sign_in(client) for _ in range(3)]

@@ -121,7 +121,7 @@ def server(pair: Pair) -> MailServer:
     return pair.server
 
 
-def test_a_code_arrives_by_mail_and_signs_in(shop: MailingShop, server: MailServer) -> None:
+def test_a_code_sent_by_email_signs_in(shop: MailingShop, server: MailServer) -> None:
     email = new_address()
 
     assert shop.ask_for_code(email).status_code == 200
@@ -140,7 +140,7 @@ def test_a_code_arrives_by_mail_and_signs_in(shop: MailingShop, server: MailServ
 
 
 @pytest.mark.security("M-04", "M-05")
-def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(
+def test_email_is_sent_to_the_stored_address_and_contains_no_text_from_the_caller(
     shop: MailingShop, server: MailServer
 ) -> None:
     email = new_address()
@@ -182,7 +182,7 @@ def tls_shop(
 
 
 @IGNORE_AUTH_WARNING
-def test_mail_goes_over_tls_with_a_login(tls_shop: TlsShop) -> None:
+def test_email_is_sent_over_tls_with_a_login(tls_shop: TlsShop) -> None:
     (shop, server, certificate_dir), email = tls_shop, new_address()
     server.use_new_certificate(certificate_dir)
 
@@ -195,7 +195,7 @@ def test_mail_goes_over_tls_with_a_login(tls_shop: TlsShop) -> None:
 
 
 @IGNORE_AUTH_WARNING
-def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(tls_shop: TlsShop, tmp_path: Path) -> None:
+def test_a_server_with_an_untrusted_certificate_gets_no_password(tls_shop: TlsShop, tmp_path: Path) -> None:
     shop, server, _ = tls_shop
     before = (len(server.received.mails), server.logins)
     server.use_new_certificate(tmp_path)
@@ -206,7 +206,7 @@ def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(tls_sho
 
 
 @pytest.mark.security("X-05")
-async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_when_it_is_back(
+async def test_while_the_mail_server_is_down_requests_succeed_and_emails_are_sent_later(
     shop: MailingShop, server: MailServer
 ) -> None:
     email = new_address()
@@ -239,7 +239,7 @@ async def medians(shop: MailingShop, count: int = 60) -> dict[str, float]:
 
 @pytest.mark.security("X-05")
 @pytest.mark.torture
-async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
+async def test_while_the_mail_server_is_down_the_api_is_as_fast_as_before(
     shop: MailingShop, server: MailServer
 ) -> None:
     await medians(shop, 10)
@@ -247,19 +247,19 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
     server.stop()
     shop.ask_for_undelivered_code(new_address())
 
-    away = await medians(shop)
+    while_down = await medians(shop)
 
     # These mails are dropped: those of the next test would be sent after them.
     db = await shop.connect()
     await db.execute("update outbox_mails set dead_at = now() where sent_at is null and dead_at is null")
     await db.close()
     server.start()
-    assert all(away[path] < 2 * before[path] + 0.02 for path in before), (before, away)
+    assert all(while_down[path] < 2 * before[path] + 0.02 for path in before), (before, while_down)
 
 
 @pytest.mark.security("X-05")
 @pytest.mark.torture
-async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_long_it_was_away(
+async def test_a_valid_code_is_sent_within_a_minute_after_the_mail_server_returns(
     shop: MailingShop, server: MailServer
 ) -> None:
     tried_email, untried_email, db = new_address(), new_address(), await shop.connect()
@@ -307,15 +307,15 @@ async def unreachable_database(url: str) -> AsyncIterator[None]:
 
 
 @pytest.mark.security("X-05")
-async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_service_lives(
+async def test_while_the_database_is_down_codes_are_503_and_the_service_keeps_running(
     shop: MailingShop, server: MailServer
 ) -> None:
-    owner, stranger, later = new_address(), new_address(), new_address()
+    owner, other, later = new_address(), new_address(), new_address()
     shop.ask_for_code(owner)
     code = code_in(server.received.wait(owner)[0])
 
     async with unreachable_database(shop.environ["SHOP_DATABASE_URL"]):
-        responses = [shop.ask_for_code(stranger), shop.exchange_code(owner, code)]
+        responses = [shop.ask_for_code(other), shop.exchange_code(owner, code)]
         alive = shop.service.get("/livez")
 
     assert [(answer.status_code, answer.json()["code"]) for answer in responses] == [
@@ -326,22 +326,22 @@ async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_ser
     assert shop.exchange_code(owner, code).status_code == 200
     assert shop.ask_for_code(later).status_code == 200
     server.received.wait(later)
-    assert server.received.to(stranger) == []
+    assert server.received.to(other) == []
 
 
 @pytest.mark.security("X-05")
 @pytest.mark.torture
-async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_shop_is_open(
+async def test_while_rate_counts_are_locked_codes_are_503_and_the_catalog_is_served(
     shop: MailingShop, server: MailServer
 ) -> None:
-    owner, stranger, later, db = new_address(), new_address(), new_address(), await shop.connect()
+    owner, other, later, db = new_address(), new_address(), new_address(), await shop.connect()
     shop.ask_for_code(owner)
     code = code_in(server.received.wait(owner)[0])
 
     async with db.transaction():
         await db.execute("lock table rate_counts in access exclusive mode")
         responses = [
-            await asyncio.to_thread(shop.ask_for_code, stranger),
+            await asyncio.to_thread(shop.ask_for_code, other),
             await asyncio.to_thread(shop.exchange_code, owner, code),
         ]
         catalog = await asyncio.to_thread(shop.service.get, "/api/v2/storefront/products")
@@ -350,13 +350,13 @@ async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_s
     assert catalog.status_code == 200
     shop.ask_for_code(later)
     server.received.wait(later)
-    assert server.received.to(stranger) == []
+    assert server.received.to(other) == []
     assert shop.exchange_code(owner, code).status_code == 200
     await db.close()
 
 
 @pytest.mark.security("X-04")
-async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: MailingShop, server: MailServer) -> None:
+async def test_a_superseded_code_is_not_sent(shop: MailingShop, server: MailServer) -> None:
     email = new_address()
     server.stop()
     shop.ask_for_undelivered_code(email)
@@ -374,7 +374,7 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: MailingShop, se
 
 
 @pytest.mark.security("X-04")
-async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: MailServer) -> None:
+async def test_an_expired_code_is_not_sent(shop: MailingShop, server: MailServer) -> None:
     """The code was neither used nor replaced; only its time has passed."""
     email, other, db = new_address(), new_address(), await shop.connect()
     server.stop()
@@ -394,7 +394,7 @@ async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: M
 
 
 @pytest.mark.security("X-04")
-async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
+async def test_a_permanently_rejected_email_is_abandoned_and_delays_no_others(
     shop: MailingShop, server: MailServer
 ) -> None:
     bad_recipient, good_recipient, before = new_address(), new_address(), len(shop.service.lines)
@@ -416,7 +416,7 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
 
 @pytest.mark.security("X-04")
 @pytest.mark.torture
-async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
+async def test_a_kill_after_sending_causes_one_duplicate_with_the_same_code(
     shop: MailingShop, server: MailServer
 ) -> None:
     """The service is killed before the mail server confirms the mail that it got; the next one finds a leased row."""
@@ -441,7 +441,7 @@ async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_s
 
 
 @pytest.mark.security("M-03", "X-04")
-def test_no_mail_leaves_for_a_request_that_was_refused(shop: MailingShop, server: MailServer) -> None:
+def test_a_refused_request_sends_no_email(shop: MailingShop, server: MailServer) -> None:
     before, email = len(server.received.mails), new_address()
 
     for address in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
@@ -453,7 +453,7 @@ def test_no_mail_leaves_for_a_request_that_was_refused(shop: MailingShop, server
 
 
 @pytest.mark.torture
-def test_a_worker_alone_delivers_what_others_queued(shop: MailingShop, server: MailServer) -> None:
+def test_a_separate_worker_delivers_queued_email(shop: MailingShop, server: MailServer) -> None:
     email = new_address()
     server.stop()
     shop.ask_for_undelivered_code(email)

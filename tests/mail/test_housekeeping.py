@@ -49,7 +49,7 @@ async def ago(db: Any, days: float) -> Any:
 
 
 @pytest.mark.security("C-05")
-async def test_idle_guest_carts_go_and_all_others_stay(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_only_idle_guest_carts_are_deleted(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     old, new, user = await ago(db, 31), await ago(db, 29), uuid.uuid4()
     await db.execute(USER, user, "a@example.com", new, new)
@@ -68,7 +68,7 @@ async def test_idle_guest_carts_go_and_all_others_stay(housekeeping_setup: tuple
     assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
 
 
-async def test_unverified_users_go_after_a_week(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_unverified_users_are_deleted_after_a_week(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     for name, verified_days, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
         user = uuid.uuid4()
@@ -81,7 +81,7 @@ async def test_unverified_users_go_after_a_week(housekeeping_setup: tuple[Shared
     assert await db.fetchval("select count(*) from wishlists") == 2
 
 
-async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(
+async def test_disabled_users_and_users_with_orders_or_store_credit_are_retained(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -90,7 +90,7 @@ async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(
         await db.execute(USER, user, name, None, old)
     await db.execute(
         "insert into store_credits (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at) "
-        "values (gen_random_uuid(), $1, 'USD', 500, 'A late parcel', 'operator', now(), now())",
+        "values (gen_random_uuid(), $1, 'USD', 500, 'Late delivery', 'operator', now(), now())",
         creditor,
     )
     await db.execute("update users set disabled_at = now() where email = 'disabled'")
@@ -150,9 +150,7 @@ AGING = {
 
 
 @pytest.mark.parametrize("kind", AGING)
-async def test_what_has_had_its_time_goes_and_what_has_not_stays(
-    housekeeping_setup: tuple[Shared, Any], kind: str
-) -> None:
+async def test_expired_rows_are_deleted_and_others_retained(housekeeping_setup: tuple[Shared, Any], kind: str) -> None:
     (shared, db), aging = housekeeping_setup, AGING[kind]
     user, fresh = uuid.uuid4(), await ago(db, 0)
     await db.execute(USER, user, "a@example.com", fresh, fresh)
@@ -169,7 +167,7 @@ async def test_what_has_had_its_time_goes_and_what_has_not_stays(
     assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [recent]
 
 
-async def test_a_count_since_the_last_success_is_kept_however_old_it_is(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_a_count_since_the_last_success_is_retained_at_any_age(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     await db.execute("insert into rate_counts values ('a', 0, 'epoch', 7)")
 
@@ -179,7 +177,7 @@ async def test_a_count_since_the_last_success_is_kept_however_old_it_is(housekee
 
 
 @pytest.mark.security("X-09")
-async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(
+async def test_a_session_is_deleted_with_its_tokens_at_its_absolute_expiry_and_not_before(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -194,12 +192,12 @@ async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_be
 
     await run_housekeeping(shared)
 
-    # The rotated tokens of a revoked session stay, so that their reuse is still detected.
+    # The rotated tokens of a revoked session remain, so that their reuse is still detected.
     assert {row[0] for row in await db.fetch("select hash from refresh_tokens")} == {b"revoked", b"live"}
 
 
 @pytest.mark.security("A-02")
-async def test_audit_events_go_after_a_year_and_not_before(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_audit_events_are_deleted_after_a_year_and_not_before(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     event = "insert into audit_events (id, at, actor_kind, action, outcome) values ($1, $2, 'guest', $3, 'done')"
     await db.execute(event, uuid.uuid4(), await ago(db, 366), "old")
@@ -211,7 +209,7 @@ async def test_audit_events_go_after_a_year_and_not_before(housekeeping_setup: t
 
 
 @pytest.mark.security("X-09")
-async def test_more_than_a_batch_goes_in_several(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_more_rows_than_a_batch_are_deleted_in_several_batches(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     await db.execute(OLD_COUNTS, BATCH * 2 + 5)
 
@@ -227,7 +225,7 @@ OLD_COUNTS = """insert into rate_counts
 
 
 @pytest.mark.security("X-19")
-async def test_a_run_has_no_limit_but_its_time(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_a_run_is_limited_only_by_its_time_budget(housekeeping_setup: tuple[Shared, Any]) -> None:
     """A limit of 20 batches of 1,000 rows in 5 minutes is too low for a shop that counts 100 requests a second."""
     shared, db = housekeeping_setup
     await db.execute(OLD_COUNTS, 30 * BATCH)
@@ -238,7 +236,7 @@ async def test_a_run_has_no_limit_but_its_time(housekeeping_setup: tuple[Shared,
 
 
 @pytest.mark.security("X-19", "X-20")
-async def test_no_kind_waits_for_another_and_what_is_left_is_known(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_every_kind_gets_a_batch_and_the_backlog_is_recorded(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     backlog = "select backlog from housekeeping_runs"
     await db.execute(OLD_COUNTS, 3 * BATCH)
@@ -254,7 +252,7 @@ async def test_no_kind_waits_for_another_and_what_is_left_is_known(housekeeping_
 
 
 @pytest.mark.security("X-19")
-async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(
+async def test_a_kind_that_cannot_be_deleted_does_not_block_the_others(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -269,7 +267,7 @@ async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(
     assert backlog == {"idempotency keys": 5}
 
 
-async def test_a_cart_whose_payment_is_not_settled_stays(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_a_cart_with_an_unsettled_payment_is_retained(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     old, order, method, payment, attempt = await ago(db, 31), *(uuid.uuid4() for _ in range(4))
     await db.execute(CART, order, "being paid", old, None, None)
@@ -295,7 +293,7 @@ async def test_a_cart_whose_payment_is_not_settled_stays(housekeeping_setup: tup
 
 
 @pytest.mark.security("X-19")
-async def test_the_worker_goes_on_while_something_is_left(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_the_worker_continues_while_a_backlog_is_left(housekeeping_setup: tuple[Shared, Any]) -> None:
     """Otherwise the next run would begin a minute later."""
     shared, db = housekeeping_setup
     await db.execute(OLD_COUNTS, 2 * BATCH + 5)
@@ -320,7 +318,7 @@ async def test_only_one_housekeeping_runs_at_a_time(housekeeping_setup: tuple[Sh
     assert (await run_housekeeping(shared)).removed == {"idle guest carts": 1}
 
 
-async def test_what_others_hold_is_left_for_the_next_time(housekeeping_setup: tuple[Shared, Any]) -> None:
+async def test_locked_rows_are_left_for_the_next_run(housekeeping_setup: tuple[Shared, Any]) -> None:
     shared, db = housekeeping_setup
     for name in ("held", "free"):
         await db.execute(CART, uuid.uuid4(), name, await ago(db, 31), None, None)
@@ -362,7 +360,7 @@ class _CountingSession(DatabaseSession):
         return await super().one(statement, **values)
 
 
-async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(
+async def test_one_email_causes_at_most_two_polls(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, mailer = housekeeping_setup[0], UncancellableMailer()
@@ -382,7 +380,7 @@ async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(
 
 
 @pytest.mark.torture
-async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_way(
+async def test_the_loop_ends_even_if_its_cancellation_was_suppressed(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, mailer = housekeeping_setup[0], UncancellableMailer()
@@ -399,7 +397,7 @@ async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_wa
     assert finished_tasks == {loop}
 
 
-async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(
+async def test_operator_sessions_are_deleted_after_a_year_and_links_a_day_after_expiry(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -428,7 +426,7 @@ async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_en
     assert await db.fetchval("select count(*) from operators") == 1
 
 
-async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_the_catalogue(
+async def test_periodic_tasks_without_work_do_not_change_the_catalog_version(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -442,7 +440,7 @@ async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_
     assert await db.fetchval(version) == before
 
 
-async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_stay(
+async def test_unused_cart_addresses_are_deleted_and_those_of_users_and_orders_retained(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup
@@ -473,7 +471,7 @@ async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_s
 
 
 @pytest.mark.security("H-11")
-async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay(
+async def test_cards_of_deleted_carts_are_deleted_and_those_saved_or_of_orders_retained(
     housekeeping_setup: tuple[Shared, Any],
 ) -> None:
     shared, db = housekeeping_setup

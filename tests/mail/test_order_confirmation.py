@@ -1,4 +1,4 @@
-"""The confirmation of an order: its figures add up, and it says where the order goes, how it is sent and how to pay."""
+"""The confirmation of an order: its amounts add up, and it shows the addresses, the shipping method and how to pay."""
 
 import html
 import re
@@ -22,13 +22,13 @@ FEW = settings(
     max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 MANY = settings(FEW, max_examples=60, derandomize=False)
-DEALS: tuple[Part, ...] = (TENTH, FREE_SHIPPING, ("amount_off_order", {"amounts": {"USD": "3.33"}}))
+PROMOTIONS: tuple[Part, ...] = (TENTH, FREE_SHIPPING, ("amount_off_order", {"amounts": {"USD": "3.33"}}))
 purchases = st.fixed_dictionaries(
     {
         "included": st.sampled_from([None, "0.19", "0.077"]),
         "added": st.sampled_from([None, "0.0825", "0.05"]),
         "prices": st.lists(st.tuples(st.integers(1, 9999), st.integers(1, 4)), min_size=1, max_size=3),
-        "deals": st.lists(st.sampled_from(DEALS), unique_by=lambda part: part[0], max_size=3),
+        "promotions": st.lists(st.sampled_from(PROMOTIONS), unique_by=lambda part: part[0], max_size=3),
         "credit": st.none() | st.integers(1, 9999),
     }
 )
@@ -73,8 +73,8 @@ async def buy(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) ->
         (await checkout_setup.product(f"{price / 100:.2f}", tax_category_id=category), quantity)
         for price, quantity in purchase["prices"]
     ]
-    for deal in purchase["deals"]:
-        await create_promotion(make, deal, conditions=[for_products(*(product for product, _ in items))])
+    for promotion in purchase["promotions"]:
+        await create_promotion(make, promotion, conditions=[for_products(*(product for product, _ in items))])
     member = await sign_in(http)
     buyer = SignedInBuyer(http, checkout_setup, member)
     await buyer.add_items(*items)
@@ -97,7 +97,7 @@ async def mail_of(http: httpx2.AsyncClient, email: str, number: str) -> dict[str
 @pytest.mark.security("M-10")
 @FEW
 @given(purchases)
-async def test_the_figures_add_up(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+async def test_the_amounts_add_up(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
     mail, total = await buy(http, make, purchase)
 
     for part in ("text", "html"):
@@ -107,17 +107,17 @@ async def test_the_figures_add_up(http: httpx2.AsyncClient, make: Make, purchase
 @pytest.mark.torture
 @MANY
 @given(purchases)
-async def test_the_figures_add_up_at_length(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+async def test_the_amounts_add_up_in_many_cases(http: httpx2.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
     mail, total = await buy(http, make, purchase)
 
     for part in ("text", "html"):
         check_sums(mail, part, total)
 
 
-ALL = {"included": "0.19", "added": "0.05", "prices": [(1190, 2)], "deals": [*DEALS], "credit": 500}
+ALL = {"included": "0.19", "added": "0.05", "prices": [(1190, 2)], "promotions": [*PROMOTIONS], "credit": 500}
 
 
-async def test_every_sum_is_named(http: httpx2.AsyncClient, make: Make) -> None:
+async def test_every_amount_has_a_label(http: httpx2.AsyncClient, make: Make) -> None:
     mail, total = await buy(http, make, ALL)
 
     rows = rows_of(mail, "text")
@@ -130,7 +130,7 @@ async def test_every_sum_is_named(http: httpx2.AsyncClient, make: Make) -> None:
 
 
 @pytest.mark.security("M-10")
-async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
+async def test_it_shows_the_addresses_the_shipping_method_and_payment_instructions(
     http: httpx2.AsyncClient, make: Make, checkout_setup: CheckoutSetup
 ) -> None:
     instructions = "IBAN <DE02 1203 0000 0000 2020 51>\nwithin 14 days"
@@ -166,7 +166,9 @@ async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
 
 
 @pytest.mark.security("M-10")
-async def test_what_is_paid_needs_no_instructions(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> None:
+async def test_a_paid_order_has_no_payment_instructions(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
     buyer, email = Buyer(http, checkout_setup), f"{uuid4().hex}@example.org"
     await buyer.add_items((await checkout_setup.product("10.00"), 1))
     await buyer.update_checkout(email=email, bill_address_attributes=ADDRESS, use_billing=True)
@@ -183,7 +185,7 @@ async def test_what_is_paid_needs_no_instructions(http: httpx2.AsyncClient, chec
 @pytest.mark.torture
 @pytest.mark.parametrize("size", [LAPTOP, SMALL_PHONE], ids=["laptop", "phone"])
 @pytest.mark.parametrize("is_dark", [True, False], ids=["dark", "light"])
-async def test_everybody_can_read_it(
+async def test_it_is_accessible_on_every_screen_size_and_theme(
     browser: Browser, http: httpx2.AsyncClient, make: Make, size: tuple[int, int], is_dark: bool
 ) -> None:
     mail, _ = await buy(http, make, ALL)

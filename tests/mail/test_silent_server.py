@@ -15,9 +15,7 @@ DUE = """insert into products (id, name, slug, status, make_active_at, created_a
     values ($1::uuid, 'Soon', 'soon-' || $1::uuid, 'draft', now(), now(), now())"""
 
 
-async def test_a_silent_mail_server_holds_up_nothing_but_mails(
-    cluster: Cluster, worker_name: str, tmp_path: Path
-) -> None:
+async def test_a_silent_mail_server_delays_only_email(cluster: Cluster, worker_name: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, cluster.database(f"silent_{worker_name}") as url:
         shop = MailingShop(f"smtp://127.0.0.1:{listener.getsockname()[1]}", **on_database(url, tmp_path))
         db = await asyncpg.connect(url)

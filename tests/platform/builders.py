@@ -51,14 +51,18 @@ def _user(number: int) -> Body:
 
 
 def _address(number: int) -> Body:
-    must = {"firstname": "ada", "lastname": "lovelace", "address1": f"{number} main street", "city": "springfield"}
-    place = {"zipcode": "62701", "country_iso": "US", "state_code": "IL"}
-    return {**must, **place} if number % 3 == 2 else {**must, **place, "company": "engines", "label": f"home {number}"}
+    required = {"firstname": "ada", "lastname": "lovelace", "address1": f"{number} main street", "city": "springfield"}
+    region = {"zipcode": "62701", "country_iso": "US", "state_code": "IL"}
+    return (
+        {**required, **region}
+        if number % 3 == 2
+        else {**required, **region, "company": "engines", "label": f"home {number}"}
+    )
 
 
 def _tax_category(number: int) -> Body:
-    must = {"name": f"category {uuid4().hex}"}
-    return must if number % 3 == 2 else {**must, "tax_code": "a" if number % 2 else "b", "is_default": True}
+    required = {"name": f"category {uuid4().hex}"}
+    return required if number % 3 == 2 else {**required, "tax_code": "a" if number % 2 else "b", "is_default": True}
 
 
 def _name_body(number: int) -> Body:
@@ -84,13 +88,13 @@ def _variant(number: int) -> Body:
 
 
 def _price(number: int) -> Body:
-    must = {"currency": "EUR", "amount": "9.99" if number % 2 else f"{number + 1}.0"}
-    return must if number % 3 == 2 else {**must, "compare_at_amount": f"2{number % 4}.5"}
+    required = {"currency": "EUR", "amount": "9.99" if number % 2 else f"{number + 1}.0"}
+    return required if number % 3 == 2 else {**required, "compare_at_amount": f"2{number % 4}.5"}
 
 
 def _price_list(number: int) -> Body:
-    must = {**_name_body(number), "currency": "EUR"}
-    return must if number % 3 == 2 else {**must, "priority": number % 4, "percent_off": "12.5"}
+    required = {**_name_body(number), "currency": "EUR"}
+    return required if number % 3 == 2 else {**required, "priority": number % 4, "percent_off": "12.5"}
 
 
 def _movement(number: int) -> Body:
@@ -150,8 +154,8 @@ async def _a_user(machine: Machine) -> Body:
 
 
 def _wishlist(number: int) -> Body:
-    must = {"name": "birthday" if number % 2 else f"list {number}"}
-    return must if number % 3 == 2 else {**must, "is_private": bool(number % 2)}
+    required = {"name": "birthday" if number % 2 else f"list {number}"}
+    return required if number % 3 == 2 else {**required, "is_private": bool(number % 2)}
 
 
 async def _a_wishlist(machine: Machine) -> Body:
@@ -188,8 +192,8 @@ async def _audit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]
 
 
 def _promotion(number: int) -> Body:
-    must = {**_name_body(number), "code": uuid4().hex}
-    return must if number % 3 == 2 else {**must, "description": "all" if number % 2 else f"all {number}"}
+    required = {**_name_body(number), "code": uuid4().hex}
+    return required if number % 3 == 2 else {**required, "description": "all" if number % 2 else f"all {number}"}
 
 
 def _credit(number: int) -> Body:
@@ -264,8 +268,8 @@ async def _an_order_to_ship(machine: Machine) -> Body:
     cart = await buyer.add_items((await checkout_setup.product(on_hand=9), 1))
     await buyer.enter_address()
     item = (await machine.get(f"/stock_items?filter[variant_id_eq]={mug.variant_id}")).json["data"][0]
-    place = item["relationships"]["stock_location"]["data"]["id"]
-    return {"order_id": cart.id, "variant_id": mug.variant_id, "stock_location_id": place}
+    location_id = item["relationships"]["stock_location"]["data"]["id"]
+    return {"order_id": cart.id, "variant_id": mug.variant_id, "stock_location_id": location_id}
 
 
 def _zone(number: int) -> Body:
@@ -291,15 +295,17 @@ async def _a_zone_and_a_category(machine: Machine) -> Body:
 
 
 def _cms_page(number: int) -> Body:
-    must = {"title": f"Page {uuid4().hex}"}
+    required = {"title": f"Page {uuid4().hex}"}
     return (
-        must if number % 3 == 2 else {**must, "content": "same" if number % 2 else f"*Page* {number}", "locale": "de"}
+        required
+        if number % 3 == 2
+        else {**required, "content": "same" if number % 2 else f"*Page* {number}", "locale": "de"}
     )
 
 
 def _policy(number: int) -> Body:
-    must = {"name": f"Policy {uuid4().hex}"}
-    return must if number % 3 == 2 else {**must, "body": "same" if number % 2 else f"*Policy* {number}"}
+    required = {"name": f"Policy {uuid4().hex}"}
+    return required if number % 3 == 2 else {**required, "body": "same" if number % 2 else f"*Policy* {number}"}
 
 
 def _menu(number: int) -> Body:
@@ -307,8 +313,8 @@ def _menu(number: int) -> Body:
 
 
 def _menu_item(number: int) -> Body:
-    must = {"name": "Mugs" if number % 2 else f"Item {number}"}
-    return must if number % 3 == 2 else {**must, "destination": f"/{number}", "code": "a", "new_window": True}
+    required = {"name": "Mugs" if number % 2 else f"Item {number}"}
+    return required if number % 3 == 2 else {**required, "destination": f"/{number}", "code": "a", "new_window": True}
 
 
 async def _a_menu(machine: Machine) -> Body:
@@ -492,7 +498,7 @@ async def shared_sample(machine: Machine, db: Any, collection: Collection, count
     return _SAMPLES[key][:count]
 
 
-USUAL = {
+SUITE_PATHS = {
     "orders",
     "products",
     "store_credits",

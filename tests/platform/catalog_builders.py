@@ -81,9 +81,9 @@ async def master_of(machine: Machine, product_id: str) -> str:
 
 async def new_stock_item(machine: Machine, count: int, **fields: Any) -> str:
     """The id of a stock item of a new product, at the first location of the shop unless `fields` has another."""
-    place = {"stock_location_id": "00000000-0000-7000-8000-000000000001", **fields}
+    location = {"stock_location_id": "00000000-0000-7000-8000-000000000001", **fields}
     master_id = await master_of(machine, (await new(machine, "product")).id)
-    return (await new(machine, "stock_item", variant_id=master_id, count_on_hand=count, **place)).id
+    return (await new(machine, "stock_item", variant_id=master_id, count_on_hand=count, **location)).id
 
 
 async def taxon_under(machine: Machine, parent_id: str, **fields: Any) -> str:

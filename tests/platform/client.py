@@ -17,7 +17,7 @@ from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, s
 from shop.base.ids import new_id
 from shop.db.pool import open_database
 from shop.queries.setup.shop import find_shop
-from tests.secret_leaks import note
+from tests.secret_leaks import record_secret
 from tests.service import KEYS
 from tests.shopper import Answer
 
@@ -47,7 +47,7 @@ def basic(client_id: str, secret: str) -> dict[str, str]:
 
 async def new_app(db: Any, level: str = "write") -> App:
     """Writes an application to the database as the dashboard does, with a digest of the secret."""
-    app = App(new_id(), new_client_id(), note(new_secret(CLIENT_SECRET)))
+    app = App(new_id(), new_client_id(), record_secret(new_secret(CLIENT_SECRET)))
     await db.execute(
         "insert into applications (id, client_id, name, access_level, created_at, updated_at)"
         " values ($1, $2, $3, $4, now(), now())",

@@ -1,4 +1,4 @@
-"""Every member of a body is set, or refused by its name; none is ignored."""
+"""Every member of a body is set, or refused with a field error; none is ignored."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,7 +7,7 @@ import pytest
 
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 from tests.shopper import Answer
 
 
@@ -30,7 +30,7 @@ from tests.shopper import Answer
         ),
     ],
 )
-async def test_an_unknown_or_read_only_member_is_refused_by_its_name(
+async def test_an_unknown_or_read_only_member_is_refused_with_a_field_error(
     writer: Machine, body: dict[str, Any], names: list[str]
 ) -> None:
     order = await writer.post("/orders", {"order": {}})
@@ -41,7 +41,7 @@ async def test_an_unknown_or_read_only_member_is_refused_by_its_name(
     assert (await writer.get(f"/orders/{order.id}"))["email"] is None
 
 
-async def test_a_member_that_a_record_is_made_with_may_be_sent_back_and_not_changed(
+async def test_a_member_set_only_at_creation_may_be_sent_back_unchanged(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     mug = await checkout_setup.product()
@@ -54,7 +54,7 @@ async def test_a_member_that_a_record_is_made_with_may_be_sent_back_and_not_chan
     assert other.json["errors"] == {"product_id": ["cannot be changed after creation"]}
 
 
-async def test_a_form_may_send_back_what_it_was_shown(writer: Machine) -> None:
+async def test_a_form_may_send_read_only_members_back_unchanged(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {}})
     read_only_fields = {"order[item_count]": "0", "order[considered_risky]": "false", "order[completed_at]": ""}
 
@@ -65,7 +65,7 @@ async def test_a_form_may_send_back_what_it_was_shown(writer: Machine) -> None:
     assert_refused(other, "item_count")
 
 
-async def test_parameters_of_the_response_are_no_members(writer: Machine) -> None:
+async def test_include_and_fields_in_the_body_are_not_members(writer: Machine) -> None:
     body = {"order": {"internal_note": "x"}, "include": "line_items", "fields": {"order": "internal_note"}}
 
     order = await writer.post("/orders", body)
@@ -84,7 +84,7 @@ async def test_an_operation_refuses_members_that_it_does_not_read(writer: Machin
     assert_refused(refusal, "nothing")
 
 
-async def test_what_is_told_of_a_shipment_may_be_wrapped_and_must_be_known(
+async def test_the_body_of_ship_may_be_wrapped_and_unknown_members_are_refused(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     buyer = Buyer(writer.http, checkout_setup)

@@ -121,66 +121,68 @@ async def build(machine: Machine) -> ListingRecords:
     taxon = (await new(machine, "taxon", parent_id=parent)).id
     kind = (await new(machine, "option_type")).id
     value = (await new(machine, "option_value", option_type_id=kind)).id
-    material, place = (await new(machine, "property")).id, (await new(machine, "stock_location")).id
+    material, location = (await new(machine, "property")).id, (await new(machine, "stock_location")).id
     product = (await new(machine, "product", status="active", price="5")).id
     variant = (await new(machine, "variant", product_id=product, option_value_ids=[value], sku=uuid4().hex)).id
     fields = {"product_id": product, "property_id": material, "value": "Wool"}
     product_property_id = (await new(machine, "product_property", **fields)).id
     classification = (await new(machine, "classification", product_id=product, taxon_id=taxon)).id
-    item = (await new(machine, "stock_item", variant_id=variant, stock_location_id=place, count_on_hand=3)).id
+    item = (await new(machine, "stock_item", variant_id=variant, stock_location_id=location, count_on_hand=3)).id
     return ListingRecords(
         product, variant, kind, value, material, product_property_id, taxonomy, root, parent, taxon,
-        classification, place, item,
+        classification, location, item,
     )  # fmt: skip
 
 
-Act = Callable[[Machine, ListingRecords], Awaitable[Answer]]
-ACTS: dict[str, Act] = {
+Change = Callable[[Machine, ListingRecords], Awaitable[Answer]]
+CHANGES: dict[str, Change] = {
     "an option value is renamed": lambda m, r: patch_record(
         m, "option_value", r.option_value, presentation=uuid4().hex
     ),
-    "a property is another": lambda m, r: patch_record(m, "product_property", r.product_property, value="Silk"),
-    "a property is not shown": lambda m, r: patch_record(
-        m, "product_property", r.product_property, show_property=False
-    ),
-    "a property is removed": lambda m, r: delete_record(m, "product_property", r.product_property),
+    "a property has another value": lambda m, r: patch_record(m, "product_property", r.product_property, value="Silk"),
+    "a property is hidden": lambda m, r: patch_record(m, "product_property", r.product_property, show_property=False),
+    "a property is deleted": lambda m, r: delete_record(m, "product_property", r.product_property),
     "a taxon is renamed": lambda m, r: patch_record(m, "taxon", r.taxon, name=uuid4().hex),
-    "a taxon above is renamed": lambda m, r: patch_record(m, "taxon", r.parent, name=uuid4().hex),
+    "a parent taxon is renamed": lambda m, r: patch_record(m, "taxon", r.parent, name=uuid4().hex),
     "a taxon is moved": lambda m, r: reposition(m, r.taxon, r.root, 0),
     "a taxon has another parent": lambda m, r: patch_record(m, "taxon", r.taxon, parent_id=r.root),
-    "a taxon is removed": lambda m, r: delete_record(m, "taxon", r.taxon),
-    "a taxon above is removed": lambda m, r: delete_record(m, "taxon", r.parent),
+    "a taxon is deleted": lambda m, r: delete_record(m, "taxon", r.taxon),
+    "a parent taxon is deleted": lambda m, r: delete_record(m, "taxon", r.parent),
     "a taxonomy is renamed": lambda m, r: patch_record(m, "taxonomy", r.taxonomy, name=uuid4().hex),
-    "a taxonomy is removed": lambda m, r: delete_record(m, "taxonomy", r.taxonomy),
-    "a product is put into a taxon": lambda m, r: post_record(
+    "a taxonomy is deleted": lambda m, r: delete_record(m, "taxonomy", r.taxonomy),
+    "a product is added to a taxon": lambda m, r: post_record(
         m, "classification", product_id=r.product, taxon_id=r.parent
     ),
-    "a product is taken from a taxon": lambda m, r: delete_record(m, "classification", r.classification),
+    "a product is removed from a taxon": lambda m, r: delete_record(m, "classification", r.classification),
     "a product's taxons are set": lambda m, r: patch_record(m, "product", r.product, taxon_ids=[r.root]),
-    "a place is closed": lambda m, r: patch_record(m, "stock_location", r.stock_location, active=False),
-    "the last are sold": lambda m, r: post_record(m, "stock_movement", stock_item_id=r.stock_item, quantity=-3),
-    "the count is zero": lambda m, r: patch_record(m, "stock_item", r.stock_item, count_on_hand=0),
-    "more may be sold": lambda m, r: patch_record(m, "stock_item", r.stock_item, backorderable=True),
-    "a variant is removed": lambda m, r: delete_record(m, "variant", r.variant),
+    "a stock location is deactivated": lambda m, r: patch_record(m, "stock_location", r.stock_location, active=False),
+    "the last items are sold": lambda m, r: post_record(m, "stock_movement", stock_item_id=r.stock_item, quantity=-3),
+    "the count is set to zero": lambda m, r: patch_record(m, "stock_item", r.stock_item, count_on_hand=0),
+    "a stock item is backorderable": lambda m, r: patch_record(m, "stock_item", r.stock_item, backorderable=True),
+    "a variant is deleted": lambda m, r: delete_record(m, "variant", r.variant),
     "a variant is added": lambda m, r: post_record(m, "variant", product_id=r.product, position=-1),
     "a variant has another sku": lambda m, r: patch_record(m, "variant", r.variant, sku=uuid4().hex),
     "a variant has no options": lambda m, r: patch_record(m, "variant", r.variant, option_value_ids=[]),
     "a product is archived": lambda m, r: patch_record(m, "product", r.product, status="archived"),
     "a product is renamed": lambda m, r: patch_record(m, "product", r.product, name=uuid4().hex),
     "a product has tags": lambda m, r: patch_record(m, "product", r.product, tags=["wool"]),
-    "a product is removed": lambda m, r: delete_record(m, "product", r.product),
+    "a product is deleted": lambda m, r: delete_record(m, "product", r.product),
 }
 
 
 # Each tests another trigger; every third is enough for the suite.
 @pytest.mark.parametrize(
-    "act", [pytest.param(act, marks=() if number % 3 == 0 else pytest.mark.torture) for number, act in enumerate(ACTS)]
+    "change",
+    [
+        pytest.param(change, marks=() if number % 3 == 0 else pytest.mark.torture)
+        for number, change in enumerate(CHANGES)
+    ],
 )
-async def test_a_listing_follows_when(writer: Machine, db: Any, act: str) -> None:
+async def test_a_listing_is_updated_when(writer: Machine, db: Any, change: str) -> None:
     records = await build(writer)
     before = await db.fetch(SELECT_LISTINGS, records.product)
 
-    answer = await ACTS[act](writer, records)
+    answer = await CHANGES[change](writer, records)
 
     assert answer.status in {200, 201, 204}, answer
     assert [comparable(row) for row in await db.fetch(SELECT_LISTINGS, records.product)] != [
@@ -189,7 +191,7 @@ async def test_a_listing_follows_when(writer: Machine, db: Any, act: str) -> Non
     await assert_up_to_date(db)
 
 
-async def test_a_product_looks_different_when_what_it_shows_does(writer: Machine) -> None:
+async def test_updated_at_of_a_product_follows_its_properties_and_options(writer: Machine) -> None:
     records = await build(writer)
     shows = {
         "property": records.property,
@@ -221,8 +223,8 @@ async def add_product(machine: Machine, records: ListingRecords) -> ListingRecor
     )
 
 
-# Acts that delete no record which others need, and that change something each time.
-REPEATABLE_ACTS: list[Act] = [
+# Changes that delete no record which others need, and that change something each time.
+REPEATABLE_CHANGES: list[Change] = [
     lambda m, r: patch_record(m, "option_type", r.option_type, filterable=random.random() < 0.5),
     lambda m, r: patch_record(m, "property", r.property, filterable=random.random() < 0.5),
     lambda m, r: patch_record(m, "product_property", r.product_property, value=random.choice(["Wool", "Silk"])),
@@ -241,19 +243,19 @@ REPEATABLE_ACTS: list[Act] = [
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.torture) for seed in (1, 2))])
-async def test_listings_and_facets_are_right_after_any_writes_at_once(writer: Machine, db: Any, seed: int) -> None:
+async def test_listings_and_facets_are_correct_after_concurrent_writes(writer: Machine, db: Any, seed: int) -> None:
     random.seed(seed)
     first = await build(writer)
     record_sets = [first, await add_product(writer, first)]
 
     for _ in range(5):
-        requests = [random.choice(REPEATABLE_ACTS)(writer, random.choice(record_sets)) for _ in range(4)]
+        requests = [random.choice(REPEATABLE_CHANGES)(writer, random.choice(record_sets)) for _ in range(4)]
         answers = await asyncio.gather(*requests)
         assert {answer.status for answer in answers} <= {200, 201, 422}, answers
         await assert_up_to_date(db)
 
 
-async def test_writers_to_one_product_at_once_all_succeed(writer: Machine, db: Any) -> None:
+async def test_concurrent_writes_to_one_product_all_succeed(writer: Machine, db: Any) -> None:
     records = await build(writer)
     master_id = await master_of(writer, records.product)
 

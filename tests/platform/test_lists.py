@@ -99,7 +99,7 @@ def prefix_of(text: str) -> str:
 
 @FIELD_SELECTION
 @each(ALL)
-async def test_every_filter_finds_what_a_reader_would_pick(
+async def test_every_filter_returns_the_matching_records(
     writer: Machine, db: Any, collection: Collection, is_whole: bool
 ) -> None:
     ids = await shared_sample(writer, db, collection)
@@ -125,7 +125,7 @@ async def test_every_filter_finds_what_a_reader_would_pick(
 
 @FIELD_SELECTION
 @each(ALL)
-async def test_every_field_takes_every_predicate_that_fits_it(
+async def test_every_field_accepts_every_predicate_of_its_type(
     writer: Machine, collection: Collection, is_whole: bool
 ) -> None:
     kinds = {name: field.kind for name, field in all_filters(collection, COLLECTIONS).items()}
@@ -142,7 +142,9 @@ async def test_every_field_takes_every_predicate_that_fits_it(
 
 @pytest.mark.security("C-02")
 @each(ALL)
-async def test_an_unknown_filter_or_sort_is_told_what_there_is(writer: Machine, collection: Collection) -> None:
+async def test_an_unknown_filter_or_sort_is_refused_with_the_valid_names(
+    writer: Machine, collection: Collection
+) -> None:
     refusal = await writer.get(f"/{collection.path}", {"filter[nothing_eq]": "1"})
     sorted_ = await writer.get(f"/{collection.path}", {"sort": "nothing"})
 
@@ -152,7 +154,7 @@ async def test_an_unknown_filter_or_sort_is_told_what_there_is(writer: Machine, 
     assert all(name in sorted_.json["error"] for name in collection.all_sorts)
 
 
-async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: Any) -> None:
+async def test_filters_may_be_combined_with_or(writer: Machine, db: Any) -> None:
     users = COLLECTIONS["user"]
     ids = await sample(writer, db, users, 3)
     first, second, _ = await items_of(writer, users, sorted(ids))
@@ -165,13 +167,13 @@ async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: A
     assert [answer.json["data"] for answer in both] == [[], [], []]
 
 
-async def test_how_filters_combine_is_or_or_and_and_nothing_else(writer: Machine) -> None:
+async def test_a_combination_other_than_or_and_and_is_refused(writer: Machine) -> None:
     answer = await writer.get("/users", {"filter[m]": "xor", "filter[email_eq]": "a@b.example"})
 
     assert (answer.status, answer.code) == (400, "bad_filter")
 
 
-async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> None:
+async def test_records_are_filtered_by_related_records(writer: Machine, db: Any) -> None:
     user_id, _ = await sample(writer, db, COLLECTIONS["user"], 2)
     address_id, other_id = await sample(writer, db, COLLECTIONS["address"], 2)
     email = (await writer.get(f"/users/{user_id}"))["email"]
@@ -184,12 +186,12 @@ async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> Non
     assert [item["id"] for item in users.json["data"]] == [user_id]
 
 
-async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer: Machine) -> None:
+async def test_a_filter_may_follow_two_relations_and_join_two_fields_with_or(writer: Machine) -> None:
     name, sku = uuid4().hex, uuid4().hex
     products = [await new(writer, "product", name=f"Mug {name}"), await new(writer, "product", sku=sku)]
-    place = (await new(writer, "stock_location")).id
+    location = (await new(writer, "stock_location")).id
     masters = [await master_of(writer, product.id) for product in products]
-    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
+    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=location)).id for master in masters]
 
     field = "filter[variant_product_name_or_variant_sku_cont]"
     responses = [await writer.get("/stock_items", {field: text}) for text in (name, sku, f"{name}{sku}")]
@@ -197,16 +199,16 @@ async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer
     assert [ids_of(answer) for answer in responses] == [[items[0]], [items[1]], []]
 
 
-async def test_several_filters_over_a_relation_are_about_the_same_record(writer: Machine) -> None:
-    word, place = uuid4().hex, (await new(writer, "stock_location")).id
+async def test_several_filters_over_a_relation_apply_to_the_same_record(writer: Machine) -> None:
+    word, location = uuid4().hex, (await new(writer, "stock_location")).id
     products = [await new(writer, "product", name=f"{name} {word}", sku=f"{name}-{word}") for name in ("Mug", "Jug")]
     masters = [await master_of(writer, product.id) for product in products]
-    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
+    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=location)).id for master in masters]
     mugs_name, jugs_sku = f"Mug {word}", f"Jug-{word}"
 
     async def find_ids(**filters: str) -> set[str]:
         params = {f"filter[{name}]": value for name, value in filters.items()}
-        return set(ids_of(await writer.get("/stock_items", {**params, "filter[stock_location_id_eq]": place})))
+        return set(ids_of(await writer.get("/stock_items", {**params, "filter[stock_location_id_eq]": location})))
 
     name_filters = {"variant_product_name_eq": mugs_name, "variant_product_slug_not_null": "1"}
     assert await find_ids(**name_filters) == {items[0]}
@@ -216,7 +218,7 @@ async def test_several_filters_over_a_relation_are_about_the_same_record(writer:
     assert set(ids_of(await writer.get("/stock_items", either))) == set(items)
 
 
-async def test_products_are_found_by_their_master_in_the_familys_word(writer: Machine) -> None:
+async def test_products_are_filtered_by_master_sku(writer: Machine) -> None:
     sku = uuid4().hex
     product = await new(writer, "product", sku=sku)
     await new(writer, "variant", product_id=product.id, sku=f"{sku}-2")
@@ -226,7 +228,7 @@ async def test_products_are_found_by_their_master_in_the_familys_word(writer: Ma
     assert [ids_of(answer) for answer in responses] == [[product.id], []]
 
 
-async def test_orders_are_found_by_either_of_their_addresses(writer: Machine, db: Any) -> None:
+async def test_orders_are_filtered_by_either_of_their_addresses(writer: Machine, db: Any) -> None:
     names = [uuid4().hex for _ in range(3)]
     addresses = [(await new_address(writer, firstname=name)).id for name in names]
     ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
@@ -239,7 +241,7 @@ async def test_orders_are_found_by_either_of_their_addresses(writer: Machine, db
     assert [ids_of(answer) for answer in responses] == [[ids[0]], ids, [ids[1]]]
 
 
-async def test_orders_are_found_by_the_risk_in_them(writer: Machine, db: Any) -> None:
+async def test_orders_are_filtered_by_considered_risky(writer: Machine, db: Any) -> None:
     orders = COLLECTIONS["order"]
     ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
     await db.execute("update orders set considered_risky = true where id = $1", ids[0])
@@ -250,7 +252,7 @@ async def test_orders_are_found_by_the_risk_in_them(writer: Machine, db: Any) ->
     assert matches[0][0]["attributes"]["considered_risky"] is True
 
 
-async def test_variants_are_found_by_their_sizes(writer: Machine) -> None:
+async def test_variants_are_filtered_by_weight_and_dimensions(writer: Machine) -> None:
     variants = COLLECTIONS["variant"]
     sizes = {"weight": "1.5", "height": "2.5", "width": "3.5", "depth": "4.5"}
     product_id = (await new(writer, "product")).id
@@ -261,13 +263,13 @@ async def test_variants_are_found_by_their_sizes(writer: Machine) -> None:
     assert [[item["id"] for item in items] for items in matches] == [[ids[0]]] * 4
 
 
-async def test_what_is_removed_is_not_offered_to_be_filtered_by(writer: Machine) -> None:
+async def test_filtering_by_deleted_at_is_refused(writer: Machine) -> None:
     answer = await writer.get("/products", {"filter[deleted_at_not_null]": "1"})
 
     assert (answer.status, answer.code) == (400, "unknown_filter")
 
 
-async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, db: Any) -> None:
+async def test_amounts_are_filtered_in_the_units_of_their_currency(writer: Machine, db: Any) -> None:
     ids = [(await writer.post("/orders", {"order": {"currency": code}})).id for code in ("USD", "JPY")]
     await db.execute("update orders set item_total = 1250, total = 1250 where id = any($1)", ids)
 
@@ -281,7 +283,7 @@ async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, 
 
 @pytest.mark.security("C-02")
 @pytest.mark.parametrize("text", ["%", "_", "\\", "'", "a%b", "' or 1=1 --"])
-async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
+async def test_wildcards_and_quotes_in_a_filter_are_literal(writer: Machine, text: str) -> None:
     order = await writer.post("/orders", {"order": {"special_instructions": "x", "email": None}})
     await writer.post("/tax_categories", {"tax_category": {"name": f"{text} {order.id}"}})
 
@@ -331,7 +333,7 @@ def is_ascending(values: Iterable[Any]) -> bool:
 
 @FIELD_SELECTION
 @each(ALL)
-async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_once(
+async def test_both_kinds_of_paging_return_each_record_once_in_every_sort_order(
     writer: Machine, db: Any, collection: Collection, is_whole: bool
 ) -> None:
     ids = await shared_sample(writer, db, collection)
@@ -365,7 +367,7 @@ rows = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(rows=rows, sort=st.sampled_from(["special_instructions", "total", "completed_at", "id"]), size=st.integers(1, 4))
-async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
+async def test_keyset_paging_returns_the_sorted_list(
     writer: Machine, db: Any, rows: list[tuple[str | None, int]], sort: str, size: int
 ) -> None:
     ids = [uuid4() for _ in rows]
@@ -385,7 +387,7 @@ async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
     assert down == up[::-1]
 
 
-async def test_a_list_is_sorted_by_several_fields_and_by_place_by_one(writer: Machine, db: Any) -> None:
+async def test_a_list_is_sorted_by_several_fields_but_keyset_paging_allows_one(writer: Machine, db: Any) -> None:
     rows = [("b", 1), ("a", 2), ("b", 3), ("a", 4), (None, 5)]
     ids = [uuid4() for _ in rows]
     await db.executemany(
@@ -422,7 +424,7 @@ async def test_a_list_is_sorted_by_several_fields_and_by_place_by_one(writer: Ma
         ("filter[total_not_eq]=3.00", ["1.234 KWD", "200 JPY", "1 USD"]),
     ],
 )
-async def test_amounts_are_compared_as_they_are_written(
+async def test_amounts_of_different_currencies_are_compared_as_decimals(
     writer: Machine, db: Any, filters: str, expected: list[str]
 ) -> None:
     rows = {"1 USD": ("USD", 100), "3 EUR": ("EUR", 300), "200 JPY": ("JPY", 200), "1.234 KWD": ("KWD", 1234)}

@@ -13,8 +13,8 @@ from tests.platform.builders import (
     ALL,
     CREATABLE,
     DELETABLE,
+    SUITE_PATHS,
     UPDATABLE,
-    USUAL,
     builder_of,
     make,
     new_body,
@@ -28,7 +28,7 @@ from tests.shopper import Answer
 
 
 def each(collections: list[Collection]) -> pytest.MarkDecorator:
-    selection = common_cases(collections, lambda collection: collection.path in USUAL)
+    selection = common_cases(collections, lambda collection: collection.path in SUITE_PATHS)
     return pytest.mark.parametrize("collection", selection, ids=lambda collection: collection.path)
 
 
@@ -59,9 +59,7 @@ async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, 
 
 
 @each(ALL)
-async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
-    writer: Machine, db: Any, collection: Collection
-) -> None:
+async def test_a_record_is_found_by_its_id_and_its_other_keys(writer: Machine, db: Any, collection: Collection) -> None:
     (record_id,) = await shared_sample(writer, db, collection, 1)
 
     answer = await writer.get(f"/{collection.path}/{record_id}")
@@ -74,7 +72,7 @@ async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
 
 
 @each(ALL)
-async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collection: Collection) -> None:
+async def test_an_unknown_record_is_404(writer: Machine, collection: Collection) -> None:
     methods = [
         "GET",
         *(["PATCH", "PUT"] if collection.actions.update else []),
@@ -90,7 +88,7 @@ async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collecti
 
 
 @each(CREATABLE)
-async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Collection) -> None:
+async def test_a_created_record_has_the_values_of_the_request(writer: Machine, collection: Collection) -> None:
     body = await new_body(writer, collection)
 
     response = await writer.post(f"/{collection.path}", body)
@@ -103,7 +101,7 @@ async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Coll
 
 @pytest.mark.security("H-10")
 @each([collection for collection in UPDATABLE if set(METADATA) & set(collection.writable)])
-async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collection: Collection) -> None:
+async def test_metadata_beyond_16_kib_is_refused_with_a_field_error(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
     largest = {"k": "x" * (MAX_METADATA_BYTES - len('{"k":""}'))}
     path, kind = f"/{collection.path}/{record_id}", collection.resource.type
@@ -118,7 +116,9 @@ async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collec
 
 @each(UPDATABLE)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Collection, method: str) -> None:
+async def test_an_update_changes_only_the_fields_of_the_request(
+    writer: Machine, collection: Collection, method: str
+) -> None:
     record_id = await make(writer, collection)
     before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
 
@@ -132,7 +132,7 @@ async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Coll
 
 
 @each([collection for collection in DELETABLE if builder_of(collection).body])
-async def test_a_removed_record_is_gone(writer: Machine, collection: Collection) -> None:
+async def test_a_deleted_record_is_404(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
 
     response = await writer.delete(f"/{collection.path}/{record_id}")
@@ -144,7 +144,7 @@ async def test_a_removed_record_is_gone(writer: Machine, collection: Collection)
 
 @pytest.mark.security("P-03")
 @each(ALL)
-async def test_without_a_token_all_is_refused_and_with_a_reading_one_nothing_is_written(
+async def test_every_request_needs_a_token_and_every_write_a_write_scope(
     http: httpx2.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
 ) -> None:
     (record_id,) = await shared_sample(writer, db, collection, 1)
@@ -167,7 +167,7 @@ async def test_without_a_token_all_is_refused_and_with_a_reading_one_nothing_is_
 
 
 @each(ALL)
-async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, db: Any, collection: Collection) -> None:
+async def test_an_unsupported_method_is_405(writer: Machine, db: Any, collection: Collection) -> None:
     (record_id,) = await shared_sample(writer, db, collection, 1)
     actions = collection.actions
     has_own = builder_of(collection).upload
@@ -204,13 +204,13 @@ def guess(name: str) -> Any:
 
 def protected_fields(collection: Collection, *, is_new: bool) -> dict[str, Any]:
     names = {*collection.actions.records.table.c.keys(), *collection.resource.kinds(), "token", "spending"}
-    settable = set(collection.writable) - (set() if is_new else set(collection.once))
+    settable = set(collection.writable) - (set() if is_new else set(collection.create_only))
     return {name: guess(name) for name in sorted(names - settable)}
 
 
 @pytest.mark.security("C-02")
 @each(CREATABLE)
-async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: Any, collection: Collection) -> None:
+async def test_protected_fields_cannot_be_set(writer: Machine, db: Any, collection: Collection) -> None:
     name, table = collection.resource.type, collection.actions.records.table.name
     body, extra = (await new_body(writer, collection))[name], protected_fields(collection, is_new=True)
 
@@ -229,7 +229,7 @@ async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: An
 
 
 @each(UPDATABLE)
-async def test_what_was_read_can_be_sent_back(writer: Machine, collection: Collection) -> None:
+async def test_a_record_can_be_sent_back_as_it_was_read(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
     response = await writer.get(f"/{collection.path}/{record_id}")
     body = {"id": record_id, **values_of(response)}
@@ -243,7 +243,9 @@ async def test_what_was_read_can_be_sent_back(writer: Machine, collection: Colle
 
 
 @each(ALL)
-async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: Any, collection: Collection) -> None:
+async def test_every_relation_can_be_included_and_others_are_refused(
+    writer: Machine, db: Any, collection: Collection
+) -> None:
     (record_id,) = await shared_sample(writer, db, collection, 1)
     relations = collection.resource.relations
 
@@ -261,7 +263,7 @@ async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: 
 
 
 @each(ALL)
-async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, collection: Collection) -> None:
+async def test_sparse_fieldsets_limit_the_attributes(writer: Machine, db: Any, collection: Collection) -> None:
     (record_id,) = await shared_sample(writer, db, collection, 1)
     fields = f"fields[{collection.resource.type}]"
     *_, last = collection.resource.kinds()
@@ -274,7 +276,9 @@ async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, col
 
 @pytest.mark.security("A-02")
 @each(CREATABLE)
-async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Machine, collection: Collection) -> None:
+async def test_every_change_is_audited_with_the_values_before_and_after(
+    writer: Machine, collection: Collection
+) -> None:
     record_id = await make(writer, collection)
     if collection.actions.update:
         before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
@@ -301,7 +305,7 @@ async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Ma
 
 
 @each(ALL)
-async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
+async def test_a_list_needs_as_many_statements_for_many_records_as_for_few(
     writer: Machine, db: Any, service: Service, collection: Collection
 ) -> None:
     ids = await shared_sample(writer, db, collection, 6)

@@ -27,7 +27,7 @@ async def find_ids(machine: Machine, path: str, **params: Any) -> list[str]:
         ("bill_address_full_name_matches", "f{sku}%l{sku}"),
     ],
 )
-async def test_orders_are_found_by_goods_and_names(
+async def test_orders_are_filtered_by_sku_product_name_and_billing_name(
     writer: Machine, checkout_setup: CheckoutSetup, name: str, fits: str
 ) -> None:
     sku = uuid4().hex
@@ -39,7 +39,7 @@ async def test_orders_are_found_by_goods_and_names(
     assert await find_ids(writer, "orders", **{f"filter[{name}]": uuid4().hex}) == []
 
 
-async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_products_are_filtered_by_the_sku_of_their_master(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     sku = uuid4().hex
     mug = await checkout_setup.product(sku=sku)
     await checkout_setup.make.variant(mug.id, {f"size {sku}": "large"}, sku=f"{sku}-L")
@@ -49,24 +49,24 @@ async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, ch
     assert await find_ids(writer, "products", **{"filter[sku_eq]": f"{sku}-L"}) == []
 
 
-async def test_zones_and_store_credit_are_found_by_their_texts(writer: Machine) -> None:
+async def test_zones_are_filtered_by_description_and_store_credit_by_memo_and_creator(writer: Machine) -> None:
     word, user_id = uuid4().hex, await new_user(writer)
     zone = await writer.post("/zones", {"zone": {"name": word, "description": f"far {word}"}})
     body = {"user_id": user_id, "currency": "USD", "amount": 5, "memo": word}
     credit = await writer.post("/store_credits", {"store_credit": body})
-    maker = credit.json["data"]["relationships"]["created_by"]["data"]["id"]
+    creator_id = credit.json["data"]["relationships"]["created_by"]["data"]["id"]
 
     assert await find_ids(writer, "zones", **{"filter[description_eq]": f"far {word}"}) == [zone.id]
     assert await find_ids(writer, "store_credits", **{"filter[memo_eq]": word}) == [credit.id]
-    by_maker = {"filter[created_by_id_eq]": maker, "filter[user_id_eq]": user_id}
-    assert await find_ids(writer, "store_credits", **by_maker) == [credit.id]
+    by_creator = {"filter[created_by_id_eq]": creator_id, "filter[user_id_eq]": user_id}
+    assert await find_ids(writer, "store_credits", **by_creator) == [credit.id]
 
 
 @pytest.mark.parametrize(
     ("pattern", "is_found"),
     [("A%_c{word}", True), ("a_c{word}", False), ("%{word}", True), ("a\\%bc{word}", True), ("a\\_bc{word}", False)],
 )
-async def test_a_pattern_has_the_callers_own_wildcards(writer: Machine, pattern: str, is_found: bool) -> None:
+async def test_a_matches_filter_accepts_wildcards(writer: Machine, pattern: str, is_found: bool) -> None:
     word = uuid4().hex
     zone = await writer.post("/zones", {"zone": {"name": f"a%bc{word}"}})
     filter_value = pattern.format(word=word)
@@ -78,13 +78,13 @@ async def test_a_pattern_has_the_callers_own_wildcards(writer: Machine, pattern:
 
 
 @pytest.mark.parametrize("pattern", ["x" * 256, "%" * 11, "a\\"])
-async def test_a_pattern_has_bounds(writer: Machine, pattern: str) -> None:
+async def test_an_overlong_or_malformed_pattern_is_refused(writer: Machine, pattern: str) -> None:
     refusal = await writer.get("/zones", {"filter[name_matches]": pattern})
 
     assert (refusal.status, refusal.code) == (400, "bad_filter")
 
 
-async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_orders_are_sorted_by_shipment_total(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     carts = []
     for _ in range(2):
         buyer = Buyer(writer.http, checkout_setup)
@@ -100,8 +100,8 @@ async def test_products_are_sorted_by_number_and_position(writer: Machine, check
     word, taxonomy = uuid4().hex, await writer.post("/taxonomies", {"taxonomy": {"name": uuid4().hex}})
     taxon = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
     product_ids = [(await checkout_setup.product(sku=f"{letter}{word}")).id for letter in "ba"]
-    for place, product_id in enumerate(product_ids):
-        fields = {"product_id": product_id, "taxon_id": taxon, "position": place}
+    for position, product_id in enumerate(product_ids):
+        fields = {"product_id": product_id, "taxon_id": taxon, "position": position}
         await checkout_setup.make.new("classifications", "classification", **fields)
     ids = {"filter[id_in]": ",".join(product_ids)}
 

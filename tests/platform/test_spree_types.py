@@ -1,4 +1,4 @@
-"""The names that Spree has for types, calculators and categories are accepted as ours."""
+"""The names that Spree has for types, calculators and categories are accepted as aliases."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,7 +7,7 @@ import pytest
 
 from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 
 ADJUST = "Spree::Promotion::Actions::CreateAdjustment"
 ADJUST_ITEMS = "Spree::Promotion::Actions::CreateItemAdjustments"
@@ -26,7 +26,7 @@ async def test_a_promotion_without_a_code_is_automatic(writer: Machine) -> None:
     assert [promotion["is_automatic"] for promotion in (without, by_batch, by_code)] == [True, False, False]
 
 
-async def test_a_payment_method_is_made_by_the_name_of_spree(writer: Machine) -> None:
+async def test_a_payment_method_accepts_the_class_name_of_spree(writer: Machine) -> None:
     payment_method = await writer.post(
         "/payment_methods",
         {"payment_method": {"name": "Cheque", "type": "Spree::PaymentMethod::Check", "active": False}},
@@ -52,7 +52,7 @@ async def test_a_payment_method_is_made_by_the_name_of_spree(writer: Machine) ->
     ],
     ids=["free shipping", "percent", "amount"],
 )
-async def test_an_action_is_made_by_the_name_of_spree(
+async def test_a_promotion_action_accepts_the_class_name_of_spree(
     writer: Machine, type_: str, calculator: Any, expected: tuple[str, Any]
 ) -> None:
     promotion = await new_promotion(writer, code=uuid4().hex)
@@ -65,7 +65,7 @@ async def test_an_action_is_made_by_the_name_of_spree(
     assert nested_promotion.status == 201, nested_promotion
 
 
-async def test_a_rule_is_made_by_the_name_of_spree(writer: Machine) -> None:
+async def test_a_promotion_rule_accepts_the_class_name_of_spree(writer: Machine) -> None:
     rule = {"type": "Spree::Promotion::Rules::ItemTotal", "preferences": {"amounts": {"USD": "80"}}}
     promotion = await new_promotion(writer, code=uuid4().hex, promotion_rules_attributes=[rule])
 
@@ -84,7 +84,9 @@ async def test_a_rule_is_made_by_the_name_of_spree(writer: Machine) -> None:
         ({"type": ["first_order"]}, "type"),
     ],
 )
-async def test_a_part_that_is_not_known_is_refused(writer: Machine, part: dict[str, Any], field: str) -> None:
+async def test_an_unknown_promotion_rule_or_preference_is_refused(
+    writer: Machine, part: dict[str, Any], field: str
+) -> None:
     refusal = await new_promotion(writer, promotion_rules_attributes=[part])
 
     assert_refused(refusal, f"promotion_rules_attributes.0.{field}")
@@ -101,7 +103,7 @@ async def test_a_part_that_is_not_known_is_refused(writer: Machine, part: dict[s
         ({"type": []}, "type"),
     ],
 )
-async def test_a_calculator_that_is_not_known_is_refused(
+async def test_an_unknown_calculator_or_preference_is_refused(
     writer: Machine, calculator: dict[str, Any], field: str | None
 ) -> None:
     action = {"type": ADJUST, "calculator_attributes": calculator}
@@ -113,7 +115,7 @@ async def test_a_calculator_that_is_not_known_is_refused(
     assert list(refusal.json["errors"]) == [f"promotion_actions_attributes.0.{name}"]
 
 
-async def test_a_shipping_method_takes_a_calculator_of_spree(writer: Machine) -> None:
+async def test_a_shipping_method_accepts_a_calculator_of_spree(writer: Machine) -> None:
     calculator = {"type": "Spree::Calculator::Shipping::PerItem", "preferences": {"amount": 3, "currency": "USD"}}
     body = {"name": "Post", "calculator_attributes": calculator}
 
@@ -128,7 +130,7 @@ async def test_a_shipping_method_takes_a_calculator_of_spree(writer: Machine) ->
     assert_refused(refusal, "calculator")
 
 
-async def test_store_credit_takes_its_category_and_type_by_the_names_of_spree(writer: Machine) -> None:
+async def test_store_credit_accepts_category_id_and_type_id(writer: Machine) -> None:
     category = await writer.post("/store_credit_categories", {"store_credit_category": {"name": uuid4().hex}})
     kind = await writer.post("/store_credit_types", {"store_credit_type": {"name": uuid4().hex}})
     body = {"user_id": await new_user(writer), "currency": "USD", "amount": 5, "memo": "late"}

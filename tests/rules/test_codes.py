@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.crypto.keys import Keys, parse_keys
-from shop.models.access.inputs import typed_code
+from shop.models.access.inputs import normalize_login_code
 from shop.rules.access.codes import login_code, matches, shown_code
 
 KEYS = parse_keys("k1:" + "0123456789abcdef" * 4 + ",k2:" + "fedcba9876543210" * 4)
@@ -83,21 +83,21 @@ def test_a_short_code_is_six_ascii_digits_and_keeps_its_leading_zeros(ten_thousa
 
 
 @pytest.mark.security("L-01")
-def test_every_digit_is_as_likely_as_any_other_at_every_place(ten_thousand: list[str]) -> None:
-    for place in range(6):
+def test_every_digit_is_equally_likely_at_every_position(ten_thousand: list[str]) -> None:
+    for position in range(6):
         # With 9 degrees of freedom 35 is exceeded once in 20,000 times; the nonces here are always the same.
-        assert chi_square(Counter(code[place] for code in ten_thousand), 10) < 35
+        assert chi_square(Counter(code[position] for code in ten_thousand), 10) < 35
     pairs = Counter(code[:2] + code[4:] for code in ten_thousand)
     assert len(pairs) > 6000
 
 
-def test_a_long_code_is_26_crockford_characters_each_as_likely_as_any_other() -> None:
+def test_a_long_code_is_26_equally_likely_crockford_characters() -> None:
     codes = [long(number.to_bytes(16)) for number in range(2_000)]
 
     assert {len(code) for code in codes} == {26}
     assert len(set(codes)) == 2_000
-    for place in range(26):
-        counts = Counter(code[place] for code in codes)
+    for position in range(26):
+        counts = Counter(code[position] for code in codes)
         assert set(counts) == CROCKFORD
         assert chi_square(counts, 32) < 75
 
@@ -137,13 +137,13 @@ def test_a_short_code_is_shown_as_it_is_and_a_long_one_in_groups_of_five() -> No
 
 
 @pytest.mark.parametrize("text", ["001234", " 001234 ", "001 234", "001-234", "0-0-1-2-3-4", "- 001234 -"])
-def test_digits_are_taken_whatever_blanks_and_dashes_stand_between_them(text: str) -> None:
-    assert typed_code(text) == "001234"
+def test_spaces_and_dashes_between_digits_are_ignored(text: str) -> None:
+    assert normalize_login_code(text) == "001234"
 
 
-def test_digits_of_another_number_are_a_code_that_is_merely_wrong() -> None:
-    assert typed_code("12345") == "12345"
-    assert typed_code("1234567") == "1234567"
+def test_digits_of_another_length_are_a_wrong_code() -> None:
+    assert normalize_login_code("12345") == "12345"
+    assert normalize_login_code("1234567") == "1234567"
     assert not matches("123456", "12345")
     assert not matches("012345", "12345")
 
@@ -165,40 +165,42 @@ def test_digits_of_another_number_are_a_code_that_is_merely_wrong() -> None:
         f"  {LONG}  ",
     ],
 )
-def test_a_long_code_is_taken_in_any_case_and_grouping_and_with_letters_read_for_digits(text: str) -> None:
-    assert typed_code(text) == LONG
+def test_a_long_code_is_accepted_in_any_case_and_grouping_and_with_confused_letters(text: str) -> None:
+    assert normalize_login_code(text) == LONG
 
 
-def test_a_long_code_that_happens_to_be_digits_is_still_one() -> None:
+def test_a_long_code_of_digits_only_is_accepted() -> None:
     digits = "01234567890123456789012345"
 
-    assert typed_code(shown_code(digits)) == digits
-    assert typed_code(digits.replace("0", "o").replace("1", "l")) == digits
+    assert normalize_login_code(shown_code(digits)) == digits
+    assert normalize_login_code(digits.replace("0", "o").replace("1", "l")) == digits
 
 
 @pytest.mark.security("L-11")
 @pytest.mark.parametrize("text", NO_CODES)
-def test_what_cannot_be_a_code_is_none(text: str) -> None:
-    assert typed_code(text) is None
+def test_text_that_cannot_be_a_code_is_none(text: str) -> None:
+    assert normalize_login_code(text) is None
 
 
 @pytest.mark.security("L-11")
 @given(text=st.text(max_size=60) | st.text(alphabet="0123456789 -oOiIlLuU_\n", max_size=40))
-def test_whatever_is_typed_is_none_or_a_plain_code(text: str) -> None:
-    code = typed_code(text)
+def test_any_text_is_none_or_a_normalized_code(text: str) -> None:
+    code = normalize_login_code(text)
 
     if code is not None:
         assert code.isascii()
         assert code.isdigit() or (len(code) == 26 and set(code) <= CROCKFORD)
-        assert typed_code(code) == code
+        assert normalize_login_code(code) == code
 
 
 @given(number=st.integers(0, 2**128 - 1), groups=st.lists(st.integers(0, 26), max_size=6), data=st.data())
-def test_every_long_code_survives_being_copied_by_hand(number: int, groups: list[int], data: st.DataObject) -> None:
+def test_a_long_code_is_recognized_after_manual_transcription(
+    number: int, groups: list[int], data: st.DataObject
+) -> None:
     code = long(number.to_bytes(16))
     looks = {"0": "0Oo", "1": "1IiLl"}
     copy = "".join(data.draw(st.sampled_from(looks.get(letter, letter + letter.lower()))) for letter in code)
-    for place in sorted(groups, reverse=True):
-        copy = copy[:place] + data.draw(st.sampled_from(" -")) + copy[place:]
+    for position in sorted(groups, reverse=True):
+        copy = copy[:position] + data.draw(st.sampled_from(" -")) + copy[position:]
 
-    assert matches(code, str(typed_code(copy)))
+    assert matches(code, str(normalize_login_code(copy)))

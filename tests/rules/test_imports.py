@@ -18,7 +18,7 @@ from shop.models.catalog.stock import StockItem, StockLocation
 from shop.rules.imports.errors import line_errors
 from shop.rules.imports.prices import PriceBook, PriceData, PricedVariant, PriceLine
 from shop.rules.imports.products import build_changes, same
-from shop.rules.imports.rows import Names, ProductLine, StockLine, VariantLine, collect_names, missing_names
+from shop.rules.imports.rows import ProductLine, RecordsByName, StockLine, VariantLine, collect_names, missing_names
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STAMPS: dict[str, Any] = {"created_at": NOW, "updated_at": NOW}
@@ -33,10 +33,10 @@ def new_id() -> Iterator[UUID]:
     return map(identity, count(1000))
 
 
-PLACE = StockLocation(id=identity(90), name="Main", **STAMPS)
-NAMES = Names(
-    locations={"Main": PLACE},
-    option_types={"size": identity(50), "colour": identity(51)},
+LOCATION = StockLocation(id=identity(90), name="Main", **STAMPS)
+NAMES = RecordsByName(
+    locations={"Main": LOCATION},
+    option_types={"size": identity(50), "color": identity(51)},
     option_values={("size", "S"): identity(60), ("size", "M"): identity(61)},
     taxons={"all/mugs": identity(70)},
     properties={"material": identity(80)},
@@ -72,13 +72,13 @@ def product(*variants: FullVariant, **more: Any) -> FullProduct:
         (Decimal("1.50"), Decimal("1.5"), True),
     ],
 )
-def test_values_are_the_same_as_json_sees_them(one: Any, other: Any, are_same: bool) -> None:
+def test_values_are_compared_like_json(one: Any, other: Any, are_same: bool) -> None:
     assert same(one, other) is are_same
 
 
-def test_a_line_that_says_nothing_new_changes_nothing(new_id: Iterator[UUID]) -> None:
+def test_a_row_without_differences_changes_nothing(new_id: Iterator[UUID]) -> None:
     price = Price(id=identity(3), variant_id=identity(4), currency="USD", amount=500, **STAMPS)
-    item = StockItem(id=identity(5), stock_location_id=PLACE.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
+    item = StockItem(id=identity(5), stock_location_id=LOCATION.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
     options = {"size": (identity(6), "S")}
     small = variant(4, sku="mug-s", prices={"USD": price}, stock={"Main": item}, options=options)
     line = VariantLine(
@@ -93,7 +93,7 @@ def test_a_line_that_says_nothing_new_changes_nothing(new_id: Iterator[UUID]) ->
     assert not changes
 
 
-def test_only_what_differs_is_written(new_id: Iterator[UUID]) -> None:
+def test_only_differences_are_written(new_id: Iterator[UUID]) -> None:
     small = variant(4, sku="mug-s", options={"size": (identity(6), "S")})
     line = VariantLine(at="variants.0", sku="mug-s", fields={"barcode": "7"}, options={"size": "M"})
 
@@ -108,19 +108,19 @@ def test_only_what_differs_is_written(new_id: Iterator[UUID]) -> None:
     assert list(changes.inserts) == ["variant_option_values", "product_option_types"]
 
 
-def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_id: Iterator[UUID]) -> None:
+def test_option_types_are_those_of_the_row_or_extended_by_its_variants(new_id: Iterator[UUID]) -> None:
     link = ProductOptionType(id=identity(7), product_id=identity(1), option_type_id=identity(51), position=1, **STAMPS)
-    existing_product = product(option_types={"colour": link})
+    existing_product = product(option_types={"color": link})
     small = VariantLine(at="variants.0", sku="mug-s", options={"size": "S"})
 
     with_variants = build_changes(
         ProductLine(slug="mug", variants=[small]), existing_product, NAMES, lambda: next(new_id)
     )
     with_types = build_changes(
-        ProductLine(slug="mug", option_types=["size", "colour"]), existing_product, NAMES, lambda: next(new_id)
+        ProductLine(slug="mug", option_types=["size", "color"]), existing_product, NAMES, lambda: next(new_id)
     )
     without_change = build_changes(
-        ProductLine(slug="mug", option_types=["colour"], variants=[small]),
+        ProductLine(slug="mug", option_types=["color"], variants=[small]),
         existing_product,
         NAMES,
         lambda: next(new_id),
@@ -131,9 +131,9 @@ def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_i
     assert "product_option_types" not in without_change.inserts
 
 
-def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]) -> None:
+def test_new_variants_are_positioned_after_existing_ones(new_id: Iterator[UUID]) -> None:
     existing_product = product(variant(4, sku="a", row={"position": 7}))
-    new = [VariantLine(at=f"variants.{place}", sku=sku) for place, sku in enumerate("bac")]
+    new = [VariantLine(at=f"variants.{index}", sku=sku) for index, sku in enumerate("bac")]
 
     changes = build_changes(ProductLine(slug="mug", variants=new), existing_product, NAMES, lambda: next(new_id))
 
@@ -151,10 +151,10 @@ def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]
         (StockLine(-1, backorderable=True), False, [-3], 1),
     ],
 )
-def test_counts_move_by_the_difference(
+def test_stock_is_moved_by_the_difference(
     new_id: Iterator[UUID], stock_line: StockLine, is_new: bool, movements: list[int], recounts: int
 ) -> None:
-    item = StockItem(id=identity(5), stock_location_id=PLACE.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
+    item = StockItem(id=identity(5), stock_location_id=LOCATION.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
     existing_product = product(variant(4, sku="a", stock={} if is_new else {"Main": item}))
     line = VariantLine(at="variants.0", sku="a", stock={"Main": stock_line})
 
@@ -183,7 +183,7 @@ def test_options_may_be_exchanged_between_variants_but_not_shared() -> None:
     ]
 
 
-def test_a_sku_is_free_once_its_variant_is_gone_or_renamed() -> None:
+def test_a_sku_is_free_once_its_variant_is_deleted_or_renamed() -> None:
     existing_product = product(variant(4, sku="a"), variant(5, sku="b"))
     master = VariantLine(at="master", sku="a")
 
@@ -197,7 +197,7 @@ def test_a_sku_is_free_once_its_variant_is_gone_or_renamed() -> None:
     assert line_errors(removal, existing_product, NAMES) == line_errors(renaming, existing_product, NAMES) == {}
 
 
-def test_names_that_nobody_had_are_those_to_make_in_one_order() -> None:
+def test_missing_names_are_listed_in_a_fixed_order() -> None:
     lines = [
         ProductLine(slug="b", properties={"z": "1", "material": "clay"}, option_types=["size", "b"]),
         ProductLine(slug="a", variants=[VariantLine(at="variants.0", sku="a", options={"size": "S", "a": "1"})]),
@@ -214,7 +214,7 @@ def book() -> PriceBook:
     return PriceBook(PriceData(variants=(variant,), lists={"trade": price_list}, prices=(price,)))
 
 
-def test_each_price_sees_what_those_before_it_have_done(new_id: Iterator[UUID]) -> None:
+def test_each_price_row_sees_the_effects_of_earlier_rows(new_id: Iterator[UUID]) -> None:
     prices = book()
     amounts: list[Any] = [Decimal("6"), Decimal("6.0"), None, None, Decimal("5")]
 
@@ -227,7 +227,7 @@ def test_each_price_sees_what_those_before_it_have_done(new_id: Iterator[UUID]) 
     assert prices.touched_products() == {identity(1)}
 
 
-def test_what_a_list_says_touches_no_product(new_id: Iterator[UUID]) -> None:
+def test_a_price_list_entry_changes_no_product(new_id: Iterator[UUID]) -> None:
     prices = book()
 
     outcome = prices.apply(PriceLine(sku="mug", price_list="trade", amount=Decimal(4), min_quantity=3))
@@ -237,7 +237,7 @@ def test_what_a_list_says_touches_no_product(new_id: Iterator[UUID]) -> None:
     assert prices.touched_products() == set()
 
 
-def test_a_price_that_is_not_acceptable_does_nothing(new_id: Iterator[UUID]) -> None:
+def test_an_invalid_price_changes_nothing(new_id: Iterator[UUID]) -> None:
     prices = book()
 
     for line in (

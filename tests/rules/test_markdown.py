@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shop.rules.content.markdown import MOST_HTML, MOST_MARKDOWN, TooMuchHtml, render_markdown
+from shop.rules.content.markdown import MAX_HTML_BYTES, MAX_MARKDOWN_BYTES, TooMuchHtml, render_markdown
 
 HEADINGS = {f"h{level}" for level in range(1, 7)}
 INLINE = {"br", "a", "img", "em", "strong", "s", "code"}
@@ -105,24 +105,24 @@ def check_markdown(markdown: str) -> Checker:
 
 
 @pytest.mark.parametrize("markdown", HOSTILE)
-def test_hostile_text_has_no_tag_attribute_or_address_of_its_own(markdown: str) -> None:
+def test_hostile_text_adds_no_tag_attribute_or_url(markdown: str) -> None:
     assert "javascript:" not in str(check_markdown(markdown).links).lower()
     assert "<script" not in render_markdown(markdown).html.lower()
 
 
 @pytest.mark.parametrize("around", ["> {}", "- {}", "# {}", "**{}**", "| a |\n|---|\n| {} |", "1. {}", "~~{}~~"])
-def test_hostile_text_is_as_harmless_inside_other_markup(around: str) -> None:
+def test_hostile_text_is_safe_inside_other_markup(around: str) -> None:
     for markdown in HOSTILE:
         check_markdown(around.format(markdown))
 
 
-def test_an_unsafe_link_keeps_its_text_and_an_unsafe_image_becomes_its_description() -> None:
+def test_an_unsafe_link_becomes_its_text_and_an_unsafe_image_its_alt_text() -> None:
     assert render_markdown("[read *this*](javascript:x)").html == "<p>read <em>this</em></p>\n"
     assert render_markdown("![a <b>](data:x)").html == "<p>a &lt;b&gt;</p>\n"
 
 
 @pytest.mark.parametrize("address", ["https://e.example/a?b=c&d", "mailto:a@e.example", "tel:+1-555", "/about", "#top"])
-def test_a_link_has_its_address_its_title_and_a_rel(address: str) -> None:
+def test_a_link_has_its_url_title_and_rel(address: str) -> None:
     (link,) = check_markdown(f'[a]({address} "Title")').links
 
     assert link == {"href": address, "title": "Title", "rel": "noopener noreferrer"}
@@ -133,7 +133,7 @@ def test_an_image_is_shown_from_https_and_from_the_shops_own_media(address: str)
     assert check_markdown(f"![A *mug*]({address})").links == [{"src": address, "alt": "A mug"}]
 
 
-def test_the_usual_markup_is_rendered() -> None:
+def test_common_markup_is_rendered() -> None:
     html = render_markdown("# A\n\nb **c** *d* `e`\nf\n\n3. g\n\n> h\n\n---\n\n| i |\n|--:|\n| j |\n").html
 
     for part in ("<h1>A</h1>", "<strong>c</strong>", "<em>d</em>", "<code>e</code>", '<ol start="3">', "<td>j</td>"):
@@ -147,20 +147,20 @@ def test_the_text_has_no_markup() -> None:
 
 
 @pytest.mark.parametrize("definition", ["/" + "x" * 1900, '/x "' + "y" * 190 + '"'])
-def test_a_short_text_does_not_become_huge_by_repeating_a_long_address(definition: str) -> None:
-    markdown = f"[a]: {definition}\n\n" + "[a] " * (MOST_MARKDOWN // 5)
+def test_repeating_a_long_url_cannot_produce_huge_html(definition: str) -> None:
+    markdown = f"[a]: {definition}\n\n" + "[a] " * (MAX_MARKDOWN_BYTES // 5)
 
     with pytest.raises(TooMuchHtml):
         render_markdown(markdown)
 
 
-def test_a_longer_address_or_title_is_not_taken_over() -> None:
+def test_urls_and_titles_that_are_too_long_are_dropped() -> None:
     assert check_markdown("[a](/" + "x" * 2000 + ")").links == []
     assert check_markdown("[a](/x '" + "y" * 201 + "')").links == [{"href": "/x", "rel": "noopener noreferrer"}]
 
 
-@pytest.mark.parametrize("piece", ["*", "[", "![", "`", "> ", "- ", "|", "<", "[a](", "**a ", "_a", "&#", "\\", "~~"])
-def test_a_long_run_of_one_sign_is_rendered(piece: str) -> None:
-    html = render_markdown((piece * MOST_MARKDOWN)[:MOST_MARKDOWN]).html
+@pytest.mark.parametrize("token", ["*", "[", "![", "`", "> ", "- ", "|", "<", "[a](", "**a ", "_a", "&#", "\\", "~~"])
+def test_a_long_run_of_one_token_is_rendered(token: str) -> None:
+    html = render_markdown((token * MAX_MARKDOWN_BYTES)[:MAX_MARKDOWN_BYTES]).html
 
-    assert len(html) <= MOST_HTML
+    assert len(html) <= MAX_HTML_BYTES

@@ -28,14 +28,14 @@ def test_codes_are_those_of_rfc_6238(second: int, code: str) -> None:
     assert totp_step(SECRET, code, now=second, last_step=0) == second // 30
 
 
-@pytest.mark.parametrize(("away", "counts"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
-def test_a_neighbouring_step_counts_and_no_other(away: int, counts: bool) -> None:
-    code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000 + away)
+@pytest.mark.parametrize(("offset", "is_valid"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+def test_a_code_is_valid_for_one_step_earlier_and_later(offset: int, is_valid: bool) -> None:
+    code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000 + offset)
 
-    assert (totp_step(SECRET, code, now=30_000, last_step=0) == 1000 + away) is counts
+    assert (totp_step(SECRET, code, now=30_000, last_step=0) == 1000 + offset) is is_valid
 
 
-def test_a_step_counts_once_and_none_before_it() -> None:
+def test_a_code_is_accepted_once() -> None:
     code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000)
 
     assert totp_step(SECRET, code, now=30_000, last_step=999) == 1000
@@ -43,26 +43,26 @@ def test_a_step_counts_once_and_none_before_it() -> None:
 
 
 @pytest.mark.parametrize("code_text", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "-12345"])
-def test_what_is_not_six_digits_is_no_code(code_text: str) -> None:
+def test_text_that_is_not_six_digits_is_no_code(code_text: str) -> None:
     assert totp_step(SECRET, code_text, now=30_000, last_step=0) is None
 
 
-def test_the_address_of_a_secret_names_shop_and_operator() -> None:
+def test_the_authenticator_uri_contains_shop_and_operator() -> None:
     uri = authenticator_uri(SECRET, email="ada@example.com", shop="Shop: Käse")
 
     assert pyotp.parse_uri(uri).secret == authenticator_text(SECRET)
     assert "issuer=Shop%20%20K%C3%A4se" in uri
 
 
-@pytest.mark.parametrize(("seconds", "counts"), [(-1, False), (0, True), (300, True), (301, False)])
-def test_a_ticket_lives_five_minutes(seconds: int, counts: bool) -> None:
+@pytest.mark.parametrize(("seconds", "is_valid"), [(-1, False), (0, True), (300, True), (301, False)])
+def test_a_sign_in_ticket_is_valid_for_five_minutes(seconds: int, is_valid: bool) -> None:
     ticket = sign_in_ticket(KEYS, ADA, "hash", 1000)
 
     assert ticket_owner(ticket) == ADA
-    assert is_ticket(KEYS, ticket, "hash", 1000 + seconds) is counts
+    assert is_ticket(KEYS, ticket, "hash", 1000 + seconds) is is_valid
 
 
-def test_a_ticket_is_of_one_password_and_one_key() -> None:
+def test_a_sign_in_ticket_is_bound_to_one_password_and_one_key() -> None:
     ticket = sign_in_ticket(KEYS, ADA, "hash", 1000)
 
     assert not is_ticket(KEYS, ticket, "another hash", 1000)
@@ -72,7 +72,7 @@ def test_a_ticket_is_of_one_password_and_one_key() -> None:
     assert ticket_owner("nonsense") is None
 
 
-def test_a_forms_token_is_of_one_session_and_outlives_a_change_of_keys() -> None:
+def test_a_csrf_token_is_bound_to_one_session_and_valid_after_a_key_rotation() -> None:
     token = csrf_token(KEYS, b"session")
 
     assert is_csrf_token(KEYS, b"session", token)
@@ -94,5 +94,5 @@ def test_a_forms_token_is_of_one_session_and_outlives_a_change_of_keys() -> None
         ("/admin\n", "/admin"),
     ],
 )
-def test_a_sign_in_leads_into_the_dashboard(target: str | None, path: str) -> None:
+def test_a_sign_in_redirects_only_into_the_dashboard(target: str | None, path: str) -> None:
     assert local_path(target) == path

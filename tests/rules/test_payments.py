@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from shop.rules.checkout.payments import (
     PaymentAmounts,
     balance_of,
+    find_refusal,
     is_valid,
     missing_payment,
-    refusal_of,
     sum_covered_amount,
 )
 
@@ -49,7 +49,7 @@ def card(state: str, captured_amount: int = 0, refunded_amount: int = 0, amount:
         ([], True, "void", 0),
     ],
 )
-def test_the_state_and_the_amount_due_are_those_of_the_table(
+def test_payment_state_and_amount_due_match_the_table(
     payments: list[PaymentAmounts], is_canceled: bool, state: str, due: int
 ) -> None:
     balance = balance_of(payments, TOTAL, is_canceled=is_canceled)
@@ -57,7 +57,7 @@ def test_the_state_and_the_amount_due_are_those_of_the_table(
     assert (balance.state, balance.amount_due) == (state, due)
 
 
-def test_an_order_that_costs_nothing_is_paid() -> None:
+def test_an_order_with_a_total_of_zero_is_paid() -> None:
     assert [balance_of(payments, 0, is_canceled=False).state for payments in ([], [card("failed")])] == ["paid"] * 2
 
 
@@ -74,19 +74,19 @@ class Ledger:
 
     def do(self, event: str, which: int, amount: int) -> bool:
         """Returns whether the event was possible."""
-        if event == "authorise":
+        if event == "authorize":
             missing = self.total - sum_covered_amount(self.payments)
             self.payments += [PaymentAmounts("pending", missing, 0, 0)] if missing > 0 and not self.is_canceled else []
             return True
         if event == "cancel":
-            return self._cancel(gets_through=amount % 4 > 0)
+            return self._cancel(succeeds=amount % 4 > 0)
         if event == "resume":
             return self._resume()
         return bool(self.payments) and self._act(event, which % len(self.payments), amount)
 
     def _act(self, act: str, which: int, amount: int) -> bool:
         payment = self.payments[which]
-        if refusal_of(act, payment, amount):
+        if find_refusal(act, payment, amount):
             return False
         changes: dict[str, dict[str, Any]] = {
             "capture": {"state": "completed", "captured": payment.amount},
@@ -96,12 +96,12 @@ class Ledger:
         self.payments[which] = msgspec.structs.replace(payment, **changes[act])
         return True
 
-    def _cancel(self, *, gets_through: bool) -> bool:
+    def _cancel(self, *, succeeds: bool) -> bool:
         """Refunds all payments, unless the provider refuses."""
         if self.is_canceled:
             return False
         self.is_canceled = True
-        for which, payment in enumerate(self.payments if gets_through else []):
+        for which, payment in enumerate(self.payments if succeeds else []):
             self._act("void" if payment.state == "pending" else "refund", which, payment.captured - payment.refunded)
         return True
 
@@ -114,7 +114,7 @@ class Ledger:
         return True
 
 
-EVENTS = ("authorise", *["capture"] * 2, *["refund"] * 3, "void", "cancel", "resume")
+EVENTS = ("authorize", *["capture"] * 2, *["refund"] * 3, "void", "cancel", "resume")
 
 
 @pytest.mark.security("C-14")
@@ -124,7 +124,7 @@ EVENTS = ("authorise", *["capture"] * 2, *["refund"] * 3, "void", "cancel", "res
 )
 def test_states_agree_with_the_ledger_after_any_sequence(total: int, events: list[tuple[str, int, int]]) -> None:
     ledger = Ledger(total)
-    ledger.do("authorise", 0, 0)
+    ledger.do("authorize", 0, 0)
     for event, which, amount in events:
         due_before = ledger.due
         is_done = ledger.do(event, which, amount)
@@ -148,6 +148,6 @@ def check(ledger: Ledger) -> None:
     assert balance.state != "failed" or not any(map(is_valid, payments))
     assert balance.state != "paid" or (captured_total >= total and not is_canceled)
     assert balance.state != "void" or balance.payment_total == 0
-    assert -balance.amount_due <= balance.payment_total, "the shop owes no more than it has"
+    assert -balance.amount_due <= balance.payment_total, "more is owed than was paid"
     assert balance.amount_due <= total
     assert not is_canceled or balance.state in {"void", "credit_owed"}

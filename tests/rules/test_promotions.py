@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, BasketItem, fill_basket
 from shop.rules.cart.promotions import (
-    Deal,
+    CompiledPromotion,
     Part,
+    build_promotion,
     calculate_discounts,
-    find_eligible_goods,
-    make_deal,
+    find_eligible_items,
     summarize_discounts,
 )
 from shop.rules.promotions.settings import normalize_preferences, parse_part, part_errors
@@ -26,7 +26,9 @@ KITCHEN, CLOTHES = UUID(int=11), UUID(int=12)
 STAFF = UUID(int=21)
 
 
-def good(price: int, quantity: int = 1, *, product: UUID = MUG, taxon: UUID = KITCHEN, number: int = 100) -> BasketItem:
+def make_item(
+    price: int, quantity: int = 1, *, product: UUID = MUG, taxon: UUID = KITCHEN, number: int = 100
+) -> BasketItem:
     amount = price * quantity
     return BasketItem(UUID(int=number), number - 100, product.int, frozenset({taxon.int}), price, quantity, amount)
 
@@ -37,35 +39,37 @@ def part(what: str, kind: str, **values: Any) -> Part:
     return result
 
 
-def deal(*parts: Part, number: int = 1, is_any: bool = False) -> Deal:
+def make_promotion(*parts: Part, number: int = 1, matches_any: bool = False) -> CompiledPromotion:
     conditions = [each for each in parts if each.type in CONDITIONS]
     benefits = [each for each in parts if each.type in BENEFITS]
-    return make_deal(UUID(int=number), f"Deal {number}", conditions, benefits, is_any=is_any)
+    return build_promotion(UUID(int=number), f"Deal {number}", conditions, benefits, matches_any=matches_any)
 
 
-def off(kind: str, **values: Any) -> Part:
+def make_benefit(kind: str, **values: Any) -> Part:
     return part("benefit", kind, **values)
 
 
-def when(kind: str, **values: Any) -> Part:
+def make_condition(kind: str, **values: Any) -> Part:
     return part("condition", kind, **values)
 
 
-def list_discounts(basket: Basket, *deals: Deal) -> list[tuple[str, int, int]]:
-    return [(each.on, each.id.int if each.id else 0, each.amount) for each in calculate_discounts(basket, deals)]
+def list_discounts(basket: Basket, *promotions: CompiledPromotion) -> list[tuple[str, int, int]]:
+    return [
+        (each.level, each.id.int if each.id else 0, each.amount) for each in calculate_discounts(basket, promotions)
+    ]
 
 
-def dollars(*goods: BasketItem, **more: Any) -> Basket:
-    return fill_basket("USD", goods, **more)
+def dollars(*items: BasketItem, **more: Any) -> Basket:
+    return fill_basket("USD", items, **more)
 
 
-TENTH = off("percent_off_items", percent="10")
+TENTH = make_benefit("percent_off_items", percent="10")
 
 
-def test_a_percentage_of_each_line_is_rounded_half_up_and_says_so() -> None:
-    basket = dollars(good(1_005), good(5, number=101))
+def test_a_percentage_of_each_line_item_is_rounded_half_up_and_explained() -> None:
+    basket = dollars(make_item(1_005), make_item(5, number=101))
 
-    discounts = calculate_discounts(basket, [deal(TENTH)])
+    discounts = calculate_discounts(basket, [make_promotion(TENTH)])
 
     assert [each.amount for each in discounts] == [101, 1]
     (entry,) = summarize_discounts(discounts, "USD").values()
@@ -73,65 +77,70 @@ def test_a_percentage_of_each_line_is_rounded_half_up_and_says_so() -> None:
     assert entry["amount"] == -102
 
 
-def test_an_amount_off_a_piece_is_never_more_than_the_piece_costs() -> None:
-    basket = dollars(good(300, 2), good(1_000, number=101))
+def test_an_amount_off_an_item_is_never_more_than_its_price() -> None:
+    basket = dollars(make_item(300, 2), make_item(1_000, number=101))
 
-    assert list_discounts(basket, deal(off("amount_off_items", amounts={"USD": "5"}))) == [
+    assert list_discounts(basket, make_promotion(make_benefit("amount_off_items", amounts={"USD": "5"}))) == [
         ("line", 100, 600),
         ("line", 101, 500),
     ]
-    assert list_discounts(basket, deal(off("amount_off_items", amounts={"EUR": "5"}))) == []
+    assert list_discounts(basket, make_promotion(make_benefit("amount_off_items", amounts={"EUR": "5"}))) == []
 
 
-@pytest.mark.parametrize(("pieces", "free_pieces"), [(2, 0), (3, 1), (5, 1), (6, 2)])
-def test_buy_two_get_one_gives_the_cheapest(pieces: int, free_pieces: int) -> None:
-    basket = dollars(good(1_000, pieces - 1), good(400, number=101))
+@pytest.mark.parametrize(("units", "free_units"), [(2, 0), (3, 1), (5, 1), (6, 2)])
+def test_buy_two_get_one_discounts_the_cheapest_items(units: int, free_units: int) -> None:
+    basket = dollars(make_item(1_000, units - 1), make_item(400, number=101))
 
-    prices = list_discounts(basket, deal(off("buy_some_get_some", buy=2, get=1, percent="100")))
+    prices = list_discounts(basket, make_promotion(make_benefit("buy_some_get_some", buy=2, get=1, percent="100")))
 
     expected = {0: [], 1: [("line", 101, 400)], 2: [("line", 101, 400), ("line", 100, 1_000)]}
-    assert sorted(prices) == sorted(expected[free_pieces])
+    assert sorted(prices) == sorted(expected[free_units])
 
 
-def test_the_best_of_several_counts_for_a_line_and_of_equals_the_newest() -> None:
-    basket = dollars(good(1_000))
-    fifth, tenth = deal(off("percent_off_items", percent="20")), deal(TENTH, number=2)
-    also_fifth = deal(off("amount_off_items", amounts={"USD": "2"}), number=3)
+def test_a_line_item_gets_the_best_promotion_or_the_newest_of_equal_ones() -> None:
+    basket = dollars(make_item(1_000))
+    fifth, tenth = make_promotion(make_benefit("percent_off_items", percent="20")), make_promotion(TENTH, number=2)
+    also_fifth = make_promotion(make_benefit("amount_off_items", amounts={"USD": "2"}), number=3)
 
-    assert [each.deal.id.int for each in calculate_discounts(basket, [fifth, tenth])] == [1]
-    assert [each.deal.id.int for each in calculate_discounts(basket, [fifth, also_fifth])] == [3]
+    assert [each.promotion.id.int for each in calculate_discounts(basket, [fifth, tenth])] == [1]
+    assert [each.promotion.id.int for each in calculate_discounts(basket, [fifth, also_fifth])] == [3]
 
 
-def test_those_of_the_whole_come_after_and_each_takes_of_what_is_left() -> None:
-    basket = dollars(good(1_000))
-    half = off("percent_off_order", percent="50")
+def test_order_discounts_come_last_and_each_applies_to_the_remaining_amount() -> None:
+    basket = dollars(make_item(1_000))
+    half = make_benefit("percent_off_order", percent="50")
 
-    assert list_discounts(basket, deal(TENTH), deal(half, number=2), deal(half, number=3)) == [
+    assert list_discounts(
+        basket, make_promotion(TENTH), make_promotion(half, number=2), make_promotion(half, number=3)
+    ) == [
         ("line", 100, 100),
         ("order", 0, 450),
         ("order", 0, 225),
     ]
-    assert list_discounts(basket, deal(off("amount_off_order", amounts={"USD": "99"})), deal(half, number=2)) == [
-        ("order", 0, 1_000)
-    ]
+    assert list_discounts(
+        basket, make_promotion(make_benefit("amount_off_order", amounts={"USD": "99"})), make_promotion(half, number=2)
+    ) == [("order", 0, 1_000)]
 
 
-def test_free_shipping_is_free_and_has_nothing_to_do_with_the_goods() -> None:
-    basket = dollars(good(1_000), shipments=[(UUID(int=500), 700)])
+def test_free_shipping_discounts_only_the_shipment() -> None:
+    basket = dollars(make_item(1_000), shipments=[(UUID(int=500), 700)])
 
-    assert list_discounts(basket, deal(off("free_shipping"))) == [("shipment", 500, 700)]
+    assert list_discounts(basket, make_promotion(make_benefit("free_shipping"))) == [("shipment", 500, 700)]
 
 
-def test_of_two_that_pay_for_the_same_parcel_the_newest_counts() -> None:
-    basket = dollars(good(1_000), shipments=[(UUID(int=500), 700)])
+def test_of_two_free_shipping_promotions_the_newest_applies() -> None:
+    basket = dollars(make_item(1_000), shipments=[(UUID(int=500), 700)])
 
     assert [
-        each.deal.id.int for each in calculate_discounts(basket, [deal(off("free_shipping"), number=n) for n in (1, 2)])
+        each.promotion.id.int
+        for each in calculate_discounts(
+            basket, [make_promotion(make_benefit("free_shipping"), number=n) for n in (1, 2)]
+        )
     ] == [2]
 
 
-def test_each_condition_says_why_it_does_not_hold() -> None:
-    basket = dollars(good(1_000))
+def test_each_failing_condition_has_a_reason() -> None:
+    basket = dollars(make_item(1_000))
     failing_preferences: dict[str, dict[str, Any]] = {
         "product": {"product_ids": [str(CUP)]},
         "taxon": {"taxon_ids": [str(CLOTHES)]},
@@ -139,7 +148,7 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
         "item_total": {"amounts": {"USD": "10.01"}},
     }
     reasons = {
-        kind: find_eligible_goods(deal(when(kind, **values), TENTH), basket)[0]
+        kind: find_eligible_items(make_promotion(make_condition(kind, **values), TENTH), basket)[0]
         for kind, values in failing_preferences.items()
     }
 
@@ -149,60 +158,72 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
         "customer_group": "it is limited to a customer group",
         "item_total": "it requires an item total of at least 10.01 USD",
     }
-    first_order = deal(when("first_order"), TENTH)
+    first_order = make_promotion(make_condition("first_order"), TENTH)
     returning, guest = (msgspec.structs.replace(basket, has_ordered=each) for each in (True, None))
-    assert find_eligible_goods(first_order, returning)[0] == "it is limited to first orders"
-    assert find_eligible_goods(first_order, guest)[0] == "it is limited to first orders; sign in to use it"
+    assert find_eligible_items(first_order, returning)[0] == "it is limited to first orders"
+    assert find_eligible_items(first_order, guest)[0] == "it is limited to first orders; sign in to use it"
     assert (
-        find_eligible_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0]
+        find_eligible_items(make_promotion(make_condition("item_total", amounts={"EUR": "1"}), TENTH), basket)[0]
         == "it does not apply in USD"
     )
 
 
-def test_conditions_that_hold_let_it_through() -> None:
-    basket = dollars(good(1_000), groups=frozenset({STAFF.int}))
+def test_a_promotion_applies_if_all_its_conditions_hold() -> None:
+    basket = dollars(make_item(1_000), groups=frozenset({STAFF.int}))
     conditions = [
-        when("product", product_ids=[str(MUG)]),
-        when("taxon", taxon_ids=[str(KITCHEN)]),
-        when("customer_group", group_ids=[str(STAFF)]),
-        when("first_order"),
-        when("item_total", amounts={"USD": "10"}),
+        make_condition("product", product_ids=[str(MUG)]),
+        make_condition("taxon", taxon_ids=[str(KITCHEN)]),
+        make_condition("customer_group", group_ids=[str(STAFF)]),
+        make_condition("first_order"),
+        make_condition("item_total", amounts={"USD": "10"}),
     ]
 
-    assert list_discounts(basket, deal(*conditions, TENTH)) == [("line", 100, 100)]
+    assert list_discounts(basket, make_promotion(*conditions, TENTH)) == [("line", 100, 100)]
 
 
-def test_only_the_goods_that_it_is_about_get_cheaper() -> None:
-    basket = dollars(good(1_000), good(500, product=HAT, taxon=CLOTHES, number=101))
-    of_hats, of_kitchen = when("product", product_ids=[str(HAT)]), when("taxon", taxon_ids=[str(KITCHEN)])
+def test_only_items_that_match_the_conditions_are_discounted() -> None:
+    basket = dollars(make_item(1_000), make_item(500, product=HAT, taxon=CLOTHES, number=101))
+    of_hats, of_kitchen = (
+        make_condition("product", product_ids=[str(HAT)]),
+        make_condition("taxon", taxon_ids=[str(KITCHEN)]),
+    )
 
-    assert list_discounts(basket, deal(of_hats, TENTH)) == [("line", 101, 50)]
-    assert list_discounts(basket, deal(of_hats, of_kitchen, TENTH)) == []
-    assert list_discounts(basket, deal(of_hats, of_kitchen, TENTH, is_any=True)) == [
+    assert list_discounts(basket, make_promotion(of_hats, TENTH)) == [("line", 101, 50)]
+    assert list_discounts(basket, make_promotion(of_hats, of_kitchen, TENTH)) == []
+    assert list_discounts(basket, make_promotion(of_hats, of_kitchen, TENTH, matches_any=True)) == [
         ("line", 100, 100),
         ("line", 101, 50),
     ]
 
 
-def test_any_of_several_conditions_is_enough_where_the_promotion_says_so() -> None:
-    basket = dollars(good(1_000))
-    of_staff, of_much = when("customer_group", group_ids=[str(STAFF)]), when("item_total", amounts={"USD": "5"})
+def test_one_condition_is_enough_if_the_promotion_matches_any() -> None:
+    basket = dollars(make_item(1_000))
+    of_staff, of_large_total = (
+        make_condition("customer_group", group_ids=[str(STAFF)]),
+        make_condition("item_total", amounts={"USD": "5"}),
+    )
 
-    assert list_discounts(basket, deal(of_staff, of_much, TENTH)) == []
-    assert list_discounts(basket, deal(of_staff, of_much, TENTH, is_any=True)) == [("line", 100, 100)]
-    why, _ = find_eligible_goods(deal(of_staff, when("item_total", amounts={"USD": "50"}), TENTH, is_any=True), basket)
+    assert list_discounts(basket, make_promotion(of_staff, of_large_total, TENTH)) == []
+    assert list_discounts(basket, make_promotion(of_staff, of_large_total, TENTH, matches_any=True)) == [
+        ("line", 100, 100)
+    ]
+    why, _ = find_eligible_items(
+        make_promotion(of_staff, make_condition("item_total", amounts={"USD": "50"}), TENTH, matches_any=True), basket
+    )
     assert why == "it is limited to a customer group; it requires an item total of at least 50.0 USD"
 
 
-def test_what_is_not_promotionable_keeps_its_price() -> None:
-    excluded_item = msgspec.structs.replace(good(1_000), is_promotionable=False)
-    basket = dollars(excluded_item, good(500, number=101))
+def test_a_non_promotionable_item_is_not_discounted() -> None:
+    excluded_item = msgspec.structs.replace(make_item(1_000), is_promotionable=False)
+    basket = dollars(excluded_item, make_item(500, number=101))
 
-    assert list_discounts(basket, deal(TENTH), deal(off("percent_off_order", percent="50"), number=2)) == [
+    assert list_discounts(
+        basket, make_promotion(TENTH), make_promotion(make_benefit("percent_off_order", percent="50"), number=2)
+    ) == [
         ("line", 101, 50),
         ("order", 0, 225),
     ]
-    assert find_eligible_goods(deal(TENTH), dollars(excluded_item))[0] == "it is limited to other products"
+    assert find_eligible_items(make_promotion(TENTH), dollars(excluded_item))[0] == "it is limited to other products"
 
 
 @pytest.mark.parametrize(
@@ -225,11 +246,11 @@ def test_what_is_not_promotionable_keeps_its_price() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_settled_is_named(what: str, kind: str, preferences: Any, field: str) -> None:
+def test_invalid_preferences_are_reported(what: str, kind: str, preferences: Any, field: str) -> None:
     assert list(part_errors(what, kind, preferences)) == [field]
 
 
-def test_what_is_settled_is_kept_in_one_way_and_nothing_else_with_it() -> None:
+def test_preferences_are_normalized_and_unknown_ones_dropped() -> None:
     preferences = normalize_preferences("benefit", "percent_off_items", {"percent": 12.50, "other": "x"})
 
     assert preferences == {"percent": "12.5"}
@@ -246,19 +267,19 @@ def half_up(value: Fraction) -> int:
 Offer = list[Part]
 
 
-def model(basket: Basket, deals: list[Offer]) -> tuple[dict[UUID, int], dict[UUID, int], int]:
+def model(basket: Basket, promotions: list[Offer]) -> tuple[dict[UUID, int], dict[UUID, int], int]:
     """Applies each promotion to each line separately, in fractions."""
     of_lines: dict[UUID, int] = {}
-    for each in basket.goods:
-        offers = [half_up(_line_off(one, each, basket)) for one in deals]
+    for each in basket.items:
+        offers = [half_up(_line_discount(one, each, basket)) for one in promotions]
         of_lines[each.id] = min(max(offers), each.amount) if offers else 0
     of_shipments = {
-        shipment_id: cost if any(benefit.type == "free_shipping" for one in deals for benefit in one) else 0
+        shipment_id: cost if any(benefit.type == "free_shipping" for one in promotions for benefit in one) else 0
         for shipment_id, cost in basket.shipments
     }
     left = basket.amount - sum(of_lines.values())
     before = left
-    for one in deals:
+    for one in promotions:
         for benefit in one:
             if benefit.type == "percent_off_order":
                 left -= min(left, half_up(left * Fraction(*benefit.settings["percent"])))
@@ -267,7 +288,7 @@ def model(basket: Basket, deals: list[Offer]) -> tuple[dict[UUID, int], dict[UUI
     return of_lines, of_shipments, before - left
 
 
-def _line_off(one: Offer, each: BasketItem, basket: Basket) -> Fraction:
+def _line_discount(one: Offer, each: BasketItem, basket: Basket) -> Fraction:
     discount = Fraction(0)
     for benefit in one:
         settings = benefit.settings
@@ -276,9 +297,9 @@ def _line_off(one: Offer, each: BasketItem, basket: Basket) -> Fraction:
         if benefit.type == "amount_off_items":
             discount += min(settings["amounts"].get(basket.currency, 0), each.price) * each.quantity
         if benefit.type == "buy_some_get_some":
-            pieces = sorted((other.price, other.id) for other in basket.goods for _ in range(other.quantity))
-            groups = len(pieces) // (settings["buy"] + settings["get"])
-            cheapest = pieces[: groups * settings["get"]]
+            units = sorted((other.price, other.id) for other in basket.items for _ in range(other.quantity))
+            groups = len(units) // (settings["buy"] + settings["get"])
+            cheapest = units[: groups * settings["get"]]
             discount += sum(price for price, owner in cheapest if owner == each.id) * Fraction(*settings["percent"])
     return discount
 
@@ -288,17 +309,17 @@ amounts = st.dictionaries(
     st.sampled_from(["USD", "EUR"]), st.decimals(min_value="0.01", max_value=1_000, places=2).map(str), min_size=1
 )
 benefits = st.one_of(
-    st.builds(lambda percent: off("percent_off_items", percent=percent), percents),
-    st.builds(lambda by_currency: off("amount_off_items", amounts=by_currency), amounts),
+    st.builds(lambda percent: make_benefit("percent_off_items", percent=percent), percents),
+    st.builds(lambda by_currency: make_benefit("amount_off_items", amounts=by_currency), amounts),
     st.builds(
-        lambda buy, get, percent: off("buy_some_get_some", buy=buy, get=get, percent=percent),
+        lambda buy, get, percent: make_benefit("buy_some_get_some", buy=buy, get=get, percent=percent),
         st.integers(1, 3),
         st.integers(1, 2),
         percents,
     ),
-    st.just(off("free_shipping")),
-    st.builds(lambda percent: off("percent_off_order", percent=percent), percents),
-    st.builds(lambda by_currency: off("amount_off_order", amounts=by_currency), amounts),
+    st.just(make_benefit("free_shipping")),
+    st.builds(lambda percent: make_benefit("percent_off_order", percent=percent), percents),
+    st.builds(lambda by_currency: make_benefit("amount_off_order", amounts=by_currency), amounts),
 )
 
 
@@ -310,23 +331,23 @@ def baskets(draw: Any) -> Basket:
     lines = draw(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 6)), min_size=1, max_size=4))
     costs = draw(st.lists(st.integers(1, 10**4), max_size=2))
     return dollars(
-        *(good(price, quantity, number=100 + number) for number, (price, quantity) in enumerate(lines)),
+        *(make_item(price, quantity, number=100 + number) for number, (price, quantity) in enumerate(lines)),
         shipments=[(UUID(int=500 + number), cost) for number, cost in enumerate(costs)],
     )
 
 
 @given(baskets(), some_offers)
-def test_what_is_taken_off_is_what_the_model_says_and_nothing_falls_below_zero(
-    basket: Basket, offers: list[Offer]
-) -> None:
-    discounts = calculate_discounts(basket, [deal(*parts, number=number + 1) for number, parts in enumerate(offers)])
+def test_discounts_agree_with_the_model_and_no_amount_falls_below_zero(basket: Basket, offers: list[Offer]) -> None:
+    discounts = calculate_discounts(
+        basket, [make_promotion(*parts, number=number + 1) for number, parts in enumerate(offers)]
+    )
 
     of_lines, of_shipments, of_whole = model(basket, offers)
-    by_id = {(each.on, each.id): each.amount for each in discounts if each.on != "order"}
-    assert {each.id: by_id.get(("line", each.id), 0) for each in basket.goods} == of_lines
+    by_id = {(each.level, each.id): each.amount for each in discounts if each.level != "order"}
+    assert {each.id: by_id.get(("line", each.id), 0) for each in basket.items} == of_lines
     assert {each: by_id.get(("shipment", each), 0) for each, _ in basket.shipments} == of_shipments
-    assert sum(each.amount for each in discounts if each.on == "order") == of_whole
-    assert all(0 < each.amount <= each.of for each in discounts)
+    assert sum(each.amount for each in discounts if each.level == "order") == of_whole
+    assert all(0 < each.amount <= each.base_amount for each in discounts)
     assert -sum(entry["amount"] for entry in summarize_discounts(discounts, "USD").values()) == sum(
         each.amount for each in discounts
     )

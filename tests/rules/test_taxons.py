@@ -53,26 +53,26 @@ def path_to(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
 
 
 @given(shape=shapes)
-def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
+def test_nested_set_numbers_are_the_steps_of_a_tree_traversal(shape: Shape) -> None:
     taxons = tree_of(shape)
 
-    places = number_tree(taxons)
+    numbers = number_tree(taxons)
 
     steps = [(kind, taxon.id) for kind, taxon in walk(taxons)]
-    assert set(places) == {taxon.id for taxon in taxons}
+    assert set(numbers) == {taxon.id for taxon in taxons}
     for taxon in taxons:
-        place, path = places[taxon.id], path_to(taxons, taxon)
-        assert (place.lft, place.rgt) == (steps.index(("in", taxon.id)) + 1, steps.index(("out", taxon.id)) + 1)
-        assert place.depth == len(path) - 1
-        assert place.permalink == "/".join(other.slug for other in path)
-        assert place.pretty_name == " -> ".join(other.name for other in path)
+        node, path = numbers[taxon.id], path_to(taxons, taxon)
+        assert (node.lft, node.rgt) == (steps.index(("in", taxon.id)) + 1, steps.index(("out", taxon.id)) + 1)
+        assert node.depth == len(path) - 1
+        assert node.permalink == "/".join(other.slug for other in path)
+        assert node.pretty_name == " -> ".join(other.name for other in path)
     for parent in (None, *(taxon.id for taxon in taxons)):
-        positions = [places[taxon.id].position for kind, taxon in walk(taxons) if taxon.parent_id == parent]
+        positions = [numbers[taxon.id].position for kind, taxon in walk(taxons) if taxon.parent_id == parent]
         assert sorted(set(positions)) == list(range(len(set(positions))))
 
 
 @given(shape=shapes, which=st.integers(0, 30), index=st.integers(-3, 20))
-def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shape, which: int, index: int) -> None:
+def test_a_taxon_is_moved_to_its_index_and_the_others_keep_their_order(shape: Shape, which: int, index: int) -> None:
     taxons = tree_of(shape)
     taxon = taxons[which % len(taxons)]
     siblings = [item.id for kind, item in walk(taxons) if kind == "in" and item.parent_id == taxon.parent_id]
@@ -87,7 +87,7 @@ def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shap
 
 
 @given(shape=shapes, one=st.integers(0, 30), other=st.integers(0, 30))
-def test_a_taxon_is_within_those_above_it_and_itself(shape: Shape, one: int, other: int) -> None:
+def test_a_taxon_is_within_its_ancestors_and_itself(shape: Shape, one: int, other: int) -> None:
     taxons = tree_of(shape)
     low, high = taxons[one % len(taxons)], taxons[other % len(taxons)]
 

@@ -26,7 +26,7 @@ def half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 
 
-def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off_the_whole: int = 0) -> dict[str, Any]:
+def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], order_discount: int = 0) -> dict[str, Any]:
     """Computes each sum separately."""
     totals: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
     for taxable in [*lines, *shipments]:
@@ -45,9 +45,9 @@ def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off
         if taxable in lines:
             totals["item_count"] += taxable.quantity
             totals["pre_tax_item_amount"] += before
-    totals["promo_total"] -= off_the_whole
-    totals["order_promo_total"] = -off_the_whole
-    totals["adjustment_total"] -= off_the_whole
+    totals["promo_total"] -= order_discount
+    totals["order_promo_total"] = -order_discount
+    totals["adjustment_total"] -= order_discount
     totals["total"] = totals["item_total"] + totals["ship_total"] + totals["adjustment_total"]
     return totals
 
@@ -71,7 +71,7 @@ some_rates = st.lists(
 
 
 @given(taxables(100), taxables(200), some_rates)
-def test_totals_are_the_models(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> None:
+def test_totals_agree_with_the_model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> None:
     totals = total_order(lines, shipments, rates)
 
     assert totals.columns == model(lines, shipments, rates)
@@ -84,7 +84,9 @@ def test_totals_are_the_models(lines: list[Taxable], shipments: list[Taxable], r
 
 
 @given(taxables(100), taxables(200), some_rates)
-def test_the_steps_lead_to_the_total(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> None:
+def test_the_explained_steps_add_up_to_the_total(
+    lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]
+) -> None:
     parts = [
         {"on": on, "id": str(each.id), "of": each.price * each.quantity, "amount": each.promo_total}
         for on, taxables in (("line", lines), ("shipment", shipments))
@@ -103,7 +105,7 @@ def main_totals(totals: Totals) -> tuple[int, ...]:
     return totals.item_total, totals.ship_total, totals.promo_total, totals.adjustment_total, totals.total
 
 
-def test_a_coupon_of_a_tenth_on_one_line_with_shipping() -> None:
+def test_a_ten_percent_coupon_on_one_line_item_with_shipping() -> None:
     """The worked example: a line of 10.00, shipping of 100.00."""
     shipment = line(10_000, category=None, number=20)
 
@@ -112,13 +114,13 @@ def test_a_coupon_of_a_tenth_on_one_line_with_shipping() -> None:
     assert main_totals(total_order([line(1_000)], [shipment], [])) == (1_000, 10_000, 0, 0, 11_000)
 
 
-def test_free_shipping_takes_off_what_the_shipment_costs() -> None:
+def test_free_shipping_discounts_the_cost_of_the_shipment() -> None:
     totals = total_order([line(1_000)], [line(500, promo=-500, category=None, number=20)], [])
 
     assert (totals.promo_total, totals.total, totals.shipments[0].total) == (-500, 1_000, 0)
 
 
-def test_included_tax_is_within_the_total_and_added_tax_on_top() -> None:
+def test_included_tax_is_part_of_the_price_and_added_tax_is_not() -> None:
     within = total_order([line(11_900)], [], [rate("0.19", included=True)])
     on_top = total_order([line(10_000)], [], [rate("0.19")])
 
@@ -131,14 +133,14 @@ def test_included_tax_is_within_the_total_and_added_tax_on_top() -> None:
     assert (on_top.total, on_top.additional_tax_total, on_top.adjustment_total) == (11_900, 1_900, 1_900)
 
 
-def test_halves_go_up_in_currencies_of_any_digits() -> None:
+def test_halves_are_rounded_up_in_every_currency() -> None:
     # 5 % of 0.50, of 10 yen and of 0.010 dinars: the smallest unit is 1 in each.
     assert total_order([line(50)], [], [rate("0.05")]).additional_tax_total == 3
     assert total_order([line(10)], [], [rate("0.05")]).additional_tax_total == 1
     assert total_order([line(9)], [], [rate("0.05")]).additional_tax_total == 0
 
 
-def test_each_kind_of_goods_has_its_own_taxes() -> None:
+def test_each_tax_category_has_its_own_taxes() -> None:
     totals = total_order(
         [line(1_000), line(1_000, category=FOOD, number=11), line(1_000, category=None, number=12)],
         [],

@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from shop.app.routes import DOCUMENTED_APIS
-from shop.jsonapi.filtering import MOST_CONDITIONS
+from shop.jsonapi.filtering import MAX_CONDITIONS
 from shop.site.reference import CREDENTIALS, build_openapi
 from shop.storefront.product_filters import FILTERS
-from shop.storefront.resources.sales import CART
+from shop.storefront.resources.orders import CART
 from shop.web.input.request import LINES, MAX_QUERY
 from shop.web.router import ABSENT
 from tests.accounts import AUTH, new_email
@@ -44,7 +44,7 @@ schema.config.phases.update(phases=["fuzzing"])
 
 
 @schemathesis.serializer(*LINES)
-def lines(_context: Any, value: Any) -> bytes:
+def serialize_ndjson(_context: Any, value: Any) -> bytes:
     """Sends bytes and text as they are, and anything else as JSON."""
     body = getattr(value, "data", value)
     if isinstance(body, bytes):
@@ -53,11 +53,11 @@ def lines(_context: Any, value: Any) -> bytes:
 
 
 @pytest.mark.torture
-async def test_references_names_and_examples_of_the_description_are_sound(http: httpx2.AsyncClient) -> None:
+async def test_the_openapi_description_is_valid(http: httpx2.AsyncClient) -> None:
     validate((await http.get("/openapi.json")).json())
 
 
-async def test_the_description_is_valid_and_names_every_route_and_attribute(http: httpx2.AsyncClient) -> None:
+async def test_the_description_has_every_route_and_attribute(http: httpx2.AsyncClient) -> None:
     description = (await http.get("/openapi.json")).json()
 
     # The generated requests of this file are made from DESCRIPTION.
@@ -70,7 +70,7 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
 
 
 @pytest.mark.parametrize("path", ["countries/us", "countries/us?include=states", "taxons/{taxon}"])
-async def test_what_shows_more_of_itself_alone_is_described_so(
+async def test_attributes_shown_only_outside_lists_are_described(
     http: httpx2.AsyncClient, writer: Machine, path: str
 ) -> None:
     make = Make(writer)
@@ -92,12 +92,12 @@ def find_gaps(route: Any) -> list[str]:
     operation = DESCRIPTION["paths"][route.path.replace("*}", "}")][route.method.lower()]
     answers = operation["responses"]
     checks = {
-        "what it takes": ("requestBody" in operation) == (route.method in {"POST", "PATCH", "PUT"}),
-        "what it shows": ("content" in answers[str(route.status)]) == (route.status != 204),
-        "by which words it fails": all(error_codes_of(answers[str(status)]) for status in route.errors),
-        "whom it lets in": all(set(choice) <= set(CREDENTIALS) for choice in operation["security"]),
+        "request body": ("requestBody" in operation) == (route.method in {"POST", "PATCH", "PUT"}),
+        "response body": ("content" in answers[str(route.status)]) == (route.status != 204),
+        "error codes": all(error_codes_of(answers[str(status)]) for status in route.errors),
+        "credentials": all(set(choice) <= set(CREDENTIALS) for choice in operation["security"]),
     }
-    return [what for what, is_documented in checks.items() if not is_documented]
+    return [part for part, is_documented in checks.items() if not is_documented]
 
 
 def error_codes_of(answer: Any) -> Any:
@@ -106,13 +106,13 @@ def error_codes_of(answer: Any) -> Any:
     return properties.get("code", properties.get("error"))["enum"]
 
 
-def test_every_route_says_what_it_takes_shows_and_how_it_fails() -> None:
+def test_every_route_describes_its_request_response_and_errors() -> None:
     gaps = {f"{route.method} {route.path}": find_gaps(route) for route in ROUTES}
 
-    assert {route: what for route, what in gaps.items() if what} == {}
+    assert {route: parts for route, parts in gaps.items() if parts} == {}
 
 
-def test_a_list_that_can_be_filtered_says_by_what_and_how_that_fails() -> None:
+def test_a_filterable_list_describes_its_filters_and_their_errors() -> None:
     operation = DESCRIPTION["paths"]["/api/v2/platform/orders"]["get"]
 
     parameters = {parameter["name"]: parameter["schema"] for parameter in operation["parameters"]}
@@ -126,7 +126,7 @@ def test_a_list_that_can_be_filtered_says_by_what_and_how_that_fails() -> None:
     )
 
 
-def test_the_catalogue_says_what_it_can_be_asked_and_that_it_may_be_kept() -> None:
+def test_the_product_list_describes_its_parameters_and_conditional_requests() -> None:
     operation = DESCRIPTION["paths"]["/api/v2/storefront/products"]["get"]
 
     parameter_names = {parameter["name"] for parameter in operation["parameters"]}
@@ -146,7 +146,7 @@ def test_the_catalogue_says_what_it_can_be_asked_and_that_it_may_be_kept() -> No
     assert "304" in operation["responses"]
 
 
-def test_every_operation_is_a_verb_with_its_noun_and_keeps_the_name_it_once_had() -> None:
+def test_operation_ids_are_a_verb_and_a_noun_and_never_change() -> None:
     names = [row["operationId"] for methods in DESCRIPTION["paths"].values() for row in methods.values()]
 
     assert len(set(names)) == len(names)
@@ -156,7 +156,7 @@ def test_every_operation_is_a_verb_with_its_noun_and_keeps_the_name_it_once_had(
     assert sorted(published_names) == sorted(names)
 
 
-def test_schemas_have_plain_names_and_all_of_them_are_used() -> None:
+def test_schema_names_are_camel_case_and_every_schema_is_used() -> None:
     schemas = DESCRIPTION["components"]["schemas"]
     references = set(re.findall('"#/components/schemas/([^"]+)"', json.dumps(DESCRIPTION)))
 
@@ -164,7 +164,7 @@ def test_schemas_have_plain_names_and_all_of_them_are_used() -> None:
     assert set(schemas) == references
 
 
-def test_the_two_answers_of_a_sign_in_are_told_apart_by_what_they_must_have() -> None:
+def test_the_two_sign_in_responses_have_different_required_properties() -> None:
     content = DESCRIPTION["paths"]["/api/v2/storefront/auth"]["post"]["responses"]["200"]["content"]["application/json"]
 
     notice, tokens = (DESCRIPTION["components"]["schemas"][part["$ref"][21:]] for part in content["schema"]["oneOf"])
@@ -173,11 +173,11 @@ def test_the_two_answers_of_a_sign_in_are_told_apart_by_what_they_must_have() ->
     assert not set(notice["properties"]) & set(tokens["properties"])
 
 
-def test_every_section_has_a_sentence() -> None:
+def test_every_tag_has_a_description() -> None:
     assert [tag["name"] for tag in DESCRIPTION["tags"] if not tag["description"].endswith(".")] == []
 
 
-async def test_the_description_is_compressed_and_not_sent_twice(http: httpx2.AsyncClient) -> None:
+async def test_the_description_is_compressed_and_supports_conditional_requests(http: httpx2.AsyncClient) -> None:
     whole = await http.get("/openapi.json", headers={"Accept-Encoding": "identity"})
     answer = await http.get("/openapi.json", headers={"Accept-Encoding": "br, gzip"})
     tag = answer.headers["etag"]
@@ -214,7 +214,7 @@ async def machine(service: Service, database_url: str) -> str:
 # Spree accepts more than its schema: a page out of range is the first, an unknown parameter or field is ignored, and
 # an invalid order token counts as absent beside a valid bearer token.
 EXCLUDED_CHECKS = [positive_data_acceptance, negative_data_rejection, ignored_auth]
-CATALOGUE = "/storefront/(products|taxons|countries|stores?|cms_pages|policies|menus)"
+CATALOG = "/storefront/(products|taxons|countries|stores?|cms_pages|policies|menus)"
 
 
 def call_as_anyone(case: Any, service: Service) -> None:
@@ -222,7 +222,7 @@ def call_as_anyone(case: Any, service: Service) -> None:
     case.call_and_validate(base_url=service.url, excluded_checks=[positive_data_acceptance, *absent(case)])
 
 
-def call_the_catalogue(token: str, case: Any, service: Service) -> None:
+def call_catalog(token: str, case: Any, service: Service) -> None:
     # Guests may call these routes too.
     case.call_and_validate(base_url=service.url, excluded_checks=EXCLUDED_CHECKS)
     call_with(token, case, service)
@@ -232,7 +232,7 @@ def call_with(token: str, case: Any, service: Service) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     if len(str(case.query)) > MAX_QUERY / 2:
         # All filters of a list together exceed the length of a query, which is checked first.
-        case.query = dict(list(case.query.items())[:MOST_CONDITIONS])
+        case.query = dict(list(case.query.items())[:MAX_CONDITIONS])
     case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=[*EXCLUDED_CHECKS, *absent(case)])
 
 
@@ -242,34 +242,36 @@ def absent(case: Any) -> list[Any]:
 
 
 @pytest.mark.security("X-10")
-@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
+@schema.exclude(path_regex=f"/platform/|{CATALOG}").parametrize()
 @SMALLEST
-def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
+def test_responses_to_generated_requests_match_the_description(case: Any, service: Service) -> None:
     call_as_anyone(case, service)
 
 
 @pytest.mark.security("X-10")
 @schema.include(path_regex="/(account|cart|storefront/wishlists)").parametrize()
 @ONE
-def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
+def test_responses_to_generated_customer_requests_match_the_description(
     case: Any, service: Service, member: str
 ) -> None:
     call_with(member, case, service)
 
 
 @pytest.mark.security("X-10")
-@schema.include(path_regex=CATALOGUE).parametrize()
+@schema.include(path_regex=CATALOG).parametrize()
 @SMALLEST
-def test_generated_requests_to_the_catalogue_are_answered_as_described(
+def test_responses_to_generated_catalog_requests_match_the_description(
     case: Any, service: Service, member: str
 ) -> None:
-    call_the_catalogue(member, case, service)
+    call_catalog(member, case, service)
 
 
 @pytest.mark.security("X-10")
 @schema.include(path_regex="/platform/(orders|products)").parametrize()
 @ONE
-def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:
+def test_responses_to_generated_application_requests_match_the_description(
+    case: Any, service: Service, machine: str
+) -> None:
     call_with(machine, case, service)
 
 
@@ -277,7 +279,7 @@ def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, se
     ("schema", "field"),
     [("PriceFields", "amount"), ("RefundInput", "amount"), ("PriceListEntryFields", "amount")],
 )
-def test_an_amount_may_be_sent_as_text_or_as_a_number(schema: str, field: str) -> None:
+def test_an_amount_may_be_a_string_or_a_number(schema: str, field: str) -> None:
     amount = DESCRIPTION["components"]["schemas"][schema]["properties"][field]
 
     assert [part["type"] for part in amount["anyOf"]] == ["string", "number"]

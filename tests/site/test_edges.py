@@ -12,11 +12,11 @@ from shop.app.routes import DOCUMENTED_APIS
 from shop.site.reference import build_openapi
 from tests.service import Service
 from tests.site.test_description import (
-    CATALOGUE,
+    CATALOG,
     SMALL,
     SMALLEST,
     call_as_anyone,
-    call_the_catalogue,
+    call_catalog,
     call_with,
     machine,
     member,
@@ -28,32 +28,32 @@ schema = schemathesis.openapi.from_dict(build_openapi(DOCUMENTED_APIS))
 
 
 @pytest.mark.security("X-10")
-@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
+@schema.exclude(path_regex=f"/platform/|{CATALOG}").parametrize()
 @SMALL
-def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Service) -> None:
+def test_responses_to_boundary_values_match_the_description(case: Any, service: Service) -> None:
     call_as_anyone(case, service)
 
 
 @schema.include(path_regex="/(account|cart|storefront/wishlists)").parametrize()
 @SMALL
-def test_requests_of_a_signed_in_shopper_at_every_edge_are_answered_as_described(
+def test_responses_to_boundary_values_of_customers_match_the_description(
     case: Any, service: Service, member: str
 ) -> None:
     call_with(member, case, service)
 
 
-@schema.include(path_regex=CATALOGUE).parametrize()
+@schema.include(path_regex=CATALOG).parametrize()
 @SMALL
-def test_requests_to_the_catalogue_at_every_edge_are_answered_as_described(
+def test_responses_to_boundary_values_of_the_catalog_match_the_description(
     case: Any, service: Service, member: str
 ) -> None:
-    call_the_catalogue(member, case, service)
+    call_catalog(member, case, service)
 
 
 @pytest.mark.security("X-10")
 @schema.include(path_regex="/platform/").parametrize()
 @SMALLEST
-def test_requests_of_a_machine_at_every_edge_are_answered_as_described(
+def test_responses_to_boundary_values_of_applications_match_the_description(
     case: Any, service: Service, machine: str
 ) -> None:
     call_with(machine, case, service)

@@ -43,7 +43,7 @@ PENDING_ROWS = """
 
 
 @pytest.mark.security("X-07")
-async def test_liveness_touches_nothing(http: httpx2.AsyncClient, service: Service) -> None:
+async def test_the_liveness_check_runs_no_statement(http: httpx2.AsyncClient, service: Service) -> None:
     response = await http.get("/livez")
 
     assert (response.status_code, response.json()) == (200, {"status": "alive"})
@@ -75,7 +75,7 @@ def two_workers(two_workers_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.security("X-07")
-async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_alive(
+async def test_an_unreachable_or_outdated_database_makes_the_service_unready_but_alive(
     two_workers: Service, two_workers_url: str
 ) -> None:
     admin = await asyncpg.connect(two_workers_url)
@@ -108,7 +108,7 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
     assert back.status_code == 200
 
 
-def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
+def test_metrics_are_summed_over_all_workers(two_workers: Service) -> None:
     for _ in range(30):
         # Each request opens a connection: the kernel spreads connections over the workers.
         assert two_workers.get("/openapi.json").status_code == 200
@@ -128,7 +128,9 @@ def read_metrics(text: str) -> dict[str, float]:
 
 
 @pytest.mark.security("X-20")
-async def test_metrics_show_what_waits_and_what_failed(two_workers: Service, two_workers_url: str) -> None:
+async def test_metrics_show_pending_e_mails_unsettled_payments_and_failed_sign_ins(
+    two_workers: Service, two_workers_url: str
+) -> None:
     db = await asyncpg.connect(two_workers_url)
     query = "select count(*) from audit_events where action = 'sign_in' and outcome = 'refused'"
     async with two_workers.client() as http:
@@ -164,7 +166,7 @@ async def test_metrics_show_what_waits_and_what_failed(two_workers: Service, two
 
 
 @pytest.mark.security("X-20")
-async def test_metrics_are_shown_without_the_database(two_workers: Service, two_workers_url: str) -> None:
+async def test_metrics_are_served_without_the_database(two_workers: Service, two_workers_url: str) -> None:
     inside = await asyncpg.connect(two_workers_url)
     name = await inside.fetchval("select current_database()")
     await inside.close()
@@ -193,7 +195,7 @@ async def test_metrics_are_shown_without_the_database(two_workers: Service, two_
 
 
 @pytest.mark.security("X-20")
-async def test_the_alert_rules_use_every_number_and_no_other(two_workers: Service) -> None:
+async def test_the_alert_rules_use_exactly_the_exported_metrics(two_workers: Service) -> None:
     rules = [rule for group in ALERTS["groups"] for rule in group["rules"]]
     async with two_workers.client() as http:
         await http.get("/api/v2/storefront/stores/default")

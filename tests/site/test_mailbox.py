@@ -15,7 +15,7 @@ async def request_code(http: httpx2.AsyncClient) -> str:
     return email
 
 
-async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_address(http: httpx2.AsyncClient) -> None:
+async def test_the_mailbox_lists_e_mails_newest_first_regardless_of_case(http: httpx2.AsyncClient) -> None:
     email = await request_code(http)
     await http.post(AUTH, json={"user": {"email": email}})
 
@@ -30,7 +30,7 @@ async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_addre
     assert response.status_code == 200
 
 
-async def test_the_page_shows_the_code_under_a_strict_policy(http: httpx2.AsyncClient) -> None:
+async def test_the_page_shows_the_code_with_a_strict_content_security_policy(http: httpx2.AsyncClient) -> None:
     email = await request_code(http)
     (mail,) = (await http.get("/mailbox.json", params={"to": email})).json()
 

@@ -33,7 +33,7 @@ PATHS = ["/mailbox", "/mailbox.json?to=a@example.com", "/metrics"]
 
 @pytest.mark.security("H-12")
 @pytest.mark.parametrize("path", PATHS)
-def test_what_is_off_is_not_there(production_service: Service, path: str) -> None:
+def test_the_mailbox_and_the_metrics_are_404_when_disabled(production_service: Service, path: str) -> None:
     assert production_service.get(path).status_code == 404
 
 
@@ -54,7 +54,7 @@ NOT_DIRECT = [
 @pytest.mark.security("H-12")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("headers", NOT_DIRECT, ids=str)
-async def test_a_try_out_closes_them_to_other_hosts_and_to_proxies(
+async def test_a_try_out_refuses_other_hosts_and_proxied_requests(
     http: httpx2.AsyncClient, path: str, headers: dict[str, str]
 ) -> None:
     assert (await http.get(path, headers=headers)).status_code == 404
@@ -63,7 +63,7 @@ async def test_a_try_out_closes_them_to_other_hosts_and_to_proxies(
 @pytest.mark.security("H-12")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.8.8.8:1", "[::1]:8000"])
-async def test_a_try_out_opens_them_to_this_machine(http: httpx2.AsyncClient, path: str, host: str) -> None:
+async def test_a_try_out_serves_direct_local_requests(http: httpx2.AsyncClient, path: str, host: str) -> None:
     assert (await http.get(path, headers={"Host": host})).status_code == 200
 
 
@@ -84,11 +84,11 @@ def public_service(service: Service, database_url: str) -> Iterator[Service]:
 
 @pytest.mark.security("H-12")
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_setting_opens_them_to_everybody(public_service: Service, path: str) -> None:
+async def test_a_setting_enables_them_for_every_request(public_service: Service, path: str) -> None:
     async with public_service.client() as http:
         for headers in ({}, {"Host": "shop.example"}, {"X-Forwarded-For": "192.0.2.1"}):
             assert (await http.get(path, headers=headers)).status_code == 200
 
 
-def test_the_banner_does_not_speak_of_a_mailbox_that_is_off(production_service: Service) -> None:
+def test_the_banner_does_not_mention_a_disabled_mailbox(production_service: Service) -> None:
     assert "Mailbox" not in "".join(production_service.lines)

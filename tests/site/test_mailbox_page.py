@@ -11,7 +11,7 @@ from tests.service import Service
 pytestmark = pytest.mark.torture
 
 
-async def test_a_mail_appears_by_itself_with_a_code_to_read(
+async def test_a_new_e_mail_appears_without_a_reload(
     browser: Browser, service: Service, http: httpx2.AsyncClient
 ) -> None:
     email = new_email()
@@ -30,7 +30,7 @@ async def test_a_mail_appears_by_itself_with_a_code_to_read(
         pytest.param(PHONE, False, id="phone, light"),
     ],
 )
-async def test_everybody_can_read_the_mailbox(
+async def test_the_mailbox_is_accessible(
     browser: Browser, service: Service, http: httpx2.AsyncClient, size: tuple[int, int], is_dark: bool
 ) -> None:
     await ask_for_code(http, new_email())

@@ -1,4 +1,4 @@
-"""Image files: any cache may keep them for ever, and no path leads to another file."""
+"""Image files: any cache may store them forever, and no path leads to another file."""
 
 import socket
 from typing import Any
@@ -22,7 +22,7 @@ async def new_image_path(http: httpx2.AsyncClient, db: Any) -> str:
     return str(urlsplit(image["original_url"]).path)
 
 
-async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_image_file_is_immutable_and_sandboxed(http: httpx2.AsyncClient, db: Any) -> None:
     path = await new_image_path(http, db)
 
     answer = await http.get(path)
@@ -34,7 +34,7 @@ async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx2.Async
     assert answer.content.startswith(b"RIFF")
 
 
-async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_matching_etag_is_304(http: httpx2.AsyncClient, db: Any) -> None:
     path = await new_image_path(http, db)
     tag = (await http.get(path)).headers["etag"]
 
@@ -46,7 +46,7 @@ async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx2.AsyncClie
     assert (await http.get(path, headers={"If-None-Match": '"another"'})).status_code == 200
 
 
-async def test_a_head_tells_the_same_without_the_file(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_head_request_has_the_same_headers_and_no_body(http: httpx2.AsyncClient, db: Any) -> None:
     path = await new_image_path(http, db)
 
     whole, head = await http.get(path), await http.head(path)
@@ -56,7 +56,7 @@ async def test_a_head_tells_the_same_without_the_file(http: httpx2.AsyncClient, 
         assert head.headers[name] == whole.headers[name]
 
 
-async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_path_that_is_not_an_image_file_is_404(http: httpx2.AsyncClient, db: Any) -> None:
     path = await new_image_path(http, db)
     image_id = path.split("/")[2]
     others = [
@@ -97,7 +97,7 @@ async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx2.AsyncClien
         "/media/%C0%AE%C0%AE/secret_keys",
     ],
 )
-async def test_no_address_leads_out_of_the_store(
+async def test_no_path_leads_out_of_the_image_store(
     service: Service, http: httpx2.AsyncClient, db: Any, path: str
 ) -> None:
     image_id = (await new_image_path(http, db)).split("/")[2]

@@ -92,7 +92,7 @@ def assert_unavailable(*responses: httpx2.Response) -> None:
 
 
 @pytest.mark.security("X-05", "X-07", "X-17")
-async def test_the_catalog_stays_available_while_the_database_is_away(outage: Outage) -> None:
+async def test_the_catalog_is_served_from_memory_while_the_database_is_unreachable(outage: Outage) -> None:
     bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
     async with outage.client() as http:
         before, bestsellers = await http.get(CATALOG), await http.get(BESTSELLERS)
@@ -119,7 +119,7 @@ async def test_the_catalog_stays_available_while_the_database_is_away(outage: Ou
 
 
 @pytest.mark.security("X-07", "X-13", "X-17")
-async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_for_writes(outage: Outage) -> None:
+async def test_a_read_only_database_makes_the_service_unready_for_writes(outage: Outage) -> None:
     async with outage.client() as http:
         await http.get(CATALOG)
         await change_setting(outage.url, "default_transaction_read_only", "on")
@@ -138,9 +138,9 @@ async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_fo
 
 
 @pytest.mark.security("X-17")
-def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
+def test_a_stale_response_is_not_served_beyond_its_maximum_age() -> None:
     answers = ResponseCache()
-    answers.keep("page", CachedResponse(1, b"body", b"tag"))
+    answers.save("page", CachedResponse(1, b"body", b"tag"))
     answers.find("page", 1)
 
     assert (answers.find_stale("page", 60), answers.has_stale(60)) == ((answers.find("page", 1), 0), True)
@@ -173,9 +173,7 @@ def haproxy(upstream: str, directory: Path) -> Iterator[str]:
 
 
 @pytest.mark.security("X-05", "X-17")
-async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory(
-    outage: Outage, tmp_path: Path
-) -> None:
+async def test_haproxy_routes_reads_to_shops_that_serve_the_catalog_from_memory(outage: Outage, tmp_path: Path) -> None:
     bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
     with haproxy(urlsplit(outage.service.url).netloc, tmp_path) as url:
         async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
@@ -209,7 +207,9 @@ async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory
 @pytest.mark.torture
 @pytest.mark.security("X-03", "X-07", "X-11", "H-05")
 @pytest.mark.parametrize("fault", ["server", "path"])
-async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage: Outage, fault: str) -> None:
+async def test_every_request_gets_a_response_within_six_seconds_while_the_database_hangs(
+    outage: Outage, fault: str
+) -> None:
     async with outage.client() as http:
         await wait_until_ready(http)
         await http.get(CATALOG)
@@ -247,7 +247,7 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
 
 @pytest.mark.torture
 @pytest.mark.security("X-03", "X-07", "X-11", "X-13")
-async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_on(outage: Outage) -> None:
+async def test_without_the_synchronous_standby_writes_fail_in_time_and_reads_succeed(outage: Outage) -> None:
     async with outage.client() as http:
         await wait_until_ready(http)
         await http.get(CATALOG)

@@ -98,7 +98,7 @@ def paste(command: str, **variables: str) -> tuple[int, Any]:
     return int(status), json.loads(body) if body else None
 
 
-async def test_every_route_of_the_apis_is_on_the_page(reference: Reference) -> None:
+async def test_every_route_is_documented_with_commands(reference: Reference) -> None:
     operations = set().union(*reference.operations.values())
 
     assert operations == {
@@ -112,7 +112,7 @@ def csp_hash(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", ["/docs", CART_PAGE])
-async def test_a_page_reaches_for_nothing_outside(http: httpx2.AsyncClient, path: str) -> None:
+async def test_a_page_loads_no_external_resources(http: httpx2.AsyncClient, path: str) -> None:
     answer = await http.get(path)
     page = Reference(answer.text)
 
@@ -133,7 +133,7 @@ async def test_a_page_reaches_for_nothing_outside(http: httpx2.AsyncClient, path
 
 
 @pytest.mark.parametrize("path", ["/docs", CART_PAGE, "/docs/platform-orders", "/docs/operations.json"])
-async def test_a_page_is_small_and_not_sent_twice(http: httpx2.AsyncClient, path: str) -> None:
+async def test_a_page_is_small_and_supports_conditional_requests(http: httpx2.AsyncClient, path: str) -> None:
     answer = await http.get(path, headers={"Accept-Encoding": "gzip"})
     tag = answer.headers["etag"]
     again = await http.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": tag})
@@ -144,7 +144,7 @@ async def test_a_page_is_small_and_not_sent_twice(http: httpx2.AsyncClient, path
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_a_section_that_is_not_there_is_not_found(http: httpx2.AsyncClient) -> None:
+async def test_an_unknown_section_is_404(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/docs/storefront-nothing")).status_code == 404
 
 
@@ -158,7 +158,7 @@ async def test_a_section_that_is_not_there_is_not_found(http: httpx2.AsyncClient
         ("ship", "Ship a shipment: mark it as shipped"),
     ],
 )
-async def test_operations_are_found_by_their_ordinary_names(
+async def test_operations_are_found_by_common_search_terms(
     http: httpx2.AsyncClient, reference: Reference, words: str, summary: str
 ) -> None:
     operations = (await http.get("/docs/operations.json")).json()
@@ -169,37 +169,37 @@ async def test_operations_are_found_by_their_ordinary_names(
 
 
 @pytest.mark.parametrize("host", ["shop.example$(id)", "a;b", "<b>", "a b", '"x"'])
-async def test_commands_never_show_a_host_that_is_none(http: httpx2.AsyncClient, host: str) -> None:
+async def test_commands_never_show_an_invalid_host(http: httpx2.AsyncClient, host: str) -> None:
     page = (await http.get(CART_PAGE, headers={"Host": host})).text
 
     assert host not in page
     assert "curl http://localhost/api/v2/storefront/cart" in page
 
 
-async def test_the_examples_of_a_cart_work_as_pasted(reference: Reference) -> None:
-    (opening,), (showing,) = reference.commands["createCart"], reference.commands["showCart"]
-    (leaving,) = reference.commands["deleteCart"]
+async def test_the_cart_examples_work_as_pasted(reference: Reference) -> None:
+    (create_command,), (show_command,) = reference.commands["createCart"], reference.commands["showCart"]
+    (delete_command,) = reference.commands["deleteCart"]
 
-    status, cart = paste(opening)
+    status, cart = paste(create_command)
     token = cart["data"]["attributes"]["token"]
-    response = paste(showing, ORDER_TOKEN=token)
+    response = paste(show_command, ORDER_TOKEN=token)
 
     assert (status, cart["data"]["attributes"]["currency"]) == (201, "EUR")
     assert response == (200, cart)
-    assert paste(leaving, ORDER_TOKEN=token) == (204, None)
+    assert paste(delete_command, ORDER_TOKEN=token) == (204, None)
 
 
-async def test_the_examples_of_signing_in_work_as_pasted(reference: Reference) -> None:
-    asking, trading, refreshing = reference.commands["signIn"]
+async def test_the_sign_in_examples_work_as_pasted(reference: Reference) -> None:
+    request_command, exchange_command, refresh_command = reference.commands["signIn"]
 
-    status, notice = paste(asking)
+    status, notice = paste(request_command)
 
     assert (status, list(notice)) == (200, ["message"])
     # The example code and the example token are not valid.
-    assert (paste(trading)[0], paste(refreshing)[0]) == (401, 401)
+    assert (paste(exchange_command)[0], paste(refresh_command)[0]) == (401, 401)
 
 
-async def test_the_examples_of_an_account_work_as_pasted(http: httpx2.AsyncClient, reference: Reference) -> None:
+async def test_the_account_examples_work_as_pasted(http: httpx2.AsyncClient, reference: Reference) -> None:
     member = await sign_in(http)
 
     def run(name: str, **variables: str) -> tuple[int, Any]:
@@ -219,19 +219,21 @@ async def test_the_examples_of_an_account_work_as_pasted(http: httpx2.AsyncClien
     assert run("listAccountSessions")[1]["meta"]["count"] == 1
 
 
-async def test_the_examples_of_ending_a_session_work_as_pasted(http: httpx2.AsyncClient, reference: Reference) -> None:
+async def test_the_sign_out_and_revocation_examples_work_as_pasted(
+    http: httpx2.AsyncClient, reference: Reference
+) -> None:
     member, other = await sign_in(http), await sign_in(http)
-    (signing_out,) = reference.commands["signOut"]
-    (revoking,) = reference.commands["revokeToken"]
+    (sign_out_command,) = reference.commands["signOut"]
+    (revoke_command,) = reference.commands["revokeToken"]
 
-    assert paste(signing_out, TOKEN=member.access_token) == (200, {})
-    assert paste(revoking.replace("shpat_TheAccessToken", other.refresh_token)) == (200, {})
+    assert paste(sign_out_command, TOKEN=member.access_token) == (200, {})
+    assert paste(revoke_command.replace("shpat_TheAccessToken", other.refresh_token)) == (200, {})
     assert not await member.is_signed_in()
     assert not await other.is_signed_in()
 
 
 @pytest.mark.security("T-02")
-async def test_the_expressions_for_scanners_find_real_tokens(http: httpx2.AsyncClient) -> None:
+async def test_the_published_secret_patterns_match_real_tokens(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     cart = await member.post("/cart")
     page = (await http.get("/docs")).text
@@ -265,7 +267,7 @@ def schema_errors(schema: Any) -> list[str]:
     return [error.message for part in parts for error in checker.iter_errors(generator.whole(part))]
 
 
-def test_example_answers_are_true_to_their_schema() -> None:
+def test_example_responses_match_their_schema() -> None:
     errors_by_name = {name: schema_errors(schema) for name, schema in examples()}
 
     assert len(errors_by_name) > 200
@@ -273,7 +275,7 @@ def test_example_answers_are_true_to_their_schema() -> None:
 
 
 @pytest.mark.torture
-async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(
+async def test_an_example_runs_on_the_page_and_its_token_is_used_for_the_next(
     browser: Browser, service: Service
 ) -> None:
     urls: list[str] = []
@@ -299,7 +301,7 @@ async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(
 
 
 @pytest.mark.torture
-async def test_credentials_stay_while_one_goes_from_section_to_section(browser: Browser, service: Service) -> None:
+async def test_credentials_are_preserved_between_sections(browser: Browser, service: Service) -> None:
     async with visit(browser, service.url + CART_PAGE) as page:
         await page.locator("#createCart").get_by_role("button", name="Run").click()
         await expect(page.locator("#createCart .outcome")).to_contain_text("201")
@@ -315,9 +317,7 @@ async def test_credentials_stay_while_one_goes_from_section_to_section(browser: 
 
 
 @pytest.mark.torture
-async def test_a_parameter_of_the_address_is_filled_in_and_sent_as_one_segment(
-    browser: Browser, service: Service
-) -> None:
+async def test_a_path_parameter_is_sent_as_one_escaped_segment(browser: Browser, service: Service) -> None:
     async with visit(browser, f"{service.url}/docs/storefront-signing-in") as page:
         signing_out = page.locator("#signOut")
         await signing_out.get_by_label("token", exact=True).fill("a?b #c")
@@ -327,7 +327,7 @@ async def test_a_parameter_of_the_address_is_filled_in_and_sent_as_one_segment(
 
 
 @pytest.mark.torture
-async def test_the_search_leads_to_an_operation_of_another_section(browser: Browser, service: Service) -> None:
+async def test_the_search_links_to_operations_of_other_sections(browser: Browser, service: Service) -> None:
     async with visit(browser, f"{service.url}/docs") as page:
         await page.keyboard.press("/")
         await page.keyboard.type("approve")
@@ -339,7 +339,7 @@ async def test_the_search_leads_to_an_operation_of_another_section(browser: Brow
 
 
 @pytest.mark.torture
-async def test_examples_run_with_what_the_demo_shop_has(browser: Browser, own_data_dir: Any) -> None:
+async def test_the_examples_work_in_the_demo_shop(browser: Browser, own_data_dir: Any) -> None:
     data_dir, _ = own_data_dir()
     service = Service("--demo", SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     try:
@@ -357,7 +357,7 @@ async def test_examples_run_with_what_the_demo_shop_has(browser: Browser, own_da
 
 
 @pytest.mark.torture
-async def test_without_scripts_a_page_is_whole(browser: Browser, service: Service) -> None:
+async def test_a_page_is_complete_without_scripts(browser: Browser, service: Service) -> None:
     async with visit(browser, service.url + CART_PAGE, java_script_enabled=False) as page:
         await expect(page.locator("#createCart pre.curl")).to_contain_text(f"curl -X POST {service.url}")
         await expect(page.get_by_role("button", name="Run")).to_have_count(0)
@@ -367,7 +367,7 @@ async def test_without_scripts_a_page_is_whole(browser: Browser, service: Servic
 @pytest.mark.torture
 @pytest.mark.parametrize(("size", "is_dark"), [(LAPTOP, False), (PHONE, True)], ids=["laptop, light", "phone, dark"])
 @pytest.mark.parametrize("path", ["/docs", CART_PAGE, "/docs/platform-orders"])
-async def test_everybody_can_read_and_use_a_page_and_nobody_has_to_scroll_sideways(
+async def test_a_page_is_accessible_and_never_scrolls_sideways(
     browser: Browser, service: Service, path: str, size: tuple[int, int], is_dark: bool
 ) -> None:
     async with visit(browser, service.url + path, size, is_dark=is_dark) as page:
@@ -382,7 +382,7 @@ async def test_everybody_can_read_and_use_a_page_and_nobody_has_to_scroll_sidewa
 
 
 @pytest.mark.torture
-async def test_on_a_phone_the_contents_are_folded_and_lead_to_a_section(browser: Browser, service: Service) -> None:
+async def test_on_a_phone_the_contents_are_collapsed_and_link_to_sections(browser: Browser, service: Service) -> None:
     async with visit(browser, f"{service.url}/docs", PHONE) as page:
         link = page.get_by_role("navigation").get_by_role("link", name="Cart", exact=True)
         await expect(link).to_be_hidden()

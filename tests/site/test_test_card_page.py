@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torture
     ("size", "is_dark"),
     [pytest.param(PHONE, True, id="phone, dark"), pytest.param(LAPTOP, False, id="laptop, light")],
 )
-async def test_a_shopper_confirms_and_comes_back_to_the_storefront(
+async def test_confirming_a_payment_returns_to_the_storefront(
     browser: Browser, buyer: Buyer, checkout_setup: CheckoutSetup, size: tuple[int, int], is_dark: bool
 ) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup, price="1234.50")
@@ -34,7 +34,7 @@ async def test_a_shopper_confirms_and_comes_back_to_the_storefront(
     assert (await buyer.complete()).status == 200
 
 
-async def test_a_shopper_declines_and_is_told_what_to_do(
+async def test_declining_a_payment_shows_what_to_do(
     browser: Browser, buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup)

@@ -12,7 +12,7 @@ import msgspec
 from tests.builders import Make
 
 COUNT = 28
-SIZES, COLOURS = ("s", "m", "l"), ("red", "blue")
+SIZES, COLORS = ("s", "m", "l"), ("red", "blue")
 MATERIALS = ("Wool", "Bone China", "Oak")
 TAGS = ("new", "sale", "Gift Idea")
 WORDS = ("Mug", "Shirt", "Lamp", "Teapot", "mug", "Éclair")
@@ -74,12 +74,12 @@ class ModelShop:
         return {self.taxons[each] for name in names for each in (name, *above[name])}
 
 
-async def fill(make: Make, db: Any) -> ModelShop:
+async def create_model_shop(make: Make, db: Any) -> ModelShop:
     chance, model_shop = random.Random(20), ModelShop()
     _, model_shop.taxons["root"] = await make.taxonomy("Wares")
     for name, parent in (("a", "root"), ("b", "root"), ("a1", "a"), ("a2", "a")):
         model_shop.taxons[name] = await make.taxon(name, model_shop.taxons[parent])
-    for kind, values in {"size": SIZES, "colour": COLOURS}.items():
+    for kind, values in {"size": SIZES, "color": COLORS}.items():
         for value in values:
             model_shop.options[kind, value] = await make.option(kind, value)
     drafts = [await _make_product(make, chance, model_shop, number) for number in range(COUNT)]
@@ -115,14 +115,14 @@ async def _make_product(make: Make, chance: random.Random, model_shop: ModelShop
     for taxon_id, position in taxons.items():
         await make.new("classifications", "classification", product_id=product.id, taxon_id=taxon_id, position=position)
     variants = []
-    for place, options in enumerate(_choices(chance)):
-        variants.append(_make_variant(chance, options, f"V-{number}-{place}" if chance.random() < 0.7 else ""))
+    for index, options in enumerate(_choices(chance)):
+        variants.append(_make_variant(chance, options, f"V-{number}-{index}" if chance.random() < 0.7 else ""))
         variant_id = await make.variant(
             product.id,
             options,
             price=None,
             sku=variants[-1].sku,
-            position=place,
+            position=index,
             track_inventory=variants[-1].is_tracked,
         )
         await _add_prices_and_stock(make, variant_id, variants[-1])
@@ -132,7 +132,7 @@ async def _make_product(make: Make, chance: random.Random, model_shop: ModelShop
 
 
 def _choices(chance: random.Random) -> list[dict[str, str]]:
-    kinds = {"size": SIZES, "colour": COLOURS}
+    kinds = {"size": SIZES, "color": COLORS}
     option_types = {kind: kinds[kind] for kind in kinds if chance.random() < 0.5}
     every: list[dict[str, str]] = [{}] if option_types else []
     for kind, values in option_types.items():
@@ -194,8 +194,8 @@ FITS: dict[str, Fits] = {
     "filter[options][size]": lambda _, product, value: any(
         item.options.get("size") == value for item in product.variants
     ),
-    "filter[options][colour]": lambda _, product, value: any(
-        item.options.get("colour") == value for item in product.variants
+    "filter[options][color]": lambda _, product, value: any(
+        item.options.get("color") == value for item in product.variants
     ),
     "filter[option_value_ids]": lambda model_shop, product, value: any(
         _fits_variant(model_shop, item, value.split(",")) for item in product.variants

@@ -1,4 +1,4 @@
-"""Behaviour that storefronts written for the Spree API v2 rely on."""
+"""Behavior that storefronts written for the Spree API v2 rely on."""
 
 from typing import Any
 from uuid import uuid4
@@ -49,7 +49,7 @@ async def test_the_master_has_the_products_images_and_a_variant_its_own(
     assert (images[master], images[product.variant_id]) == ([own], [of_variant])
 
 
-async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(
+async def test_an_image_removed_from_its_variant_belongs_to_the_master(
     writer: Machine, product_with_images: Any
 ) -> None:
     product, own, of_variant = product_with_images
@@ -61,13 +61,13 @@ async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(
     assert image["viewable_id"] == master["id"] != product.variant_id
 
 
-async def test_an_image_is_of_a_variant_a_product_or_a_taxon(writer: Machine) -> None:
+async def test_an_image_cannot_belong_to_another_kind_of_record(writer: Machine) -> None:
     refusal = await upload(writer, viewable_type="Spree::Order", viewable_id=str(uuid4()))
 
     assert (refusal.status, list(refusal.json["errors"])) == (422, ["viewable_type"])
 
 
-async def test_addresses_of_images_have_one_form_everywhere(
+async def test_image_urls_have_the_same_form_in_catalog_and_cart(
     guest: Shopper, service: Any, product_with_images: Any
 ) -> None:
     product, _, of_variant = product_with_images
@@ -85,7 +85,7 @@ async def test_addresses_of_images_have_one_form_everywhere(
     assert images[0]["original_url"] == f"{service.url}/media/{of_variant}/200.webp"
 
 
-async def test_a_property_filter_takes_several_values_a_slug_and_blanks(
+async def test_a_property_filter_accepts_several_values_slugs_and_blanks(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     name, taxons = f"Burns {word()} for", [catalog_section.root]
@@ -104,7 +104,7 @@ async def test_a_property_filter_takes_several_values_a_slug_and_blanks(
     assert (set(ids(blank)), ids(nothing)) == ({short.id, long.id, none.id}, [])
 
 
-async def test_every_failing_field_of_an_address_is_named(member: Member) -> None:
+async def test_every_invalid_address_field_is_reported(member: Member) -> None:
     address = {"firstname": 7, "country_iso": "US", "zipcode": "9501", "state_id": str(uuid4()), "address1": "1 Loop"}
 
     in_country = await member.post("/account/addresses", address=address)
@@ -122,7 +122,7 @@ async def test_a_zip_code_of_another_state_is_reported_on_the_state(member: Memb
     assert refusal.json["errors"] == {"state_name": ["does not match the ZIP code"]}
 
 
-async def test_a_cart_is_opened_with_metadata(guest: Shopper) -> None:
+async def test_a_cart_is_created_with_metadata(guest: Shopper) -> None:
     cart = await guest.post("/cart", public_metadata={"campaign": "spring"}, private_metadata={"secret": 1})
 
     read = await guest.get("/cart")
@@ -131,13 +131,13 @@ async def test_a_cart_is_opened_with_metadata(guest: Shopper) -> None:
 
 
 @pytest.mark.security("H-10")
-async def test_metadata_of_a_cart_is_bounded(guest: Shopper) -> None:
+async def test_cart_metadata_is_limited(guest: Shopper) -> None:
     refusal = await guest.post("/cart", public_metadata={"x": "y" * 17_000}, private_metadata=[])
 
     assert (refusal.status, sorted(refusal.json["errors"])) == (422, ["private_metadata", "public_metadata"])
 
 
-async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> None:
+async def test_creating_a_cart_again_does_not_change_its_metadata(guest: Shopper) -> None:
     first = await guest.post("/cart", public_metadata={"a": 1})
     token = {"X-Spree-Order-Token": first["token"]}
 
@@ -166,7 +166,7 @@ async def test_put_changes_a_checkout_like_patch(buyer: Buyer, checkout_setup: C
     assert (cart.status, cart["email"]) == (200, "ada@example.org")
 
 
-async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> None:
+async def test_a_form_may_contain_a_list_of_objects(guest: Shopper, make: Make) -> None:
     mug, pot = [await make.product(price="3.0", on_hand=9) for _ in range(2)]
     await guest.post("/cart")
     items = ((mug.variant_id, 2), (pot.variant_id, 3))
@@ -178,7 +178,7 @@ async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> N
     assert (cart.status, cart["item_count"]) == (200, 5)
 
 
-async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_amounts_are_also_shown_in_cents(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     mug = await checkout_setup.product(price="12.34")
     await buyer.post("/cart")
 
@@ -195,7 +195,7 @@ async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, checkout_setup:
     assert cart.json["data"]["relationships"]["gift_card"] == {"data": None}
 
 
-async def test_a_rate_names_its_shipping_method(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_a_shipping_rate_includes_its_shipping_method(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
 
     rates = await buyer.get("/checkout/shipping_rates", include="shipping_rates.shipping_method")
@@ -209,7 +209,7 @@ async def test_a_rate_names_its_shipping_method(buyer: Buyer, checkout_setup: Ch
 
 
 @pytest.mark.parametrize("prefix", ["shop_oauth", "spree_oauth"])
-async def test_a_shoppers_session_is_refreshed_without_a_client(
+async def test_a_users_session_is_refreshed_without_client_credentials(
     http: httpx2.AsyncClient, member: Member, prefix: str
 ) -> None:
     grant = {"grant_type": "refresh_token", "refresh_token": member.refresh_token}
@@ -221,7 +221,7 @@ async def test_a_shoppers_session_is_refreshed_without_a_client(
     assert (await http.get(f"{PREFIX}/account", headers=bearer)).status_code == 200
 
 
-async def test_a_refresh_token_that_is_nobodys_is_an_invalid_grant(http: httpx2.AsyncClient) -> None:
+async def test_an_unknown_refresh_token_is_an_invalid_grant(http: httpx2.AsyncClient) -> None:
     grant = {"grant_type": "refresh_token", "refresh_token": secret_text(USER_REFRESH, new_bytes())}
 
     refusal = await http.post("/spree_oauth/token", data=grant)
@@ -236,7 +236,7 @@ async def test_accounts_are_not_created_with_a_password(guest: Shopper) -> None:
     assert "/auth" in refusal.json["error"]
 
 
-async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx2.AsyncClient, make: Make, member: Member) -> None:
+async def test_paths_with_a_trailing_slash_are_accepted(http: httpx2.AsyncClient, make: Make, member: Member) -> None:
     _, root = await make.taxonomy()
     permalink = (await make.machine.get(f"/taxons/{root}"))["permalink"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shop.actions.operations.verify import verify
+from shop.actions.operations.verify import find_inconsistencies
 from shop.db.pool import open_database
 from tests import secret_leaks
 from tests.builders import Make
@@ -92,7 +92,7 @@ async def find_problems(url: str) -> dict[str, Any]:
     """The problems that `shop verify` finds."""
     shop = open_database(url, size=1)
     try:
-        return {name: problems async for name, problems in verify(shop.session()) if problems}
+        return {name: problems async for name, problems in find_inconsistencies(shop.session()) if problems}
     finally:
         await shop.close()
 

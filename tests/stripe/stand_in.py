@@ -17,11 +17,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.secret_leaks import note
+from tests.secret_leaks import record_secret
 
 Values = dict[str, Any]
-SECRET_KEY = note("sk_test_51StandIn" + secrets.token_hex(24))
-WEBHOOK_SECRET = note("whsec_" + secrets.token_hex(24))
+SECRET_KEY = record_secret("sk_test_51StandIn" + secrets.token_hex(24))
+WEBHOOK_SECRET = record_secret("whsec_" + secrets.token_hex(24))
 PUBLISHABLE_KEY = "pk_test_51StandIn0000"
 NEXT_YEAR = time.gmtime().tm_year + 1
 CARDS: dict[str, Values] = {
@@ -31,7 +31,7 @@ CARDS: dict[str, Values] = {
     "pm_card_chargeDeclinedInsufficientFunds": {"code": "card_declined", "decline_code": "insufficient_funds"},
     "pm_card_chargeDeclinedFraudulent": {"code": "card_declined", "decline_code": "fraudulent"},
     "pm_card_chargeDeclinedExpiredCard": {"code": "expired_card"},
-    "pm_card_authenticationRequired": {"brand": "visa", "last4": "3184", "asks": True},
+    "pm_card_authenticationRequired": {"brand": "visa", "last4": "3184", "requires_action": True},
 }
 
 
@@ -40,7 +40,7 @@ class StripeError(Exception):
 
     def __init__(self, status: int, kind: str, **fields: Any) -> None:
         self.status = status
-        self.body = {"error": {"type": kind, "message": f"No, said the stand-in of {SECRET_KEY}.", **fields}}
+        self.body = {"error": {"type": kind, "message": f"The stand-in refused a request of {SECRET_KEY}.", **fields}}
 
 
 def invalid(code: str, param: str | None = None) -> StripeError:
@@ -56,9 +56,9 @@ class StandIn:
         self.events: list[Values] = []
         self.requests: list[tuple[str, str]] = []
         self.faults: list[tuple[str, str]] = []
-        """The beginning of a method and path, and the fault of the next such request: `fails`, `busy`, `shut` (error
-        responses), `dropped` (not executed), `lost` (executed, but without a response), `held` (executed, with a
-        response once `may_answer` is set).
+        """The beginning of a method and path, and the fault of the next such request: `fails`, `busy`, `unauthorized`
+        (error responses), `dropped` (not executed), `lost` (executed, but without a response), `held` (executed, with
+        a response once `may_answer` is set).
         """
         self.webhook_base: str | None = None
         """The URL of a shop that gets a webhook about each change before the response to the request that caused it."""
@@ -147,8 +147,8 @@ class StandIn:
         )
         intent |= {"amount": int(params["amount"]), "amount_received": 0, "metadata": params.get("metadata", {})}
         intent |= {"payment_method": method["id"], "last_payment_error": None, "latest_charge": None}
-        intent["client_secret"] = note(f"{intent['id']}_secret_{secrets.token_hex(16)}")
-        if method["card"].get("asks") and not method["customer"]:
+        intent["client_secret"] = record_secret(f"{intent['id']}_secret_{secrets.token_hex(16)}")
+        if method["card"].get("requires_action") and not method["customer"]:
             intent |= {"status": "requires_action", "next_action": {"type": "use_stripe_sdk"}}
             self._record_event("payment_intent.requires_action", intent)
             return intent
@@ -288,7 +288,7 @@ class StandIn:
             request.close_connection = True
             return
         if request.headers.get("Authorization") != f"Bearer {SECRET_KEY}":
-            fault = "shut"
+            fault = "unauthorized"
         if fault in _REFUSALS:
             status, kind = _REFUSALS[fault]
             self._reply(request, status, StripeError(status, kind).body)
@@ -309,9 +309,9 @@ class StandIn:
         with self._lock:
             method, _, path = request_line.partition(" ")
             self.requests.append((method, path))
-            for place, (prefix, fault) in enumerate(self.faults):
+            for index, (prefix, fault) in enumerate(self.faults):
                 if request_line.startswith(prefix):
-                    del self.faults[place]
+                    del self.faults[index]
                     return fault
         return None
 
@@ -346,7 +346,7 @@ class StandIn:
 _REFUSALS = {
     "fails": (500, "api_error"),
     "busy": (429, "rate_limit_error"),
-    "shut": (401, "invalid_request_error"),
+    "unauthorized": (401, "invalid_request_error"),
 }
 _INTENT_FIELDS = ("currency", "customer", "capture_method", "setup_future_usage", "description")
 
@@ -356,10 +356,10 @@ def _parse_form(form: str) -> Values:
     params: Values = {}
     for name, value in parse_qsl(form, keep_blank_values=True):
         *path, last = re.findall(r"[^\[\]]+", name)
-        place = params
+        node = params
         for part in path:
-            place = place.setdefault(part, {})
-        place[last] = value
+            node = node.setdefault(part, {})
+        node[last] = value
     return params
 
 
@@ -374,7 +374,7 @@ def _expand(answer: Values, params: Values, resources: Mapping[str, Values]) -> 
 
 
 def _page(url: str, items: list[Values], params: Values) -> Values:
-    after = next((place + 1 for place, each in enumerate(items) if each["id"] == params.get("starting_after")), 0)
+    after = next((index + 1 for index, each in enumerate(items) if each["id"] == params.get("starting_after")), 0)
     size = int(params.get("limit", 10))
     return {"object": "list", "url": url, "data": items[after : after + size], "has_more": len(items) > after + size}
 

@@ -10,7 +10,7 @@ from tests.accounts import sign_in
 from tests.checkout_builders import CheckoutSetup, SignedInBuyer
 from tests.shopper import Answer
 from tests.stripe.stand_in import NEXT_YEAR, StandIn
-from tests.stripe.test_paying import VISA
+from tests.stripe.test_payments import VISA
 from tests.stripe.test_webhooks import MUST_CONFIRM, send_webhook
 
 CARDS_PATH = "/account/credit_cards"
@@ -38,7 +38,7 @@ def customers(stripe: StandIn, user: UUID) -> list[str]:
     return [each["id"] for each in all_customers if each["metadata"] == {"user": str(user)}]
 
 
-async def test_a_card_is_kept_for_a_customer_and_shown_as_stripe_knows_it(
+async def test_a_card_is_saved_for_a_customer_with_the_details_from_stripe(
     buyer: SignedInBuyer, stripe: StandIn
 ) -> None:
     first = await buy(buyer)
@@ -64,7 +64,7 @@ async def test_a_card_is_kept_for_a_customer_and_shown_as_stripe_knows_it(
     assert (mastercard["attributes"]["cc_type"], mastercard["attributes"]["default"]) == ("mastercard", True)
 
 
-async def test_a_kept_card_is_charged_again(
+async def test_a_saved_card_is_charged_again(
     buyer: SignedInBuyer, checkout_setup: CheckoutSetup, stripe: StandIn
 ) -> None:
     await buy(buyer)
@@ -84,7 +84,7 @@ async def test_a_kept_card_is_charged_again(
 
 
 @pytest.mark.parametrize("faults", [0, 2])
-async def test_a_card_that_is_forgotten_is_forgotten_by_stripe_or_at_least_here(
+async def test_deleting_a_card_detaches_it_at_stripe_or_at_least_hides_it(
     buyer: SignedInBuyer, stripe: StandIn, faults: int
 ) -> None:
     await buy(buyer)
@@ -98,7 +98,7 @@ async def test_a_card_that_is_forgotten_is_forgotten_by_stripe_or_at_least_here(
     assert (method["customer"] is None) is not bool(faults)
 
 
-async def test_a_card_whose_payment_was_told_of_is_kept_too(
+async def test_a_card_is_saved_after_a_payment_completed_by_webhook(
     buyer: SignedInBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     response = await buyer.buy(await checkout_setup.product(), MUST_CONFIRM)
@@ -112,7 +112,9 @@ async def test_a_card_whose_payment_was_told_of_is_kept_too(
 
 
 @pytest.mark.torture
-async def test_who_cannot_be_made_a_customer_pays_all_the_same(buyer: SignedInBuyer, stripe: StandIn) -> None:
+async def test_a_payment_succeeds_even_if_no_stripe_customer_can_be_created(
+    buyer: SignedInBuyer, stripe: StandIn
+) -> None:
     stripe.faults += [("POST /v1/customers", "fails")] * 2
 
     order = await buy(buyer)
@@ -122,7 +124,7 @@ async def test_who_cannot_be_made_a_customer_pays_all_the_same(buyer: SignedInBu
 
 
 @pytest.mark.torture
-async def test_a_customer_whom_stripe_does_not_know_is_made_anew(buyer: SignedInBuyer, stripe: StandIn) -> None:
+async def test_a_customer_unknown_to_stripe_is_created_again(buyer: SignedInBuyer, stripe: StandIn) -> None:
     """For example, the keys now belong to another Stripe account."""
     await buy(buyer)
     user = await buyer.member.id()

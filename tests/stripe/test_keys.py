@@ -11,13 +11,13 @@ from tests.cli.command import Command, external
 from tests.platform.client import Machine
 from tests.service import KEYS, Service
 from tests.stripe.stand_in import SECRET_KEY, WEBHOOK_SECRET, StandIn
-from tests.stripe.test_paying import VISA, buy_by_card, payment_of
+from tests.stripe.test_payments import VISA, buy_by_card, payment_of
 
 STRIPE_KEYS = {"SHOP_STRIPE_SECRET_KEY": SECRET_KEY, "SHOP_STRIPE_WEBHOOK_SECRET": WEBHOOK_SECRET}
 
 
 @pytest.mark.torture
-async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_known(
+async def test_without_keys_stripe_is_not_offered_and_existing_payments_remain(
     buyer: Buyer,
     checkout_setup: CheckoutSetup,
     writer: Machine,
@@ -68,7 +68,7 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
 
 
 @pytest.mark.torture
-async def test_the_doctor_says_whether_stripe_answers_and_never_the_keys(
+async def test_the_doctor_reports_whether_stripe_responds_and_never_the_keys(
     shop: Command, checkout_setup: CheckoutSetup, database_url: str, tmp_path: Path, stripe: StandIn
 ) -> None:
     def run_doctor(**keys: str) -> tuple[int, str]:

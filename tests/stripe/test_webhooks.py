@@ -21,7 +21,7 @@ from tests.service import Service
 from tests.shopper import Answer
 from tests.stripe.conftest import environ, find_problems
 from tests.stripe.stand_in import WEBHOOK_SECRET, StandIn
-from tests.stripe.test_paying import VISA, buy_by_card, payment_of, wait_until_settled
+from tests.stripe.test_payments import VISA, buy_by_card, payment_of, wait_until_settled
 
 WEBHOOK_PATH = "/payment_notices/stripe"
 CREATE_INTENT = "POST /v1/payment_intents"
@@ -67,7 +67,7 @@ async def pending_payment(
     await asyncio.gather(pending.completion, return_exceptions=True)
 
 
-async def test_whoever_waits_is_answered_with_the_order_that_a_notice_completed(
+async def test_a_waiting_client_gets_the_order_that_a_webhook_completed(
     pending_payment: PendingPayment, buyer: Buyer, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     meanwhile = await buyer.complete()
@@ -81,11 +81,11 @@ async def test_whoever_waits_is_answered_with_the_order_that_a_notice_completed(
     assert await count_completions(db, pending_payment.cart) == 1
 
 
-async def test_told_twenty_times_at_once_after_the_client_vanished_it_is_one_order(
+async def test_many_concurrent_webhooks_after_a_disconnect_create_one_order(
     pending_payment: PendingPayment, buyer: Buyer, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     pending_payment.completion.cancel()
-    others = [{**pending_payment.event, "id": f"evt_other{place}"} for place in range(5)]
+    others = [{**pending_payment.event, "id": f"evt_other{number}"} for number in range(5)]
 
     statuses = await asyncio.gather(
         *(send_webhook(http, stripe, event) for event in [pending_payment.event, *others] * 4)
@@ -95,11 +95,13 @@ async def test_told_twenty_times_at_once_after_the_client_vanished_it_is_one_ord
     assert set(statuses) == {204}
     assert (order.status, order["payment_state"], await count_completions(db, pending_payment.cart)) == (200, "paid", 1)
     assert [each["amount_received"] for each in stripe.intents(pending_payment.cart["number"])] == [1500]
-    notices = "select count(*) from payment_notices n join payments p on p.id = n.payment_id where p.order_id = $1"
-    assert 1 <= await db.fetchval(notices, UUID(pending_payment.cart.id)) <= 6
+    count_webhooks = (
+        "select count(*) from payment_notices n join payments p on p.id = n.payment_id where p.order_id = $1"
+    )
+    assert 1 <= await db.fetchval(count_webhooks, UUID(pending_payment.cart.id)) <= 6
 
 
-async def test_a_notice_before_the_answer_changes_nothing_about_it(
+async def test_a_webhook_before_the_response_does_not_change_the_result(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, stripe: StandIn, service: Service
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -113,7 +115,7 @@ async def test_a_notice_before_the_answer_changes_nothing_about_it(
     assert (await payment_of(db, cart))["captured_amount"] == 1500
 
 
-async def test_a_refusal_before_the_answer_changes_nothing_about_it(
+async def test_a_declined_webhook_before_the_response_does_not_change_the_result(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, stripe: StandIn, service: Service
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -127,7 +129,7 @@ async def test_a_refusal_before_the_answer_changes_nothing_about_it(
     assert (await payment_of(db, cart))["state"] == "failed"
 
 
-async def test_a_confirmed_payment_becomes_an_order_by_its_notice_alone(
+async def test_a_webhook_alone_completes_a_confirmed_payment(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     cart = await buyer.ready((await checkout_setup.product(), 1), source=MUST_CONFIRM)
@@ -142,7 +144,7 @@ async def test_a_confirmed_payment_becomes_an_order_by_its_notice_alone(
     assert (status["state"], status["payment_state"], await count_completions(db, cart)) == ("complete", "paid", 1)
 
 
-async def test_a_failure_that_is_told_after_the_success_changes_nothing(
+async def test_a_failure_webhook_after_a_success_is_ignored(
     pending_payment: PendingPayment, buyer: Buyer, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     failure = {**pending_payment.event, "id": "evt_failed", "type": "payment_intent.payment_failed"}
@@ -157,7 +159,7 @@ async def test_a_failure_that_is_told_after_the_success_changes_nothing(
     )
 
 
-async def test_a_success_that_is_told_after_a_failure_is_given_back(
+async def test_a_success_webhook_after_a_failure_is_refunded(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     """Stripe's form works again with the same secret after the shop has given up the payment."""
@@ -181,7 +183,7 @@ async def test_a_success_that_is_told_after_a_failure_is_given_back(
 
 
 @pytest.mark.torture
-async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
+async def test_a_late_success_that_cannot_be_refunded_at_once_is_refunded_by_the_worker(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     cart = await buyer.ready((await checkout_setup.product(), 1), source=MUST_CONFIRM)
@@ -202,7 +204,7 @@ async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
 
 
 @pytest.mark.torture
-async def test_a_capture_whose_answer_was_lost_is_known_by_its_notice(
+async def test_a_capture_with_a_lost_response_is_completed_by_its_webhook(
     buyer: Buyer,
     checkout_setup: CheckoutSetup,
     make: Make,
@@ -226,7 +228,7 @@ async def test_a_capture_whose_answer_was_lost_is_known_by_its_notice(
     assert (await payment_of(db, order))["state"] == "completed"
 
 
-async def test_a_refund_that_failed_later_is_told_to_the_operator(
+async def test_a_refund_that_fails_later_is_logged(
     buyer: Buyer,
     checkout_setup: CheckoutSetup,
     writer: Machine,
@@ -263,7 +265,7 @@ WRONG_SIGNATURES = (
 
 
 @pytest.mark.security("A-04")
-async def test_what_is_not_signed_as_agreed_is_refused(
+async def test_a_webhook_with_a_malformed_signature_is_refused(
     pending_payment: PendingPayment, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     body, headers = stripe.sign(pending_payment.event)
@@ -281,7 +283,7 @@ async def test_what_is_not_signed_as_agreed_is_refused(
 
 
 @pytest.mark.security("A-04")
-async def test_what_is_old_changed_or_signed_by_another_is_refused_and_a_changed_secret_is_not(
+async def test_an_old_or_forged_webhook_is_refused_and_a_rotated_secret_is_accepted(
     pending_payment: PendingPayment, db: Any, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     body, headers = stripe.sign(pending_payment.event)
@@ -324,13 +326,13 @@ async def test_what_is_old_changed_or_signed_by_another_is_refused_and_a_changed
     ],
     ids=lambda event: str(len(json.dumps(event))),
 )
-async def test_what_is_about_nothing_of_ours_is_heard_and_forgotten(
+async def test_a_webhook_about_an_unknown_payment_is_ignored(
     http: httpx2.AsyncClient, stripe: StandIn, event: Any
 ) -> None:
     assert await send_webhook(http, stripe, event) == 204
 
 
-async def test_what_is_signed_and_no_json_is_heard_and_forgotten(http: httpx2.AsyncClient, stripe: StandIn) -> None:
+async def test_a_signed_webhook_without_json_causes_no_failure(http: httpx2.AsyncClient, stripe: StandIn) -> None:
     now = int(time.time())
     for body in (b"", b"{", b"\xff"):
         mac = hmac.new(WEBHOOK_SECRET.encode(), b"%d." % now + body, hashlib.sha256).hexdigest()
@@ -340,8 +342,10 @@ async def test_what_is_signed_and_no_json_is_heard_and_forgotten(http: httpx2.As
 
 
 @pytest.mark.security("C-03", "X-01")
-@pytest.mark.parametrize("has_webhook", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["told", "found"])
-async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charge(
+@pytest.mark.parametrize(
+    "has_webhook", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["webhook", "worker"]
+)
+async def test_a_shop_killed_during_a_charge_has_one_order_and_one_charge(
     own_database: Callable[..., str], tmp_path: Path, stripe: StandIn, has_webhook: bool
 ) -> None:
     url = own_database()
@@ -375,7 +379,7 @@ async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charg
 
 
 @pytest.mark.torture
-async def test_a_slow_answer_is_not_waited_for_longer_than_ten_seconds(
+async def test_the_shop_waits_at_most_ten_seconds_for_a_response(
     pending_payment: PendingPayment, buyer: Buyer, http: httpx2.AsyncClient, stripe: StandIn
 ) -> None:
     response = await pending_payment.completion

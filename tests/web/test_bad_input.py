@@ -51,7 +51,7 @@ UNREADABLE = {
 
 @pytest.mark.security("H-02")
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
-async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
+async def test_an_unreadable_body_is_malformed_and_creates_no_cart(
     http: httpx2.AsyncClient, db: Any, body: bytes
 ) -> None:
     before = await db.fetchval("select count(*) from orders")
@@ -74,12 +74,12 @@ async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
         {"Content-Type": "application/json", "Content-Encoding": "br"},
     ],
 )
-async def test_a_body_of_another_media_type_is_not_read(http: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+async def test_a_body_of_an_unsupported_media_type_is_415(http: httpx2.AsyncClient, headers: dict[str, str]) -> None:
     assert_error(await http.post(CART, content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
 @pytest.mark.security("H-01")
-async def test_a_compressed_body_is_not_unpacked(http: httpx2.AsyncClient) -> None:
+async def test_a_compressed_body_is_415_and_not_decompressed(http: httpx2.AsyncClient) -> None:
     bomb = gzip.compress(b'{"a":"' + b"a" * 10_000_000 + b'"}')
 
     response = await http.post(CART, content=bomb, headers={**JSON, "Content-Encoding": "gzip"})
@@ -95,7 +95,7 @@ async def test_the_media_type_is_checked_only_when_there_is_a_body(http: httpx2.
 @pytest.mark.parametrize(
     "media", ["application/json", "application/vnd.api+json", "text/x-json", "application/json; charset=UTF-8"]
 )
-async def test_json_is_read_under_each_of_its_names(http: httpx2.AsyncClient, media: str) -> None:
+async def test_every_json_media_type_is_accepted(http: httpx2.AsyncClient, media: str) -> None:
     response = await http.post(CART, content=b'{"currency": "EUR"}', headers={"Content-Type": media})
 
     assert response.json()["data"]["attributes"]["currency"] == "EUR"
@@ -108,12 +108,12 @@ async def test_a_form_is_read_like_json(http: httpx2.AsyncClient) -> None:
 
 
 @pytest.mark.security("H-01")
-async def test_a_body_of_ten_megabytes_is_refused_by_what_it_says(http: httpx2.AsyncClient) -> None:
+async def test_a_body_of_ten_megabytes_is_refused_by_its_content_length(http: httpx2.AsyncClient) -> None:
     assert_error(await http.post(CART, content=b" " * 10_000_000, headers=JSON), 413, "too_large")
 
 
 @pytest.mark.security("H-01")
-async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: httpx2.AsyncClient) -> None:
+async def test_a_chunked_body_of_ten_megabytes_is_refused_while_it_is_read(http: httpx2.AsyncClient) -> None:
     async def chunks() -> Any:
         for _ in range(160):
             yield b" " * 65536
@@ -133,14 +133,14 @@ async def test_a_large_body_within_the_limit_is_read(http: httpx2.AsyncClient) -
 
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "BREW"])
-async def test_a_method_that_is_not_declared_names_those_that_are(http: httpx2.AsyncClient, method: str) -> None:
+async def test_an_unsupported_method_is_405_with_the_allowed_ones(http: httpx2.AsyncClient, method: str) -> None:
     response = await http.request(method, CART)
 
     assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "DELETE, GET, HEAD, POST"
 
 
-async def test_head_answers_like_get_without_a_body(http: httpx2.AsyncClient) -> None:
+async def test_head_has_the_headers_of_get_and_no_body(http: httpx2.AsyncClient) -> None:
     head = await http.head("/livez")
     get = await http.get("/livez")
 
@@ -162,7 +162,7 @@ async def test_head_answers_like_get_without_a_body(http: httpx2.AsyncClient) ->
         "//",
     ],
 )
-async def test_an_unknown_address_is_not_found(http: httpx2.AsyncClient, path: str) -> None:
+async def test_an_unknown_path_is_404(http: httpx2.AsyncClient, path: str) -> None:
     assert_error(await http.get(http.base_url.copy_with(raw_path=path.encode())), 404, "not_found")
 
 
@@ -191,7 +191,7 @@ async def test_headers_that_are_too_large_are_refused(http: httpx2.AsyncClient) 
         "&".join(f"k{n}=1" for n in range(201)),
     ],
 )
-async def test_parameters_that_cannot_be_read_are_malformed(http: httpx2.AsyncClient, query: str) -> None:
+async def test_unreadable_parameters_are_malformed(http: httpx2.AsyncClient, query: str) -> None:
     assert_error(await http.post(f"{CART}?{query}"), 400, "malformed")
 
 
@@ -231,7 +231,7 @@ HEADERS = [
 
 @pytest.mark.security("T-04")
 @pytest.mark.parametrize("name", HEADERS)
-async def test_junk_in_a_header_never_breaks_the_service(http: httpx2.AsyncClient, name: str) -> None:
+async def test_junk_in_a_header_never_causes_a_server_error(http: httpx2.AsyncClient, name: str) -> None:
     for junk in JUNK:
         response = await http.post(CART, headers=[(name.encode(), junk)])
         read = await http.get(CART, headers=[(name.encode(), junk)])
@@ -248,12 +248,12 @@ async def test_junk_in_a_header_never_breaks_the_service(http: httpx2.AsyncClien
 @pytest.mark.parametrize(
     "value", [b"Bearer \xff", b"Bearer \xc3\xa9", b"Bearer", b"BEARER x y", b"Bearer " + b"x" * 10_000]
 )
-async def test_a_bearer_that_cannot_be_one_is_unauthenticated(http: httpx2.AsyncClient, value: bytes) -> None:
+async def test_a_malformed_bearer_token_is_401(http: httpx2.AsyncClient, value: bytes) -> None:
     assert_error(await http.post(CART, headers=[(b"Authorization", value)]), 401, "invalid_token")
 
 
 @pytest.mark.security("T-04")
-async def test_two_bearers_are_malformed(http: httpx2.AsyncClient) -> None:
+async def test_two_authorization_headers_are_malformed(http: httpx2.AsyncClient) -> None:
     headers = [(b"Authorization", b"Bearer a"), (b"Authorization", b"Bearer b")]
 
     assert_error(await http.post(CART, headers=headers), 400, "malformed")
@@ -274,7 +274,7 @@ RAW = {
 
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize("raw", RAW.values(), ids=RAW.keys())
-async def test_what_is_not_http_is_refused_and_the_line_closed(service: Service, db: Any, raw: bytes) -> None:
+async def test_invalid_http_is_refused_and_the_connection_closed(service: Service, db: Any, raw: bytes) -> None:
     before = await db.fetchval("select count(*) from orders")
     address = urlsplit(service.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -288,7 +288,9 @@ async def test_what_is_not_http_is_refused_and_the_line_closed(service: Service,
     assert await db.fetchval("select count(*) from orders") == before
 
 
-async def test_of_a_length_and_chunks_the_chunks_count_and_nothing_that_follows(service: Service, db: Any) -> None:
+async def test_with_length_and_chunks_the_chunks_are_read_and_the_connection_is_closed(
+    service: Service, db: Any
+) -> None:
     """The server drops the length before the shop sees it; a proxy in front refuses both together."""
     before = await db.fetchval("select count(*) from orders")
     address = urlsplit(service.url)
@@ -303,7 +305,7 @@ async def test_of_a_length_and_chunks_the_chunks_count_and_nothing_that_follows(
 
 
 @pytest.mark.parametrize("coding", ["gzip, chunked", "chunked, identity", "identity"])
-async def test_a_body_in_another_coding_than_chunks_is_refused(
+async def test_an_unsupported_transfer_encoding_is_refused(
     service: Service, http: httpx2.AsyncClient, coding: str
 ) -> None:
     address = urlsplit(service.url)
@@ -316,7 +318,7 @@ async def test_a_body_in_another_coding_than_chunks_is_refused(
     assert (await http.get("/livez")).status_code == 200
 
 
-async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Shopper, http: httpx2.AsyncClient) -> None:
+async def test_an_unused_body_must_be_valid_too(guest: Shopper, http: httpx2.AsyncClient) -> None:
     await guest.post("/cart")
     token = {"X-Shop-Order-Token": guest.order_token or ""}
 
@@ -330,7 +332,7 @@ async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Sho
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/livez", 200), ("GET", CART, 401), ("PUT", CART, 405), ("GET", "/x", 404)]
 )
-def test_a_body_where_none_is_wanted_does_not_cost_its_sender_the_answer(
+def test_an_unexpected_body_does_not_prevent_the_response(
     service: Service, method: str, path: str, status: int, size: int
 ) -> None:
     """The client reads the response only after it has sent the whole body."""
@@ -340,7 +342,9 @@ def test_a_body_where_none_is_wanted_does_not_cost_its_sender_the_answer(
         assert client.getresponse().status == status
 
 
-async def test_a_length_that_promises_more_than_comes_ends_quietly(service: Service, http: httpx2.AsyncClient) -> None:
+async def test_a_body_shorter_than_its_content_length_causes_no_failure(
+    service: Service, http: httpx2.AsyncClient
+) -> None:
     address = urlsplit(service.url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(

@@ -15,15 +15,17 @@ STORE = f"{PREFIX}/stores/default"
 
 
 @pytest.mark.security("H-06")
-async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx2.AsyncClient, service: Service) -> None:
+async def test_a_deprecated_route_sends_its_dates_and_logs_the_caller(
+    http: httpx2.AsyncClient, service: Service
+) -> None:
     old, new = await http.get(STORE), await http.get(f"{PREFIX}/store")
     metrics = (await http.get("/metrics")).text
 
     since = datetime.fromtimestamp(int(old.headers["deprecation"].removeprefix("@")), UTC)
     assert parsedate_to_datetime(old.headers["sunset"]) - since >= timedelta(days=180)
     policy, relation = old.headers["link"].split("; ")[:2]
-    page, _, place = policy.strip("<>").partition("#")
-    assert (relation, f'id="{place}"' in (await http.get(page)).text) == ('rel="deprecation"', True)
+    page, _, anchor = policy.strip("<>").partition("#")
+    assert (relation, f'id="{anchor}"' in (await http.get(page)).text) == ('rel="deprecation"', True)
     assert not {"deprecation", "sunset"} & set(new.headers)
     assert f'shop_deprecated_requests_total{{caller="guest",method="GET",route="{PREFIX}/stores/{{code}}"}}' in metrics
     line = service.request_line(old.headers["x-request-id"])
@@ -32,7 +34,7 @@ async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx2.As
 
 
 @pytest.mark.security("H-06")
-async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
+async def test_a_requested_deprecated_attribute_sends_its_dates(
     http: httpx2.AsyncClient, service: Service, writer: Machine
 ) -> None:
     answers = [
@@ -51,7 +53,7 @@ async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
 
 
 @pytest.mark.security("H-06")
-async def test_the_description_marks_what_is_deprecated(http: httpx2.AsyncClient) -> None:
+async def test_the_description_marks_deprecated_routes(http: httpx2.AsyncClient) -> None:
     paths = (await http.get("/openapi.json")).json()["paths"]
 
     routes = {(route.method.lower(), route.path) for route in every_route() if route.deprecated}

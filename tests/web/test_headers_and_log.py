@@ -25,7 +25,7 @@ EVERY_KIND = [
 
 @pytest.mark.security("H-09")
 @pytest.mark.parametrize(("method", "path", "status"), EVERY_KIND)
-async def test_every_answer_has_the_security_headers(
+async def test_every_response_has_the_security_headers(
     http: httpx2.AsyncClient, method: str, path: str, status: int
 ) -> None:
     response = await http.request(method, path)
@@ -39,7 +39,7 @@ async def test_every_answer_has_the_security_headers(
     assert "set-cookie" not in response.headers
 
 
-async def test_an_address_may_end_in_a_slash(http: httpx2.AsyncClient) -> None:
+async def test_a_path_may_end_in_a_slash(http: httpx2.AsyncClient) -> None:
     cart = await http.post(f"{CART}/")
     token = {"X-Spree-Order-Token": cart.json()["data"]["attributes"]["token"]}
     products = await http.get("/api/v2/storefront/products/", params={"per_page": 1})
@@ -55,7 +55,7 @@ async def test_an_address_may_end_in_a_slash(http: httpx2.AsyncClient) -> None:
 
 
 @pytest.mark.security("H-07")
-async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
+async def test_an_internal_error_shows_its_request_id_and_no_details(
     http: httpx2.AsyncClient, db: Any, service: Service
 ) -> None:
     await db.execute("""
@@ -82,7 +82,7 @@ async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
 
 
 @pytest.mark.security("T-07")
-async def test_answers_with_a_token_are_not_for_caches(http: httpx2.AsyncClient) -> None:
+async def test_responses_with_a_token_are_not_cacheable(http: httpx2.AsyncClient) -> None:
     assert (await http.post(CART)).headers["cache-control"] == "no-store"
     assert (await http.get(CART)).headers["cache-control"] == "no-store"
 
@@ -94,7 +94,7 @@ async def test_errors_of_a_json_api_route_have_its_media_type_and_others_json(ht
     assert (await http.get("/nowhere")).headers["content-type"].startswith("application/json")
 
 
-async def test_a_sane_request_id_is_kept_and_any_other_replaced(http: httpx2.AsyncClient) -> None:
+async def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced(http: httpx2.AsyncClient) -> None:
     response = await http.post(CART, headers={"X-Request-Id": "checkout-42.a_B"})
     assert response.headers["x-request-id"] == "checkout-42.a_B"
 
@@ -105,7 +105,7 @@ async def test_a_sane_request_id_is_kept_and_any_other_replaced(http: httpx2.Asy
 
 
 @pytest.mark.security("A-01")
-async def test_a_request_leaves_one_log_line_by_its_route_and_without_secrets(guest: Shopper, service: Service) -> None:
+async def test_a_request_is_one_log_line_with_its_route_and_without_secrets(guest: Shopper, service: Service) -> None:
     await guest.post("/cart")
     answer = await guest.get("/cart?secret=hunter2", headers={"X-Request-Id": "one-line-please"})
 
@@ -127,7 +127,7 @@ async def test_a_request_leaves_one_log_line_by_its_route_and_without_secrets(gu
 
 
 @pytest.mark.security("A-02")
-async def test_what_a_caller_sends_cannot_forge_a_log_line(http: httpx2.AsyncClient, service: Service) -> None:
+async def test_header_and_path_values_cannot_forge_a_log_line(http: httpx2.AsyncClient, service: Service) -> None:
     forgery = '{"event":"request","request_id":"forged"}'
     await http.post(CART, headers={"User-Agent": forgery, "X-Forwarded-For": forgery})
     await http.get("/" + "%0a%7b%22forged%22%7d")
@@ -160,7 +160,7 @@ async def test_a_listed_origin_may_read_and_others_may_not(http: httpx2.AsyncCli
         assert other.headers["vary"] == "Origin"
 
 
-async def test_errors_too_can_be_read_by_a_listed_origin(http: httpx2.AsyncClient) -> None:
+async def test_a_listed_origin_may_read_errors_too(http: httpx2.AsyncClient) -> None:
     for path in (CART, "/api/v2/storefront/nowhere"):
         response = await http.get(path, headers={"Origin": "https://store.example"})
         assert response.headers["access-control-allow-origin"] == "https://store.example"

@@ -15,7 +15,7 @@ from shop.base.errors import Invalid, Malformed
 from shop.base.input_types import Amount, EmailAddress, Line, LookupId, Metadata, Quantity
 from shop.base.values import EMPTY, NO_RECORD, NOT_BOOLEAN, NOT_ID, NOT_INTEGER, REQUIRED
 from shop.rules.metadata import METADATA_ERROR
-from shop.web.input.inputs import LONGEST_ITEM, MOST_ITEMS, read_filters, read_input, read_value
+from shop.web.input.inputs import MAX_ITEM_LENGTH, MAX_ITEMS, read_filters, read_input, read_value
 
 ID = UUID("0192f0c1-8b6e-7a51-9f3c-2b7d4f6a8e01")
 OTHER_ID = UUID("0192f0c1-8b6e-7a51-9f3c-2b7d4f6a8e02")
@@ -35,7 +35,7 @@ class Size(msgspec.Struct, frozen=True):
     unit: Literal["cm", "in"] = "cm"
 
 
-class Parcel(msgspec.Struct, frozen=True, kw_only=True):
+class ExampleInput(msgspec.Struct, frozen=True, kw_only=True):
     """A struct with one field of each type."""
 
     name: Line
@@ -69,7 +69,7 @@ class Coded(msgspec.Struct, frozen=True, kw_only=True):
     """Fields with an error code, and one without."""
 
     quantity: Annotated[int, Meta(ge=1, extra={"code": "quantity_not_positive"})] = 1
-    pieces: Annotated[int, Meta(ge=1, extra={"code": "quantity_not_positive"})] = 1
+    units: Annotated[int, Meta(ge=1, extra={"code": "quantity_not_positive"})] = 1
     currency: Annotated[str, Meta(min_length=1, extra={"code": "currency_not_supported"})] = "USD"
     count: int = 0
 
@@ -110,7 +110,7 @@ def code_of(**members: Any) -> str:
 
 def invalid_fields(members: dict[str, Any]) -> set[str]:
     try:
-        read_input(Parcel, members)
+        read_input(ExampleInput, members)
     except Invalid as error:
         return {path.partition(".")[0] for path in error.errors}
     return set()
@@ -146,7 +146,7 @@ def test_json_and_text_are_read_alike() -> None:
         "numbers": [1, 2],
     }
 
-    assert read_input(Parcel, texts) == Parcel(
+    assert read_input(ExampleInput, texts) == ExampleInput(
         name="Mug",
         note="two\nlines",
         email="grace@example.org",
@@ -163,11 +163,11 @@ def test_json_and_text_are_read_alike() -> None:
         ids=[ID, OTHER_ID],
         numbers=[1, 2],
     )
-    assert read_input(Parcel, json) == read_input(Parcel, texts)
+    assert read_input(ExampleInput, json) == read_input(ExampleInput, texts)
 
 
 def test_members_without_a_field_are_ignored() -> None:
-    assert read_input(Parcel, {"name": "Mug", "color": "red"}) == Parcel(name="Mug")
+    assert read_input(ExampleInput, {"name": "Mug", "color": "red"}) == ExampleInput(name="Mug")
 
 
 def test_every_error_is_reported_under_the_path_of_its_field() -> None:
@@ -181,7 +181,7 @@ def test_every_error_is_reported_under_the_path_of_its_field() -> None:
         "sizes": {"box": {"width": "wide"}, "bag": "small"},
     }
 
-    assert errors_of(Parcel, **members) == {
+    assert errors_of(ExampleInput, **members) == {
         "name": ["must be one line of at most 255 characters"],
         "count": [NOT_INTEGER],
         "is_gift": [NOT_BOOLEAN],
@@ -205,17 +205,17 @@ def test_every_error_is_reported_under_the_path_of_its_field() -> None:
         ("items", "a,b", "must be a list of 1 to 3 objects"),
         ("items", [], "must be a list of 1 to 3 objects"),
         ("items", [{"variant_id": str(ID)}] * 4, "must be a list of 1 to 3 objects"),
-        ("tags", ["a" * (LONGEST_ITEM + 1)], f"must be a list of at most {MOST_ITEMS} texts"),
-        ("tags", ["a"] * (MOST_ITEMS + 1), f"must be a list of at most {MOST_ITEMS} texts"),
-        ("tags", [5], f"must be a list of at most {MOST_ITEMS} texts"),
-        ("ids", "a,b", f"must be a list of at most {MOST_ITEMS} ids"),
-        ("ids", [str(ID), None], f"must be a list of at most {MOST_ITEMS} ids"),
+        ("tags", ["a" * (MAX_ITEM_LENGTH + 1)], f"must be a list of at most {MAX_ITEMS} texts"),
+        ("tags", ["a"] * (MAX_ITEMS + 1), f"must be a list of at most {MAX_ITEMS} texts"),
+        ("tags", [5], f"must be a list of at most {MAX_ITEMS} texts"),
+        ("ids", "a,b", f"must be a list of at most {MAX_ITEMS} ids"),
+        ("ids", [str(ID), None], f"must be a list of at most {MAX_ITEMS} ids"),
         ("numbers", "1,2,3", "must be a list of at most 2 whole numbers"),
         ("numbers", ["x"], "must be a list of at most 2 whole numbers"),
     ],
 )
 def test_an_object_or_list_of_the_wrong_form_is_one_error(field: str, value: Any, message: str) -> None:
-    assert errors_of(Parcel, name="Mug", **{field: value}) == {field: [message]}
+    assert errors_of(ExampleInput, name="Mug", **{field: value}) == {field: [message]}
 
 
 def test_an_absent_field_has_its_default() -> None:
@@ -237,7 +237,7 @@ def test_a_required_field_that_is_absent_is_an_error() -> None:
     assert errors_of(Presence, optional=1) == {"required": [REQUIRED]}
 
 
-def test_an_empty_text_is_a_text() -> None:
+def test_an_empty_string_is_a_valid_text() -> None:
     assert read_input(Presence, {"required": 1, "text": ""}).text == ""
     assert read_input(Presence, {"required": 1, "text": None}).text is None
 
@@ -253,8 +253,8 @@ def test_a_body_without_a_required_object_is_malformed(members: dict[str, Any]) 
         read_input(Wrapped, members)
 
 
-def test_a_code_is_that_of_all_invalid_fields_or_the_usual_one() -> None:
-    assert code_of(quantity=0) == code_of(quantity="x", pieces=0) == "quantity_not_positive"
+def test_the_error_code_is_the_common_code_of_all_invalid_fields_or_the_default() -> None:
+    assert code_of(quantity=0) == code_of(quantity="x", units=0) == "quantity_not_positive"
     assert code_of(currency="") == "currency_not_supported"
     assert code_of(quantity=0, currency="") == code_of(quantity=0, count="x") == code_of(count="x") == Invalid.code
 
@@ -301,7 +301,7 @@ def test_an_unknown_filter_is_malformed(filters: Any) -> None:
     assert error.value.code == "unknown_filter"
 
 
-def test_every_bad_filter_is_named() -> None:
+def test_every_invalid_filter_is_reported() -> None:
     with pytest.raises(Malformed) as error:
         read_filters(ListFilters, {"filter": {"in_stock": "maybe", "ids": "x", "name": "mug"}})
 
@@ -321,16 +321,16 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(Parcel.__struct_fields__), JSON))
-def test_whatever_is_sent_is_read_or_refused_field_by_field(members: dict[str, Any]) -> None:
+@given(st.dictionaries(st.sampled_from(ExampleInput.__struct_fields__), JSON))
+def test_any_input_is_read_or_refused_field_by_field(members: dict[str, Any]) -> None:
     assert invalid_fields(members) <= {*members, "name"}
 
 
 def test_a_second_annotation_keeps_the_limits_of_the_first() -> None:
     with pytest.raises(ValueError, match="from 1 to"):
-        read_value(-5, Annotated[Quantity, Meta(description="pieces")])
+        read_value(-5, Annotated[Quantity, Meta(description="units")])
 
 
-def test_an_empty_text_clears_the_field_of_a_record_and_is_no_value_elsewhere() -> None:
+def test_an_empty_string_clears_a_nullable_field_and_is_invalid_elsewhere() -> None:
     assert read_value("", int | None) is None
     assert errors_of(Presence, required=1, optional="") == {"optional": [NOT_INTEGER]}

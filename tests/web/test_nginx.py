@@ -131,7 +131,7 @@ def proxy(shop: Service) -> Iterator[Proxy]:
         yield proxy
 
 
-async def test_a_cart_is_opened_and_read_through_the_proxy(proxy: Proxy) -> None:
+async def test_a_cart_is_created_and_read_through_the_proxy(proxy: Proxy) -> None:
     async with proxy.http() as http:
         cart = await http.post(CART, json={"currency": "USD"})
         token = cart.json()["data"]["attributes"]["token"]
@@ -143,7 +143,7 @@ async def test_a_cart_is_opened_and_read_through_the_proxy(proxy: Proxy) -> None
 
 
 @pytest.mark.security("M-02")
-async def test_the_client_is_the_source_whatever_it_says_of_itself(proxy: Proxy, shop: Service) -> None:
+async def test_the_source_is_the_clients_address_and_not_its_x_forwarded_for(proxy: Proxy, shop: Service) -> None:
     async with proxy.http() as http:
         answer = await http.post(CART, headers={"X-Forwarded-For": "198.51.100.7"})
 
@@ -171,7 +171,7 @@ AMBIGUOUS_REQUESTS = {
     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "two codings": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
     b"Transfer-Encoding: identity\r\n\r\n0\r\n\r\n",
-    "an odd coding": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "an unknown coding": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "a bare LF and two lengths": b"POST %s HTTP/1.1\r\nHost: x\nContent-Length: 5\nContent-Length: 6\r\n\r\nhello!",
     "a bare LF between length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\n"
     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -185,9 +185,7 @@ AMBIGUOUS_REQUESTS = {
 
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize("case", first(4, AMBIGUOUS_REQUESTS))
-async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
-    proxy: Proxy, shop: Service, case: str
-) -> None:
+async def test_an_ambiguous_request_is_refused(proxy: Proxy, shop: Service, case: str) -> None:
     second_request = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
 
     answer = await proxy.send_raw(AMBIGUOUS_REQUESTS[case].replace(b"%s", CART.encode()) + second_request)
@@ -236,7 +234,7 @@ async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None
 
 
 @pytest.mark.security("H-01")
-async def test_bodies_are_cut_off_at_the_proxy(proxy: Proxy) -> None:
+async def test_bodies_over_the_limit_are_refused_by_the_proxy(proxy: Proxy) -> None:
     sizes = {CART: 1 << 20, PREFIX + "/auth": 64 << 10, "/api/v2/platform/images": 21 << 20}
     json_type = {"Content-Type": "application/json"}
     async with proxy.http() as http:
@@ -247,7 +245,7 @@ async def test_bodies_are_cut_off_at_the_proxy(proxy: Proxy) -> None:
     assert all("x-request-id" in answer.headers for answer in within)
 
 
-async def test_metrics_are_not_for_the_world(proxy: Proxy, shop: Service) -> None:
+async def test_metrics_are_not_served_through_the_proxy(proxy: Proxy, shop: Service) -> None:
     async with proxy.http() as http:
         outside, inside = await http.get("/metrics"), await http.get(shop.url + "/metrics")
 
@@ -286,7 +284,7 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
 
 @pytest.mark.security("A-01")
 @pytest.mark.torture
-async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
+async def test_no_token_and_no_link_is_in_the_logs_while_the_shop_is_down() -> None:
     token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
     with run_nginx(f"127.0.0.1:{free_port()}") as proxy:
         async with proxy.http() as http:
@@ -343,7 +341,7 @@ def test_the_upstream_keep_alive_is_at_most_half_of_the_idle_time_out() -> None:
     assert int(seconds) * 2 <= IDLE_SECONDS
 
 
-async def test_only_reads_are_tried_at_the_next_shop(shop: Service) -> None:
+async def test_only_reads_are_retried_at_the_next_upstream(shop: Service) -> None:
     methods: list[str] = []
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

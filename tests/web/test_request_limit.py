@@ -52,7 +52,7 @@ def source() -> dict[str, str]:
 
 
 @pytest.mark.security("H-05")
-async def test_beyond_its_limit_a_source_is_told_when_to_come_again_and_others_are_served(
+async def test_a_source_over_its_limit_gets_retry_after_and_other_sources_are_served(
     limited_client: httpx2.AsyncClient, source: dict[str, str]
 ) -> None:
     answers = [await limited_client.post(CART, headers=source) for _ in range(MOST + 1)]
@@ -65,7 +65,7 @@ async def test_beyond_its_limit_a_source_is_told_when_to_come_again_and_others_a
     assert other.status_code == 201
 
 
-async def test_every_address_counts_and_is_refused_but_health_and_metrics(
+async def test_every_path_is_limited_except_health_and_metrics(
     limited_client: httpx2.AsyncClient, source: dict[str, str]
 ) -> None:
     for path in (CART, "/api/v2/nowhere", "/nowhere"):
@@ -112,13 +112,13 @@ def test_larger_ipv6_networks_have_4_and_16_times_the_limit() -> None:
     assert count_rejections(4, 3) == 2
 
 
-async def test_this_machine_is_not_counted(limited_client: httpx2.AsyncClient) -> None:
+async def test_loopback_is_not_limited(limited_client: httpx2.AsyncClient) -> None:
     answers = [await limited_client.get("/openapi.json") for _ in range(MOST + 2)]
 
     assert {answer.status_code for answer in answers} == {200}
 
 
-def test_this_machine_is_counted_when_asked_for() -> None:
+def test_loopback_is_limited_if_configured() -> None:
     limiter = InMemoryRateLimiter(((1, 60),), with_loopback=True)
     limiter.count("127.0.0.1")
 
@@ -126,7 +126,7 @@ def test_this_machine_is_counted_when_asked_for() -> None:
         limiter.count("127.0.0.1")
 
 
-def test_a_source_is_heard_again_when_its_window_ends_and_the_longest_one_is_told() -> None:
+def test_a_source_is_served_again_after_its_window_and_retry_after_is_the_longest_wait() -> None:
     moments = iter([0.0, 1.0, 2.5, 10.0, 11.0, 99.5, 100.0])
     limiter = InMemoryRateLimiter(((1, 10), (3, 100)), with_loopback=False, clock=lambda: next(moments))
 
@@ -141,7 +141,7 @@ def test_a_source_is_heard_again_when_its_window_ends_and_the_longest_one_is_tol
     assert [retry_after() for _ in range(7)] == [0, 9, 8, 90, 89, 1, 0]
 
 
-def test_the_source_not_seen_for_longest_is_forgotten_and_memory_is_bounded() -> None:
+def test_the_least_recently_seen_source_is_evicted_and_memory_is_bounded() -> None:
     limiter = InMemoryRateLimiter(((1, 60),), with_loopback=False, clock=lambda: 0.0)
     limiter.count("first")
     limiter.count("second")

@@ -54,7 +54,7 @@ async def latencies(http: httpx2.AsyncClient, count: int) -> list[float]:
 
 
 @pytest.mark.security("H-04")
-async def test_five_hundred_clients_that_never_finish_their_headers_are_cut_off_and_hold_nobody_up(
+async def test_clients_that_never_finish_their_headers_are_disconnected_and_delay_no_others(
     proxy: Proxy,
 ) -> None:
     sources = [f"127.0.1.{number % 10 + 1}" for number in range(SLOW_CLIENTS)]
@@ -62,17 +62,17 @@ async def test_five_hundred_clients_that_never_finish_their_headers_are_cut_off_
         await latencies(http, 20)
         alone = await latencies(http, 100)
         slow = [asyncio.create_task(seconds_until_closed(proxy.port, HEAD, b"X", source)) for source in sources]
-        beside: list[float] = []
+        while_slow: list[float] = []
         while not all(task.done() for task in slow):
-            beside += await latencies(http, 20)
+            while_slow += await latencies(http, 20)
 
     assert max(await asyncio.gather(*slow)) < 11 + BUSY
     # Twice as slow at most; the rest is what this process itself needs for the slow ones.
-    assert statistics.median(beside) < 2 * statistics.median(alone) + 0.02
+    assert statistics.median(while_slow) < 2 * statistics.median(alone) + 0.02
 
 
 @pytest.mark.security("H-04")
-async def test_the_proxy_ends_a_body_that_pauses_and_a_connection_that_idles(proxy: Proxy) -> None:
+async def test_the_proxy_closes_stalled_bodies_and_idle_connections(proxy: Proxy) -> None:
     body, idle = await asyncio.gather(
         seconds_until_closed(proxy.port, BODY_HEAD),
         seconds_until_closed(proxy.port, HEAD + "Content-Length: 0\r\n\r\n"),
@@ -83,7 +83,7 @@ async def test_the_proxy_ends_a_body_that_pauses_and_a_connection_that_idles(pro
 
 
 @pytest.mark.security("H-04")
-async def test_without_a_proxy_the_shop_ends_headers_and_bodies_that_never_come(shop: Service) -> None:
+async def test_without_a_proxy_the_shop_closes_connections_with_stalled_headers_or_bodies(shop: Service) -> None:
     port = urlsplit(shop.url).port or 0
     sign_in = BODY_HEAD.replace(CART, f"{PREFIX}/auth")
 

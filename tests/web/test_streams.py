@@ -85,7 +85,7 @@ async def large_shop(
         await connection.close()
 
 
-async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(large_shop: LargeShop) -> None:
+async def test_a_large_export_is_complete_and_takes_little_memory(large_shop: LargeShop) -> None:
     (pid,) = large_shop.service.worker_pids()
     async with large_shop.service.client() as http, http.stream("GET", PRODUCTS, headers=large_shop.headers) as answer:
         # The first chunks load what every export needs.
@@ -104,7 +104,7 @@ async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(lar
 
 
 @pytest.mark.torture
-async def test_whoever_hangs_up_is_not_read_for_any_more(large_shop: LargeShop) -> None:
+async def test_an_export_stops_when_the_client_disconnects(large_shop: LargeShop) -> None:
     for number in range(20):
         _, writer = await large_shop.begin_export(f"gone-{number}")
         writer.close()
@@ -119,7 +119,7 @@ async def test_whoever_hangs_up_is_not_read_for_any_more(large_shop: LargeShop) 
 
 
 @pytest.mark.torture
-async def test_nobody_who_reads_slowly_holds_a_connection_to_the_database(large_shop: LargeShop) -> None:
+async def test_slow_readers_hold_no_database_connection(large_shop: LargeShop) -> None:
     slow = [await large_shop.begin_export(f"slow-{number}") for number in range(20)]
 
     await until(lambda: _is_quiet(large_shop))
@@ -134,7 +134,7 @@ async def _is_quiet(large_shop: LargeShop) -> bool:
     return await large_shop.count_busy_connections() == 0
 
 
-async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_log(large_shop: LargeShop) -> None:
+async def test_an_export_that_fails_midway_is_truncated_and_logged(large_shop: LargeShop) -> None:
     reader, writer = await large_shop.begin_export("broken")
     await until(lambda: _is_quiet(large_shop))
     await large_shop.db.execute("alter table classifications rename to elsewhere")
@@ -151,7 +151,7 @@ async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_
     assert (response.status, response.code) == (503, "temporarily_unavailable")
 
 
-async def test_an_export_that_is_being_read_when_the_stop_comes_is_sent_whole(large_shop: LargeShop) -> None:
+async def test_an_export_in_progress_is_completed_when_the_shop_stops(large_shop: LargeShop) -> None:
     reader, writer = await large_shop.begin_export("stopped")
     await until(lambda: _is_quiet(large_shop))
 
@@ -170,9 +170,9 @@ def resident(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-@pytest.mark.parametrize("noun", ["products", "prices"])
-async def test_the_head_of_an_export_is_its_head_alone(writer: Machine, noun: str) -> None:
-    answer = await writer.ask("HEAD", f"/exports/{noun}")
+@pytest.mark.parametrize("resource", ["products", "prices"])
+async def test_a_head_request_for_an_export_has_no_body(writer: Machine, resource: str) -> None:
+    answer = await writer.ask("HEAD", f"/exports/{resource}")
 
     assert (answer.status, answer.response.content) == (200, b"")
     assert answer.headers["content-type"] == "application/x-ndjson"
@@ -180,7 +180,7 @@ async def test_the_head_of_an_export_is_its_head_alone(writer: Machine, noun: st
 
 @pytest.mark.parametrize("is_chunked", [True, False])
 @pytest.mark.parametrize("end", first(1, [b'{"slug": "', b"", b"\n"]))
-async def test_an_upload_that_breaks_off_leaves_whole_batches_and_is_told_as_broken_off(
+async def test_an_interrupted_import_saves_complete_batches_and_is_audited(
     service: Service, writer: Machine, db: Any, is_chunked: bool, end: bytes
 ) -> None:
     slugs = [new_slug() for _ in range(150)]
@@ -210,7 +210,7 @@ async def _count_products(db: Any, slugs: list[str]) -> int:
     return int(await db.fetchval("select count(*) from products where slug = any($1)", slugs))
 
 
-async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx2.AsyncClient) -> None:
+async def test_a_client_that_is_still_sending_receives_the_response(http: httpx2.AsyncClient) -> None:
     async def body() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b"x" * 65_536
@@ -221,13 +221,13 @@ async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx2.AsyncCl
 
 
 @pytest.mark.torture
-async def test_lines_may_come_in_pieces_of_any_size(writer: Machine) -> None:
+async def test_ndjson_lines_may_be_split_across_chunks(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(3)]
     whole = b"\xef\xbb\xbf" + b"\r\n".join(to_ndjson([{"slug": slug, "name": "Müg"}]).strip() for slug in slugs)
 
     async def body() -> AsyncIterator[bytes]:
-        for place in range(0, len(whole), 7):
-            yield whole[place : place + 7]
+        for start in range(0, len(whole), 7):
+            yield whole[start : start + 7]
 
     answer = await writer.ask(
         "POST", "/imports/products", content=body(), headers={"Content-Type": "application/x-ndjson"}

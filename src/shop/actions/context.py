@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.hash_queue import HashQueue
-from shop.base.actor import GUEST, NOBODY, Actor, Claim
+from shop.base.actor import GUEST, GUEST_ACTOR, Actor, Claim
 from shop.base.config.settings import Settings
 from shop.base.crypto.keys import Keys
 from shop.base.errors import IdempotencyKeyConflict, InFlight, InsufficientScope, InvalidToken, Unauthenticated
@@ -22,25 +22,25 @@ from shop.gateways.providers import open_providers
 from shop.models.setup.shop import Shop
 from shop.queries import journal
 from shop.queries.access import applications
-from shop.queries.access import sessions as access
+from shop.queries.access import sessions as session_queries
 from shop.queries.access.applications import Caller
 from shop.queries.access.sessions import Bearer
 from shop.queries.cart.promotions import PromotionWithParts
 from shop.queries.catalog.prices import Pricing
-from shop.rules.access.permissions import Act, may
-from shop.rules.cart.promotions import Deal
+from shop.rules.access.permissions import Act, is_allowed
+from shop.rules.cart.promotions import CompiledPromotion
 
 
 class BlockedSources:
     """Sources over a rate limit, held in memory until their windows end, so that a flood causes no database writes."""
 
-    MOST = 10_000
+    MAX_SOURCES = 10_000
 
     def __init__(self) -> None:
         self._ends: dict[bytes, float] = {}
 
     def remember(self, key: bytes, seconds: int) -> None:
-        if len(self._ends) >= self.MOST:
+        if len(self._ends) >= self.MAX_SOURCES:
             self._ends.clear()  # Cleared sources are counted in the database again.
         self._ends[key] = max(monotonic() + seconds, self._ends.get(key, 0.0))
 
@@ -50,13 +50,13 @@ class BlockedSources:
         return ceil(end - monotonic()) if end and end > monotonic() else None
 
 
-class CachedDeals(msgspec.Struct, frozen=True):
+class CachedPromotions(msgspec.Struct, frozen=True):
     """Cached automatic promotions at one version of the promotion data."""
 
     version: int = -1
-    always: Sequence[Deal] = ()
+    without_limits: Sequence[CompiledPromotion] = ()
     """Promotions without a start, an end or a usage limit."""
-    at_times: Sequence[tuple[PromotionWithParts, Deal]] = ()
+    with_limits: Sequence[tuple[PromotionWithParts, CompiledPromotion]] = ()
 
 
 class Shared(msgspec.Struct):
@@ -68,13 +68,13 @@ class Shared(msgspec.Struct):
     settings: Settings
     mail_queued: asyncio.Event
     """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
-    floods: BlockedSources = msgspec.field(default_factory=BlockedSources)
-    answers: ResponseCache = msgspec.field(default_factory=ResponseCache)
-    deals: CachedDeals = CachedDeals()
+    blocked_sources: BlockedSources = msgspec.field(default_factory=BlockedSources)
+    response_cache: ResponseCache = msgspec.field(default_factory=ResponseCache)
+    automatic_promotions: CachedPromotions = CachedPromotions()
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
     is_try_out: bool = False
     """Whether this process runs in try-out mode; see `Settings.is_try_out`."""
-    charging: set[UUID] = msgspec.field(default_factory=set)
+    charges_in_progress: set[UUID] = msgspec.field(default_factory=set)
     """Ids of the payment attempts with a provider call in progress in this process."""
     charges_starting: int = 0
     """The number of provider calls about to start."""
@@ -101,10 +101,10 @@ class Origin(msgspec.Struct, frozen=True):
         return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-NOWHERE = Origin(None, "", None)
+NO_ORIGIN = Origin(None, "", None)
 
 
-class OnceKey(msgspec.Struct, frozen=True):
+class RequestKey(msgspec.Struct, frozen=True):
     """Digests of an Idempotency-Key, of its credential (`scope`) and of the request (`fingerprint`)."""
 
     scope: bytes
@@ -138,20 +138,20 @@ class Context:
         "claim",
         "db",
         "is_try_out",
-        "once_key",
         "origin",
         "pending_refresh",
         "pricing",
+        "request_key",
         "shared",
     )
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
         self.claim = claim
-        self.actor = NOBODY
+        self.actor = GUEST_ACTOR
         self.db: DatabaseSession = shared.database.session()
-        self.once_key: OnceKey | None = None
-        self.origin = NOWHERE
+        self.request_key: RequestKey | None = None
+        self.origin = NO_ORIGIN
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
         """The bearer's pricing, loaded on first use."""
@@ -170,7 +170,7 @@ class Context:
         provider = self.providers.get(provider_type)
         return provider is not None and provider.is_ready
 
-    def fresh(self) -> "Context":
+    def with_new_session(self) -> "Context":
         """Returns a context for the same caller with a separate database session.
 
         Its failures do not affect earlier commits. Within a request, its statements share the time limit of one
@@ -186,7 +186,7 @@ class Context:
         if self.claim.bearer is None:
             raise Unauthenticated("Send a user token with this request.")
         if self._bearer is None:
-            self._bearer = await access.find_bearer(self.db, self.claim.bearer)
+            self._bearer = await session_queries.find_bearer(self.db, self.claim.bearer)
         if self._bearer is None:
             raise InvalidToken()
         self.actor = Actor("user", self._bearer.user.id)
@@ -205,31 +205,33 @@ class Context:
         if caller is None:
             raise InvalidToken("The bearer token is unknown, expired or revoked; request a new one.")
         self.actor = Actor("application", caller.application_id)
-        if not may(act, caller.scope, caller.access_level):
+        if not is_allowed(act, caller.scope, caller.access_level):
             raise InsufficientScope(act)
         if caller.is_unseen:
             # In a separate session, so that the use is recorded even if the request fails.
-            await applications.note_use(self.db.apart(), caller.application_id)
+            await applications.record_use(self.db.separate(), caller.application_id)
         return caller
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Idempotency]:
         """Runs a transaction that also writes the Idempotency-Key row, so that a crash cannot separate the two."""
         async with self.db.transaction():
-            once = await self._begin_once()
-            yield once
-            if self.once_key and not once.existing_id:
-                key = self.once_key
-                if once.record_id is None:
+            idempotency = await self._claim_request_key()
+            yield idempotency
+            if self.request_key and not idempotency.existing_id:
+                key = self.request_key
+                if idempotency.record_id is None:
                     raise AssertionError("work under an Idempotency-Key must name its record with `once.record(id)`")
-                await journal.finish_idempotency_key(self.db, scope=key.scope, key=key.key, record_id=once.record_id)
+                await journal.finish_idempotency_key(
+                    self.db, scope=key.scope, key=key.key, record_id=idempotency.record_id
+                )
 
-    async def _begin_once(self) -> Idempotency:
-        key = self.once_key
+    async def _claim_request_key(self) -> Idempotency:
+        key = self.request_key
         if key is None:
             return Idempotency()
         try:
-            if await journal.take_idempotency_key(self.db, scope=key.scope, key=key.key, fingerprint=key.fingerprint):
+            if await journal.claim_idempotency_key(self.db, scope=key.scope, key=key.key, fingerprint=key.fingerprint):
                 return Idempotency()
         except LockTimeout as error:
             raise InFlight() from error

@@ -16,8 +16,8 @@ from shop.base.email import Email
 from shop.base.errors import RateLimitError
 from shop.models.access.sessions import LoginRequest
 from shop.queries import journal
-from shop.queries.access import login as requests
-from shop.rules.limits import (
+from shop.queries.access import login as login_queries
+from shop.rules.rate_limits import (
     Count,
     Limit,
     build_limits,
@@ -29,7 +29,7 @@ from shop.rules.limits import (
 )
 
 DENIAL_SECONDS = 300
-FLOOD_SECONDS = 5
+MAX_BLOCK_SECONDS = 5
 _BREAKER = counter_key("breaker", "")
 
 
@@ -45,21 +45,21 @@ async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Co
     """Refuses a cart that the creating statement counted as over the limit."""
     over = exceeded_limits(limits, counts)
     async with ctx.db.transaction():
-        await audit_first(ctx, over)
+        await audit_first_excess(ctx, over)
     _refuse(over)
 
 
-def refuse_guesses(ctx: Context) -> None:
+def check_coupon_block(ctx: Context) -> None:
     """Refuses a source that sent too many unknown coupon codes until its window ends, even with a valid code."""
     for limit in _coupon_limits(ctx):
-        ends_in = ctx.shared.floods.ends_in(limit.key)
+        ends_in = ctx.shared.blocked_sources.ends_in(limit.key)
         if ends_in:
             raise RateLimitError(ends_in, passed=_policies([limit]))
 
 
-async def note_unknown_coupon(ctx: Context) -> None:
+async def record_unknown_coupon(ctx: Context) -> None:
     over = await _count(ctx, _coupon_limits(ctx))
-    _remember(ctx, over)
+    _block_sources(ctx, over)
     _refuse(over)
 
 
@@ -70,8 +70,8 @@ def _coupon_limits(ctx: Context) -> list[Limit]:
 async def count_sign_in(ctx: Context, email_key: str) -> list[Limit]:
     """Counts an attempt at an operator's password or code, by source and by operator and source together.
 
-    If attempts were counted by operator alone, anyone who knows the address could lock the operator out. `forgive`
-    subtracts a successful attempt.
+    If attempts were counted by operator alone, anyone who knows the address could lock the operator out.
+    `uncount_attempt` subtracts a successful attempt.
     """
     quotas = ctx.shared.settings.limit_sign_ins
     by_source = _source_limits(ctx, "sign-ins by source", quotas)
@@ -80,12 +80,12 @@ async def count_sign_in(ctx: Context, email_key: str) -> list[Limit]:
         *(_limit_for_target(limit, "sign-ins by operator and source", email_key) for limit in by_source),
     ]
     for limit in limits:
-        if ends_in := ctx.shared.floods.ends_in(limit.key):
+        if ends_in := ctx.shared.blocked_sources.ends_in(limit.key):
             raise RateLimitError(ends_in)
     over = await _count(ctx, limits)
     for limit, _ in over:
         # Refuse from memory for a few seconds, so that a flood does not load the database.
-        ctx.shared.floods.remember(limit.key, min(retry_after(over), FLOOD_SECONDS))
+        ctx.shared.blocked_sources.remember(limit.key, min(retry_after(over), MAX_BLOCK_SECONDS))
     _refuse(over)
     return limits
 
@@ -107,14 +107,14 @@ async def count_authenticator_code(ctx: Context, operator_id: UUID, password_has
     return None if await _count(ctx, limits) else limits
 
 
-async def forgive(ctx: Context, limits: Sequence[Limit]) -> None:
+async def uncount_attempt(ctx: Context, limits: Sequence[Limit]) -> None:
     """Subtracts a successful attempt, which was counted before its outcome was known."""
     if limits:
-        separate_session = ctx.db.apart()
-        await journal.uncount(separate_session, [(limit.key, limit.seconds) for limit in limits])
+        separate_session = ctx.db.separate()
+        await journal.subtract_counts(separate_session, [(limit.key, limit.seconds) for limit in limits])
 
 
-async def refuse_flood(ctx: Context) -> None:
+async def check_source_failures(ctx: Context) -> None:
     """Refuses a source with too many failures until its window ends, even with valid credentials."""
     limits = _source_limits(ctx, "failures by source", ctx.shared.settings.limit_failures_per_source)
     if not limits:
@@ -123,18 +123,18 @@ async def refuse_flood(ctx: Context) -> None:
     _refuse(exceeded_limits(limits, counts))
 
 
-async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
+async def count_login_attempt(ctx: Context, email: Email) -> LoginRequest | None:
     """Counts an attempt and returns the live login request of an address. Without one, makes an equal write, so that
     the response time does not reveal it.
     """
     tries = ctx.shared.settings.limit_tries_per_code or 2**31
-    request = await requests.take_try(ctx.db, email_key=email.key, tries=tries)
+    request = await login_queries.count_attempt(ctx.db, email_key=email.key, tries=tries)
     if request is None:
         await _count(ctx, [Limit("decoy", counter_key("decoy try", email.key), 2**31, 1)])
     return request
 
 
-async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None:
+async def record_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None:
     """Counts a failed code exchange.
 
     Only a guess at a live code counts against the address and the shop; any other writes as many decoy rows, so that
@@ -151,23 +151,23 @@ async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None
         address = counter_key("audit", email.key).hex()[:16]
         await audit(ctx, "sign_in", "refused", detail={"reason": "code", "address": address})
         over = exceeded_limits([*(limits if was_live else ()), *source], counts)
-        await audit_first(ctx, over)
+        await audit_first_excess(ctx, over)
         if was_live and exceeded_limits(everyone, counts):
             await journal.open_breaker(ctx.db, _BREAKER)
     _refuse([pair for pair in over if pair[0] in source])
 
 
-async def note_bad_refresh(ctx: Context, detail: dict[str, str]) -> None:
+async def record_bad_refresh(ctx: Context, detail: dict[str, str]) -> None:
     source = _source_limits(ctx, "failures by source", ctx.shared.settings.limit_failures_per_source)
     async with ctx.db.transaction():
         counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in source])
         await audit(ctx, "refresh", "refused", detail=detail)
         over = exceeded_limits(source, counts)
-        await audit_first(ctx, over)
+        await audit_first_excess(ctx, over)
     _refuse(over)
 
 
-async def note_bad_client(ctx: Context, client_id: str | None) -> None:
+async def record_bad_client(ctx: Context, client_id: str | None) -> None:
     """Counts a failed authentication of an application, and refuses a source that has failed too often.
 
     A secret cannot be guessed, so the correct one is accepted no matter how often the source has failed. A flood of
@@ -178,24 +178,24 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     limits = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
     # Count even without limits, so that the audit log has one event per window instead of one per failure.
     counters = limits or [Limit(name, counter_key(name, networks_of(ctx.origin.source)[0][0]), 2**31, 300)]
-    waits = [(limit, seconds) for limit in counters if (seconds := ctx.shared.floods.ends_in(limit.key))]
+    waits = [(limit, seconds) for limit in counters if (seconds := ctx.shared.blocked_sources.ends_in(limit.key))]
     if waits:
         raise RateLimitError(max(seconds for _, seconds in waits), passed=_policies(limit for limit, _ in waits))
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     counts = await journal.count(separate_session, [(limit.key, limit.seconds) for limit in counters])
     over = exceeded_limits(limits, counts)
-    _remember(ctx, over)
+    _block_sources(ctx, over)
     if over or any(count.count == 1 for count in counts):
         async with ctx.db.transaction():
             if any(count.count == 1 for count in counts):
                 await audit(ctx, "client_authentication", "refused", detail={"client_id": client_id})
-            await audit_first(ctx, over)
+            await audit_first_excess(ctx, over)
     _refuse(over)
 
 
-async def note_denial(ctx: Context, required_act: str) -> None:
+async def record_denial(ctx: Context, required_act: str) -> None:
     """Audits a request that exceeds an application's token scope, once per window."""
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     key = counter_key("denials by application", f"{ctx.actor.id} {required_act}")
     counts = await journal.count(separate_session, [(key, DENIAL_SECONDS)])
     if counts[0].count == 1:
@@ -210,16 +210,16 @@ async def count_token(ctx: Context, client_id: str) -> None:
 
 
 async def is_under_attack(ctx: Context, email: Email) -> bool:
-    """Whether the next login code must be long: for this address, or for all while the breaker is open."""
+    """Returns whether the next login code must be long: for this address, or for all while the breaker is open."""
     limits = build_limits("failures by address", email.key, ctx.shared.settings.limit_failures_per_address)
     counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
     reached_limits = [limit for limit in limits if any(_is_reached(limit, count) for count in counts)]
     return bool(reached_limits) or await journal.is_breaker_open(ctx.db, _BREAKER)
 
 
-async def forget_failures(ctx: Context, email_key: str) -> None:
+async def reset_failures(ctx: Context, email_key: str) -> None:
     """Resets the failures since the last success after a sign-in; the daily count remains."""
-    await journal.forget_count(ctx.db, counter_key("failures by address", email_key))
+    await journal.delete_count(ctx.db, counter_key("failures by address", email_key))
 
 
 async def count_source(ctx: Context, name: str, quotas: Limits) -> None:
@@ -230,17 +230,17 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Cou
     if not limits:
         return []
     # In a separate session, so that the count is committed even if the request fails.
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     counts = await journal.count(separate_session, [(limit.key, limit.seconds) for limit in limits])
     ctx.db.count += separate_session.count
     over = exceeded_limits(limits, counts)
     if over:
         async with ctx.db.transaction():
-            await audit_first(ctx, over)
+            await audit_first_excess(ctx, over)
     return over
 
 
-async def audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
+async def audit_first_excess(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
     """Audits each limit once per key and window: for the request that passes it."""
     for limit, count in over:
         if is_first_over(limit, count):
@@ -249,10 +249,10 @@ async def audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None
             await audit(ctx, "limit", "refused", detail=detail)
 
 
-def _remember(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
+def _block_sources(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
     """Refuses networks over their limits from memory until their windows end."""
     for limit, count in over:
-        ctx.shared.floods.remember(limit.key, count.ends_in)
+        ctx.shared.blocked_sources.remember(limit.key, count.ends_in)
 
 
 def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:

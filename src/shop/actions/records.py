@@ -30,7 +30,7 @@ Delete = Callable[[Context, UUID], Awaitable[None]]
 Present = Callable[[Context, Any, Any], Awaitable[Values]]
 Tree = Mapping[str, "Tree"]
 _SECRET = frozenset({"hash", "password_hash"})
-_LONGEST_AUDITED = 5_000
+_MAX_AUDIT_LENGTH = 5_000
 _Links = Mapping[UUID | None, Link]
 """Related records: of a to-many relation by the id of the owner, of a to-one relation by their own id."""
 
@@ -118,20 +118,20 @@ async def get(ctx: Context, actions: ResourceActions, by: str, value: object, in
 
 
 async def create(ctx: Context, actions: ResourceActions, values: Values) -> UUID:
-    async with ctx.transaction() as once:
-        if once.existing_id:
-            return once.existing_id
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
+            return idempotency.existing_id
         record_id = await make(ctx, actions, values)
-        once.record(record_id)
+        idempotency.record(record_id)
     return record_id
 
 
 async def update(ctx: Context, actions: ResourceActions, record_id: UUID, values: Values) -> None:
-    async with ctx.transaction() as once:
-        if once.existing_id:
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
             return
         await change(ctx, actions, record_id, values)
-        once.record(record_id)
+        idempotency.record(record_id)
 
 
 async def delete(ctx: Context, actions: ResourceActions, record_id: UUID) -> None:
@@ -230,8 +230,8 @@ def _plain(value: object) -> object:
             return plain_decimal(value)
         case list():
             return [_plain(item) for item in value]
-        case str() if len(value) > _LONGEST_AUDITED:
-            return value[:_LONGEST_AUDITED] + "..."
+        case str() if len(value) > _MAX_AUDIT_LENGTH:
+            return value[:_MAX_AUDIT_LENGTH] + "..."
     return value
 
 

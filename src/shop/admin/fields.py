@@ -15,15 +15,15 @@ from shop.rules.form_values import read_amount, read_number, read_whole
 from shop.web.input.request import Request
 
 T = TypeVar("T")
-LONGEST_LINE, LONGEST_PROSE = 250, 20_000
+MAX_LINE_LENGTH, MAX_PROSE_LENGTH = 250, 20_000
 
 
 class Fields:
-    """The body of one form. `typed` holds the plain fields as submitted, to render the form again."""
+    """The body of one form. `texts` holds the plain fields as submitted, to render the form again."""
 
     def __init__(self, request: Request) -> None:
         self._values: Mapping[str, Any] = request.body_params()
-        self.typed = {name: value for name, value in self._values.items() if isinstance(value, str)}
+        self.texts = {name: value for name, value in self._values.items() if isinstance(value, str)}
         self.errors: dict[str, list[str]] = {}
 
     def refuse(self, name: str, sentence: str) -> None:
@@ -33,16 +33,16 @@ class Fields:
         if self.errors:
             raise Invalid(self.errors)
 
-    def line(self, name: str, *, most: int = LONGEST_LINE, required: bool = False) -> str:
-        text = " ".join(self.typed.get(name, "").split(" ")).strip()
+    def line(self, name: str, *, most: int = MAX_LINE_LENGTH, required: bool = False) -> str:
+        text = " ".join(self.texts.get(name, "").split(" ")).strip()
         if required and not text:
             self.refuse(name, REQUIRED)
         if len(text) > most or not is_line(text):
             self.refuse(name, f"must be one line of at most {most} characters")
         return text
 
-    def prose(self, name: str, *, most: int = LONGEST_PROSE) -> str:
-        text = self.typed.get(name, "").replace("\r\n", "\n").strip()
+    def prose(self, name: str, *, most: int = MAX_PROSE_LENGTH) -> str:
+        text = self.texts.get(name, "").replace("\r\n", "\n").strip()
         if len(text) > most or not is_prose(text):
             self.refuse(name, f"must be text of at most {most:,} characters")
         return text
@@ -52,7 +52,7 @@ class Fields:
         return self._read(name, read_boolean) or False
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> str:
-        text = self.typed.get(name, "")
+        text = self.texts.get(name, "")
         if text not in choices:
             self.refuse(name, "is not a valid choice")
         return text
@@ -77,7 +77,7 @@ class Fields:
         return [value for value in uuids if value is not None]
 
     def id(self, name: str) -> UUID | None:
-        return as_uuid(self.typed.get(name, ""))
+        return as_uuid(self.texts.get(name, ""))
 
     def group(self, name: str) -> dict[str, Any]:
         """Returns the fields named `name[key]` by key."""
@@ -85,7 +85,7 @@ class Fields:
         return dict(values) if isinstance(values, dict) else {}
 
     def _read(self, name: str, read: Callable[[str], T], *, required: bool = False) -> T | None:
-        text = self.typed.get(name, "").strip()
+        text = self.texts.get(name, "").strip()
         if not text:
             if required:
                 self.refuse(name, REQUIRED)

@@ -43,7 +43,7 @@ def day_param(request: Request, name: str) -> datetime | None:
         return None
 
 
-def read_place(request: Request) -> CursorPosition | None:
+def read_cursor(request: Request) -> CursorPosition | None:
     """Returns the cursor of the requested page; None, the first page, if it is missing or invalid."""
     for side in ("before", "after"):
         moment, _, key = text_param(request, side).partition("_")
@@ -54,8 +54,8 @@ def read_place(request: Request) -> CursorPosition | None:
     return None
 
 
-def read_spot(request: Request) -> NumberCursor | None:
-    """Like `read_place`, for a list sorted by a number."""
+def read_number_cursor(request: Request) -> NumberCursor | None:
+    """Returns the cursor, like `read_cursor`, for a list sorted by a number."""
     for side in ("next", "back"):
         count, _, key = text_param(request, side).partition("_")
         try:
@@ -65,17 +65,17 @@ def read_spot(request: Request) -> NumberCursor | None:
     return None
 
 
-def page_of(
+def paginate_rows(
     request: Request,
     rows: Sequence[HasId],
-    place: CursorPosition | NumberCursor | None,
+    cursor: CursorPosition | NumberCursor | None,
     *,
     by: str,
     params: Mapping[str, str],
     sides: tuple[str, str] = ("after", "before"),
 ) -> tuple[Sequence[HasId], Pages]:
     """Cuts one page from rows fetched with one extra, and links its neighbors; `sides` names the cursor parameters."""
-    is_back = place is not None and place.side == sides[0]
+    is_back = cursor is not None and cursor.side == sides[0]
     has_more = len(rows) > SIZE
     page_rows = (rows[-SIZE:] if is_back else rows[:SIZE]) if has_more else rows
     path, query_params = str(request.scope["path"]), {name: value for name, value in params.items() if value}
@@ -85,7 +85,7 @@ def page_of(
         number = (at - _START) // timedelta(microseconds=1) if isinstance(at, datetime) else at
         return f"{path}?{urlencode({**query_params, side: f'{number}_{row.id.hex}'})}"
 
-    newer = link(sides[0], page_rows[0]) if page_rows and (has_more if is_back else place) else None
+    newer = link(sides[0], page_rows[0]) if page_rows and (has_more if is_back else cursor) else None
     older = link(sides[1], page_rows[-1]) if page_rows and (is_back or has_more) else None
     return page_rows, Pages(newer, older)
 

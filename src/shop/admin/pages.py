@@ -15,8 +15,8 @@ from shop.base.errors import RateLimitError, ShopError, Unavailable
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
 from shop.models.setup.shop import Shop
-from shop.queries.access.operators import SignedIn
-from shop.queries.catalog_pages.products import ListedProduct
+from shop.queries.access.operators import SignedInOperator
+from shop.queries.catalog_admin.products import ListedProduct
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
@@ -39,7 +39,7 @@ _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 class PageContext(msgspec.Struct, frozen=True):
     """The context of one operator request: the operator and the values that every page shows."""
 
-    who: SignedIn
+    operator_session: SignedInOperator
     csrf: str
     shop: Shop
     origin: str
@@ -104,10 +104,10 @@ _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 
 
-def page(template: str, visit: PageContext, status: int = 200, **values: Any) -> Reply:
+def page(template: str, page_context: PageContext, status: int = 200, **values: Any) -> Reply:
     """Renders a page with the menu."""
     values = {"errors": {}, "notice": None, **values}
-    return _render(template, status, (), shop=visit.shop, visit=visit, **values)
+    return _render(template, status, (), shop=page_context.shop, page_context=page_context, **values)
 
 
 def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = (), **values: Any) -> Reply:

@@ -4,7 +4,7 @@ import msgspec
 
 from shop.admin.pages import error_page
 from shop.admin.session import OperatorGuard, Page
-from shop.rules.catalog.images import LARGEST_FILE
+from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Handler, Route
 from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
@@ -15,11 +15,11 @@ _SMALL = 64 * 1024
 class RouteBuilder:
     """Builds routes whose handlers require a signed-in operator."""
 
-    def __init__(self, gate: OperatorGuard) -> None:
-        self._gate = gate
+    def __init__(self, guard: OperatorGuard) -> None:
+        self._guard = guard
 
     def page(self, path: str, handler: Page, summary: str, *, fresh: bool = False) -> Route:
-        return build_route("GET", path, self._gate.page(handler, fresh=fresh), summary)
+        return build_route("GET", path, self._guard.page(handler, fresh=fresh), summary)
 
     def act(
         self,
@@ -32,13 +32,13 @@ class RouteBuilder:
         most_params: int = MAX_PARAMS,
     ) -> Route:
         """Builds a form route. `back` requires a recent password confirmation, which returns to that page."""
-        endpoint = self._gate.act(handler, back=back)
+        endpoint = self._guard.act(handler, back=back)
         return build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
 
     def upload(self, path: str, handler: Page, summary: str) -> Route:
         """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
-        route = build_route("POST", path, self._gate.act(handler), summary, body_limit=LARGEST_FILE + _SMALL)
-        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._gate.admit)
+        route = build_route("POST", path, self._guard.act(handler), summary, body_limit=MAX_FILE_BYTES + _SMALL)
+        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit)
 
 
 def build_route(

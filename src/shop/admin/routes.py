@@ -2,7 +2,7 @@
 
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, sign_in
-from shop.admin.catalog.routes import catalogue_routes
+from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
 from shop.admin.operations import overview
 from shop.admin.orders.routes import order_routes
@@ -20,15 +20,26 @@ _AUTHENTICATOR = "/admin/account/authenticator"
 
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
-    rows = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
-    parts = (order_routes(rows), catalogue_routes(rows), promotion_routes(rows), setup_routes(rows))
-    return (*_own_routes(rows), *(route for part in parts for route in part))
-
-
-def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
-    page, act = rows.page, rows.act
+    builder = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
     return (
         build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
+        *_sign_in_routes(builder),
+        builder.page("/admin", overview.show, "Overview"),
+        *_customer_routes(builder),
+        *_integration_routes(builder),
+        *_settings_routes(builder),
+        *_account_routes(builder),
+        *_authenticator_routes(builder),
+        *order_routes(builder),
+        *catalog_routes(builder),
+        *promotion_routes(builder),
+        *setup_routes(builder),
+    )
+
+
+def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         build_route("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),
         build_route(
             "POST", "/admin/sign-in", require_same_origin(sign_in.sign_in), "Sign in with a password", "anyone"
@@ -36,7 +47,7 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         build_route(
             "POST",
             "/admin/sign-in/code",
-            require_same_origin(sign_in.give_code),
+            require_same_origin(sign_in.submit_code),
             "Sign in: check the authenticator code",
             "anyone",
         ),
@@ -47,13 +58,24 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act("/admin/sign-out", sign_in.sign_out, "Sign out"),
         page("/admin/confirm", sign_in.show_confirm, "Password confirmation"),
         act("/admin/confirm", sign_in.confirm, "Confirm with the password"),
-        page("/admin", overview.show, "Overview"),
+    )
+
+
+def _customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/customers", customers.listing, "Customers"),
         page(_CUSTOMER, customers.show, "One customer"),
         act(f"{_CUSTOMER}/sessions/{{session_id}}/end", customers.end_session, "End a customer's session"),
         act(f"{_CUSTOMER}/sessions/end", customers.end_all, "End all of a customer's sessions"),
         act(f"{_CUSTOMER}/disable", customers.disable, "Disable a customer"),
         act(f"{_CUSTOMER}/enable", customers.enable, "Enable a customer"),
+    )
+
+
+def _integration_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page(_API, integrations.listing, "API applications"),
         page(f"{_API}/new", integrations.new, "New API application", fresh=True),
         act(f"{_API}/new", integrations.create, "Create an API application", back=f"{_API}/new"),
@@ -71,6 +93,12 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
             "Revoke an application",
             back=f"{_API}/{{application_id}}/revoke",
         ),
+    )
+
+
+def _settings_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/settings/shop", settings.show_shop, "The shop's settings"),
         act("/admin/settings/shop", settings.change_shop, "Change the shop's settings"),
         page(_OPERATORS, settings.list_operators, "Operators"),
@@ -78,6 +106,12 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_OPERATORS}/new", settings.invite, "Create a link for an operator", back=f"{_OPERATORS}/new"),
         act(f"{_OPERATORS}/{{operator_id}}/disable", settings.disable, "Disable an operator", back=_OPERATORS),
         act(f"{_OPERATORS}/{{operator_id}}/enable", settings.enable, "Enable an operator", back=_OPERATORS),
+    )
+
+
+def _account_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/account", account.show, "Your account"),
         act("/admin/account/sessions/end", account.end_others, "End all other sessions"),
         page("/admin/account/password", account.show_password, "Change your password", fresh=True),
@@ -87,16 +121,15 @@ def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
             "Change your password",
             back="/admin/account/password",
         ),
-        *_authenticator_routes(rows),
     )
 
 
-def _authenticator_routes(rows: RouteBuilder) -> tuple[Route, ...]:
-    page, act = rows.page, rows.act
+def _authenticator_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
     set_up, remove, codes = _AUTHENTICATOR, f"{_AUTHENTICATOR}/remove", "/admin/account/recovery-codes"
     return (
         page(set_up, authenticator.show, "Set up an authenticator", fresh=True),
-        act(set_up, authenticator.enrol, "Confirm the authenticator", back=set_up),
+        act(set_up, authenticator.enroll, "Confirm the authenticator", back=set_up),
         page(remove, authenticator.show_removal, "Remove the authenticator?", fresh=True),
         act(remove, authenticator.remove, "Remove the authenticator", back=remove),
         page(codes, authenticator.show_recovery_codes, "New recovery codes?", fresh=True),

@@ -17,7 +17,7 @@ from shop.web.reply import Header, Reply
 COOKIE = "__Host-shop_operator"
 _ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
-_NOT_THIS_SESSION = "This form belongs to another session. Reload the page and try again. Nothing was changed."
+_STALE_FORM = "This form belongs to another session. Reload the page and try again. Nothing was changed."
 _SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
 
 Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
@@ -52,11 +52,11 @@ def check_same_origin(request: Request, ctx: Context) -> None:
     """Raises Forbidden unless the request headers prove that the form comes from our own origin."""
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
-        is_ours = site == b"same-origin"
+        is_same_origin = site == b"same-origin"
     else:
         own = request.origin(ctx.shared.settings.public_url).encode("latin-1")
-        is_ours = request.headers.get(b"origin") == own
-    if not is_ours:
+        is_same_origin = request.headers.get(b"origin") == own
+    if not is_same_origin:
         raise Forbidden("This form was not sent from this site; nothing was changed.")
 
 
@@ -82,12 +82,12 @@ class OperatorGuard:
 
         @wraps(handler)
         async def answer(request: Request, ctx: Context) -> Reply:
-            visit = await self._visit(request, ctx)
-            if visit is None:
-                return sign_in_page(ctx, 401, following=_here(request))
-            if fresh and not visit.who.is_fresh:
-                return _ask_again(_here(request))
-            return await handler(request, ctx, visit)
+            page_context = await self._load_page_context(request, ctx)
+            if page_context is None:
+                return sign_in_page(ctx, 401, next_path=_current_path(request))
+            if fresh and not page_context.operator_session.is_fresh:
+                return _confirm_again(_current_path(request))
+            return await handler(request, ctx, page_context)
 
         return answer
 
@@ -103,13 +103,13 @@ class OperatorGuard:
             token_hash = session_hash(request)
             token = form(request).get("csrf", "")
             if token_hash is None or not is_csrf_token(ctx.shared.keys, token_hash, token):
-                raise Forbidden(_NOT_THIS_SESSION)
-            visit = await self._visit(request, ctx)
-            if visit is None:
+                raise Forbidden(_STALE_FORM)
+            page_context = await self._load_page_context(request, ctx)
+            if page_context is None:
                 return sign_in_page(ctx, 401, notice=_SESSION_ENDED)
-            if back is not None and not visit.who.is_fresh:
-                return _ask_again(back.format(**request.path_params))
-            return await handler(request, ctx, visit)
+            if back is not None and not page_context.operator_session.is_fresh:
+                return _confirm_again(back.format(**request.path_params))
+            return await handler(request, ctx, page_context)
 
         return answer
 
@@ -118,38 +118,38 @@ class OperatorGuard:
         check_same_origin(request, ctx)
         token_hash = session_hash(request)
         if token_hash is None:
-            raise Forbidden(_NOT_THIS_SESSION)
-        if await operator_login.find_signed_in(ctx, token_hash) is None:
+            raise Forbidden(_STALE_FORM)
+        if await operator_login.find_session(ctx, token_hash) is None:
             raise Unauthenticated(_SESSION_ENDED)
 
-    async def _visit(self, request: Request, ctx: Context) -> PageContext | None:
+    async def _load_page_context(self, request: Request, ctx: Context) -> PageContext | None:
         token_hash = session_hash(request)
-        who = await operator_login.find_signed_in(ctx, token_hash) if token_hash else None
-        if token_hash is None or who is None:
+        operator_session = await operator_login.find_session(ctx, token_hash) if token_hash else None
+        if token_hash is None or operator_session is None:
             return None
-        ctx.actor = Actor("operator", who.operator.id)
+        ctx.actor = Actor("operator", operator_session.operator.id)
         shared = ctx.shared
         origin = request.origin(shared.settings.public_url)
         csrf = csrf_token(shared.keys, token_hash)
-        return PageContext(who, csrf, shared.shop, origin, str(request.scope["path"]), self._has_mailbox)
+        return PageContext(operator_session, csrf, shared.shop, origin, str(request.scope["path"]), self._has_mailbox)
 
 
 def sign_in_page(
     ctx: Context,
     status: int = 200,
     *,
-    following: str = "/admin",
+    next_path: str = "/admin",
     **values: str | None,
 ) -> Reply:
     headers = (_CHALLENGE,) if status == 401 else ()
-    values = {"email": "", "refused": None, **values}
-    return bare_page("access/sign_in.html", status, headers, shop=ctx.shared.shop, next=local_path(following), **values)
+    values = {"email": "", "error_message": None, **values}
+    return bare_page("access/sign_in.html", status, headers, shop=ctx.shared.shop, next=local_path(next_path), **values)
 
 
-def _here(request: Request) -> str:
+def _current_path(request: Request) -> str:
     query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
     return local_path(quote(str(request.scope["path"])) + query)
 
 
-def _ask_again(path: str) -> Reply:
+def _confirm_again(path: str) -> Reply:
     return redirect(f"/admin/confirm?next={quote(local_path(path), safe='/')}")

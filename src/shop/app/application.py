@@ -12,7 +12,7 @@ import structlog
 
 from shop.actions.access import server_keys
 from shop.actions.context import Shared
-from shop.app.configuration import Serving, get_database_url, read_keys
+from shop.app.configuration import ServerConfiguration, get_database_url, read_keys
 from shop.app.heartbeat import WorkerHeartbeat
 from shop.app.routes import unavailable_route, worker_routes
 from shop.app.shop_settings import follow_shop_changes, load_shop, retry_until_available
@@ -30,7 +30,7 @@ _NO_SHOP = Shop(currencies=[])
 """Placeholder until the shop is read; no handler runs before that."""
 
 
-def load(serving: Serving, beats: Any) -> ASGIApp:
+def load(configuration: ServerConfiguration, beats: Any) -> ASGIApp:
     """Builds a worker's application; called once in each worker process. `beats` is the heartbeat counter that the
     parent watches.
     """
@@ -39,17 +39,17 @@ def load(serving: Serving, beats: Any) -> ASGIApp:
     # A fork inherits the parent's signal handlers. Until it serves, the worker can be killed silently.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    configure_logging(serving.settings.log_level, serving.settings.log_format)
-    return ServerApplication(serving, beats)
+    configure_logging(configuration.settings.log_level, configuration.settings.log_format)
+    return ServerApplication(configuration, beats)
 
 
 class ServerApplication:
     """The ASGI application: starts with the lifespan; every route but /livez answers 503 until the shop is loaded."""
 
-    def __init__(self, serving: Serving, beats: Any, extra_routes: tuple[Route, ...] = ()) -> None:
-        self._serving = serving
+    def __init__(self, configuration: ServerConfiguration, beats: Any, extra_routes: tuple[Route, ...] = ()) -> None:
+        self._configuration = configuration
         self._extra_routes = extra_routes
-        self._heartbeat = WorkerHeartbeat(serving, beats)
+        self._heartbeat = WorkerHeartbeat(configuration, beats)
         self._router: Router | None = None
         self._routes: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
@@ -88,10 +88,10 @@ class ServerApplication:
 
     def _prepare(self) -> EndpointContext:
         """Builds everything that does not need the database to answer."""
-        settings = self._serving.settings
+        settings = self._configuration.settings
         database = open_database(get_database_url(settings), size=settings.database_pool)
         self._close = database.close
-        is_try_out = settings.is_try_out(self._serving.host)
+        is_try_out = settings.is_try_out(self._configuration.host)
         # Watch before reading the keys, so that no change is missed.
         self._key_file = KeyFileWatch(settings.data_dir / KEY_FILE) if settings.secret_keys is None else None
         endpoint_context = EndpointContext(
@@ -101,7 +101,7 @@ class ServerApplication:
         )
         heartbeat = self._heartbeat
         routes = worker_routes(
-            self._serving, lambda: heartbeat.is_stopping(endpoint_context), heartbeat.other_snapshots
+            self._configuration, lambda: heartbeat.is_stopping(endpoint_context), heartbeat.other_snapshots
         )
         self._routes = (*self._extra_routes, *routes)
         self._router = Router(endpoint_context, map(unavailable_route, self._routes))
@@ -129,5 +129,6 @@ class ServerApplication:
             flush_log()
             os._exit(1)  # The parent starts another worker, and gives up if that fails at once too.
         await asyncio.gather(
-            follow_shop_changes(endpoint_context), work(endpoint_context.shared, build_mailer(self._serving.settings))
+            follow_shop_changes(endpoint_context),
+            work(endpoint_context.shared, build_mailer(self._configuration.settings)),
         )

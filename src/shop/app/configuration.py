@@ -11,7 +11,7 @@ from shop.base.crypto.keys import Keys
 from shop.db.embedded import database_url
 
 
-class Serving(msgspec.Struct, frozen=True):
+class ServerConfiguration(msgspec.Struct, frozen=True):
     """Configuration that the parent process passes to its workers."""
 
     settings: Settings
@@ -48,5 +48,7 @@ def read_keys(settings: Settings) -> Keys:
 
 
 def is_mailbox_on(settings: Settings, host: str) -> bool:
-    """Whether /mailbox is served: by default only in a local try-out, because it exposes everyone's login codes."""
+    """Returns whether /mailbox is served: by default only in a local try-out, because it exposes everyone's login
+    codes.
+    """
     return settings.mailbox == "on" or (settings.mailbox is None and settings.is_try_out(host))

@@ -7,7 +7,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.admin.routes import admin_routes
-from shop.app.configuration import Serving, is_mailbox_on
+from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.base.errors import Unavailable
 from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
@@ -31,15 +31,15 @@ def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[R
 
 
 def worker_routes(
-    serving: Serving, is_stopping: Callable[[], bool], other_snapshots: Callable[[], Iterable[Path]]
+    configuration: ServerConfiguration, is_stopping: Callable[[], bool], other_snapshots: Callable[[], Iterable[Path]]
 ) -> tuple[Route, ...]:
     site = site_routes(
-        ready=health.make_readiness_handler(is_stopping, serving.outdated),
+        ready=health.make_readiness_handler(is_stopping, configuration.outdated),
         metrics=health.make_metrics_handler(other_snapshots),
         description=reference.make_description_handler(DOCUMENTED_APIS),
         docs=docs.make_docs_handler(DOCUMENTED_APIS),
     )
-    return all_routes(site, has_mailbox=is_mailbox_on(serving.settings, serving.host))
+    return all_routes(site, has_mailbox=is_mailbox_on(configuration.settings, configuration.host))
 
 
 def unavailable_route(route: Route) -> Route:

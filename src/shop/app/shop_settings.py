@@ -12,7 +12,7 @@ from shop.actions.context import Shared
 from shop.base.crypto.key_file import KeyFileWatch
 from shop.base.errors import CannotStart, Unavailable
 from shop.models.setup.shop import Shop
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 from shop.web.endpoint import EndpointContext
 
 RETRY_SECONDS = 0.2
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 async def load_shop(shared: Shared) -> Shop:
     """Returns the shop once the database answers."""
-    shop = await retry_until_available(lambda: setup.find_shop(shared.database.session()))
+    shop = await retry_until_available(lambda: shop_queries.find_shop(shared.database.session()))
     if shop is None:
         raise CannotStart("The database contains no shop; run `shop migrate`.")
     return shop
@@ -46,7 +46,7 @@ async def follow_shop_changes(endpoint_context: EndpointContext) -> None:
     while True:
         await asyncio.sleep(RELOAD_SECONDS)
         try:
-            shop = await setup.find_shop(endpoint_context.shared.database.session())
+            shop = await shop_queries.find_shop(endpoint_context.shared.database.session())
             if shop and shop.version != endpoint_context.shared.shop.version:
                 await server_keys.load_void_keys(endpoint_context.shared)
         except Unavailable:
@@ -67,5 +67,5 @@ def adopt_changed_keys(watch: KeyFileWatch, shared: Shared) -> None:
         log.error("the secret keys cannot be read", reason=str(reason))
         return
     if keys:
-        shared.keys = keys.voiding(shared.keys.void)
+        shared.keys = keys.with_void_keys(shared.keys.void)
         log.info("secret keys changed", keys=repr(keys))

@@ -12,7 +12,7 @@ class Actor(msgspec.Struct, frozen=True):
     id: UUID | None = None
 
 
-NOBODY = Actor("guest")
+GUEST_ACTOR = Actor("guest")
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ _IPV6_PREFIXES = ((64, 1), (56, 4), (48, 16))
 
 @lru_cache(maxsize=4096)
 def networks_of(source: str) -> tuple[tuple[str, int], ...]:
-    """The networks of a source, each with the factor by which a per-client limit is multiplied."""
+    """Returns the networks of a source, each with the factor by which a per-client limit is multiplied."""
     try:
         address = ipaddress.ip_address(source)
     except ValueError:

@@ -32,16 +32,18 @@ class _Entropy:
         self._used = start + size
         return int.from_bytes(self._page[start : self._used])
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         self._used = self.PAGE
 
 
 _entropy = _Entropy()
-os.register_at_fork(after_in_child=_entropy.forget)
+os.register_at_fork(after_in_child=_entropy.discard)
 
 
 def new_id() -> UUID:
-    """A version 7 UUID, so that new rows are adjacent in an index. Part of the standard library from Python 3.14 on."""
+    """Returns a version 7 UUID, so that new rows are adjacent in an index. Part of the standard library from Python
+    3.14 on.
+    """
     milliseconds = time.time_ns() // 1_000_000
     return UUID(int=(milliseconds << 80) | _VERSION_7 | _VARIANT | (_entropy.integer(10) & _RANDOM))
 
@@ -52,14 +54,16 @@ def new_order_number(digits: int) -> str:
 
 
 def derived_id(parent: UUID, *parts: object) -> UUID:
-    """A deterministic version 7 UUID with the parent's timestamp, for values that need an id before they are stored."""
+    """Returns a deterministic version 7 UUID with the parent's timestamp, for values that need an id before they are
+    stored.
+    """
     digest = hashlib.sha256(b"\0".join([parent.bytes, *(str(part).encode() for part in parts)])).digest()
     timestamp = parent.int >> 80 << 80
     return UUID(int=timestamp | _VERSION_7 | _VARIANT | (int.from_bytes(digest[:10]) & _RANDOM))
 
 
 def shipment_number(shipment_id: UUID) -> str:
-    """`H` and 15 digits: at a hundred million shipments, one number in ten million is taken."""
+    """Returns `H` and 15 digits: at a hundred million shipments, one number in ten million is taken."""
     return f"H{(shipment_id.int & ((1 << 62) - 1)) % 10**15:015}"
 
 
@@ -72,7 +76,7 @@ def new_payment_number() -> str:
 
 
 def new_wishlist_token() -> str:
-    """24 characters of base 58, which has no look-alikes: 140 bits cannot be guessed."""
+    """Returns 24 characters of base 58, which has no look-alikes: 140 bits cannot be guessed."""
     number, letters = _entropy.integer(32), ""
     for _ in range(24):
         number, digit = divmod(number, 58)

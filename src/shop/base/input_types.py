@@ -7,9 +7,9 @@ from uuid import UUID
 from msgspec import Meta
 
 from shop.base.email import MAX_OCTETS
-from shop.base.values import LONGEST_LINE, read_email_address, read_line, read_lookup_id
+from shop.base.values import MAX_LINE_LENGTH, read_email_address, read_line, read_lookup_id
 
-Line = Annotated[str, Meta(max_length=LONGEST_LINE, extra={"read": read_line})]
+Line = Annotated[str, Meta(max_length=MAX_LINE_LENGTH, extra={"read": read_line})]
 """One line of text."""
 EmailAddress = Annotated[
     str,
@@ -22,8 +22,8 @@ EmailAddress = Annotated[
 ]
 LookupId = Annotated[UUID, Meta(extra={"read": read_lookup_id})]
 """The id of a record to look up. A malformed id is not an input error: no record has it."""
-MOST_PIECES = 1_000_000
-Quantity = Annotated[int, Meta(ge=1, le=MOST_PIECES, examples=[2], extra={"code": "quantity_not_positive"})]
+MAX_UNITS = 1_000_000
+Quantity = Annotated[int, Meta(ge=1, le=MAX_UNITS, examples=[2], extra={"code": "quantity_not_positive"})]
 if TYPE_CHECKING:
     Amount = Decimal
 else:

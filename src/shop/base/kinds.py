@@ -5,7 +5,7 @@ from typing import Any, Union, get_args, get_origin
 
 
 def split_kind(hint: Any) -> tuple[Any, bool]:
-    """`str | None` as `(str, True)`; `dict[str, Any]` as `(dict[str, Any], False)`."""
+    """Splits `str | None` into `(str, True)`; `dict[str, Any]` into `(dict[str, Any], False)`."""
     if get_origin(hint) not in {Union, types.UnionType}:
         return hint, False
     parts = get_args(hint)

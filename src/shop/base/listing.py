@@ -60,9 +60,9 @@ class ListQuery(msgspec.Struct, frozen=True):
     sort: Sort
     page: Page | Keyset = Page()
     conditions: tuple[Condition, ...] = ()
-    fits_any: bool = False
+    matches_any: bool = False
     """Whether one matching condition is enough."""
-    then: tuple[Sort, ...] = ()
+    secondary_sorts: tuple[Sort, ...] = ()
     """Secondary sort fields; for offset pagination only."""
 
 

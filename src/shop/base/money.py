@@ -30,7 +30,7 @@ def is_currency(code: str) -> bool:
 
 
 def wire_decimal(minor: int, digits: int) -> str:
-    """`"19.99"`, `"10.0"`, `"-1.0"`: without trailing zeros, but with at least one fraction digit."""
+    """Returns `"19.99"`, `"10.0"`, `"-1.0"`: without trailing zeros, but with at least one fraction digit."""
     if minor == 0:
         return "0.0"
     sign, text = ("-", str(-minor)) if minor < 0 else ("", str(minor))
@@ -42,7 +42,7 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 
 def hundredths(minor: int, currency: str) -> int:
-    """An amount in hundredths of the currency's unit, which Spree calls cents for every currency."""
+    """Returns an amount in hundredths of the currency's unit, which Spree calls cents for every currency."""
     digits = currency_digits(currency)
     if digits <= 2:
         return minor * (1, 10, 100)[2 - digits]
@@ -55,7 +55,7 @@ def plain_decimal(value: Decimal) -> str:
     return f"{whole}.{fraction.rstrip('0') or '0'}"
 
 
-LARGEST_AMOUNT = 10**15
+MAX_AMOUNT = 10**15
 
 
 def minor_units(amount: Decimal, currency: str) -> int:
@@ -64,10 +64,10 @@ def minor_units(amount: Decimal, currency: str) -> int:
     if not amount.is_finite() or amount < 0:
         raise ValueError("must be zero or more")
     # Checked first: a far larger amount cannot even be scaled.
-    if amount >= LARGEST_AMOUNT:
+    if amount >= MAX_AMOUNT:
         raise ValueError("is too large")
     minor = amount.scaleb(digits)
-    if minor >= LARGEST_AMOUNT:
+    if minor >= MAX_AMOUNT:
         raise ValueError("is too large")
     # Compared with the input, because scaling rounds digits beyond the 28th.
     if major_units(int(minor), currency) != amount:

@@ -18,7 +18,7 @@ class CachedResponse(msgspec.Struct, frozen=True):
 class ResponseCache:
     """An LRU cache with a maximum total size."""
 
-    MOST = 8 * 1024 * 1024
+    MAX_BYTES = 8 * 1024 * 1024
 
     def __init__(self) -> None:
         self._entries: dict[Any, CachedResponse] = {}
@@ -30,7 +30,7 @@ class ResponseCache:
         return key in self._entries
 
     def find(self, key: Any, version: Any) -> CachedResponse | None:
-        """The cached response for the version that the database has just confirmed as current."""
+        """Returns the cached response for the version that the database has just confirmed as current."""
         self._version, self._checked_at = version, monotonic()
         entry = self._entries.pop(key, None)
         if entry is None:
@@ -42,8 +42,8 @@ class ResponseCache:
         return entry
 
     def find_stale(self, key: Any, seconds: int) -> tuple[CachedResponse, int] | None:
-        """A response that cannot be validated now, with its age since its version was last confirmed; None if it is
-        older than `seconds`.
+        """Returns a response that cannot be validated now, with its age since its version was last confirmed; None if
+        it is older than `seconds`.
         """
         entry = self._entries.get(key)
         if entry is None:
@@ -52,16 +52,16 @@ class ResponseCache:
         return (entry, int(age)) if age < seconds else None
 
     def has_stale(self, seconds: int) -> bool:
-        """Whether any response can be served while the database is unavailable."""
+        """Returns whether any response can be served while the database is unavailable."""
         return bool(self._entries) and monotonic() - self._checked_at < seconds
 
-    def keep(self, key: Any, entry: CachedResponse) -> None:
+    def save(self, key: Any, entry: CachedResponse) -> None:
         """Caches a response, unless it is so large that it would evict too many others."""
-        if len(entry.body) > self.MOST // 16:
+        if len(entry.body) > self.MAX_BYTES // 16:
             return
         if (before := self._entries.pop(key, None)) is not None:
             self._size -= len(before.body)
         self._entries[key] = entry
         self._size += len(entry.body)
-        while self._size > self.MOST:
+        while self._size > self.MAX_BYTES:
             self._size -= len(self._entries.pop(next(iter(self._entries))).body)

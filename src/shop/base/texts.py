@@ -14,14 +14,14 @@ _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 
 
 def is_line(text: str) -> bool:
-    """Whether this is one line of text."""
+    """Returns whether this is one line of text."""
     if text.isascii():
         return text.isprintable()
     return not any(letter in _BIDI_CONTROLS or unicodedata.category(letter) in _UNSAFE_CATEGORIES for letter in text)
 
 
 def is_prose(text: str) -> bool:
-    """Whether this is text of one or more lines."""
+    """Returns whether this is text of one or more lines."""
     return all(is_line(line.replace("\t", " ")) for line in _LINE_END.split(text))
 
 
@@ -39,7 +39,7 @@ OTHER_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "\u0131": "i", "\u03c2": "\u03
 DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe"}
 _FOLDING = str.maketrans(OTHER_LETTERS | DOUBLE_LETTERS)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
-LONGEST_SLUG = 100
+MAX_SLUG_LENGTH = 100
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Base 32 without the letters that resemble digits."""
 # Letters and digits that are confused when read aloud or copied by hand.
@@ -56,10 +56,10 @@ def fold_text(text: str) -> str:
 
 def slug_of(text: str) -> str:
     """Converts `Café Crème, 250 g` to `cafe-creme-250-g`; empty if the text has no Latin letter or digit."""
-    return _NO_SLUG.sub("-", fold_text(text))[:LONGEST_SLUG].strip("-")
+    return _NO_SLUG.sub("-", fold_text(text))[:MAX_SLUG_LENGTH].strip("-")
 
 
-def typed_letters(text: str, length: int) -> str | None:
+def normalize_base32(text: str, length: int) -> str | None:
     """Normalizes typed Base 32 in any case and grouping; None if the length or a character is wrong."""
     plain = text.replace(" ", "").replace("-", "").upper().translate(_ALIKE)
     return plain if len(plain) == length and not set(plain) - set(CROCKFORD) else None

@@ -21,8 +21,8 @@ NOT_DECIMAL = "must be a decimal number like 19.99"
 NOT_TIME = "must be a time like 2026-01-31T12:00:00Z"
 NOT_ID = "must be an id"
 NOT_EMAIL = "must be one e-mail address"
-LONGEST_LINE = 255
-LONGEST_TEXT = 5_000
+MAX_LINE_LENGTH = 255
+MAX_TEXT_LENGTH = 5_000
 NO_RECORD = UUID(int=0)
 """An id that no record has."""
 _BOOLEANS = {
@@ -88,14 +88,14 @@ def read_key(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def read_text(value: object, longest: int = LONGEST_TEXT) -> str:
+def read_text(value: object, longest: int = MAX_TEXT_LENGTH) -> str:
     """Reads text of one or more lines."""
     if not isinstance(value, str) or len(value) > longest or not is_prose(value):
         raise ValueError(f"must be text of at most {longest} characters")
     return value
 
 
-def read_line(value: object, longest: int = LONGEST_LINE) -> str:
+def read_line(value: object, longest: int = MAX_LINE_LENGTH) -> str:
     if not isinstance(value, str) or len(value) > longest or not is_line(value):
         raise ValueError(f"must be one line of at most {longest} characters")
     return value

@@ -10,10 +10,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from shop.actions.context import Context
 from shop.actions.imports import exports
-from shop.actions.imports import runs as imports
+from shop.actions.imports import runs as import_actions
 from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.cli.database_session import run_action
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 from shop.platform.bulk import parse_lines
 from shop.platform.import_rows import price_line, product_line
 from shop.web.input.ndjson import RawLine
@@ -21,8 +21,8 @@ from shop.web.input.ndjson import RawLine
 _CHUNK = 64 * 1024
 _NOUNS = click.argument("noun", type=click.Choice(["products", "prices"]))
 _IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
-    "products": (imports.import_products, product_line),
-    "prices": (imports.import_prices, price_line),
+    "products": (import_actions.import_products, product_line),
+    "prices": (import_actions.import_prices, price_line),
 }
 _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": exports.export_prices}
 
@@ -41,7 +41,7 @@ def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
             result: ImportReport = await do(ctx, _count_lines(lines, bar), dry_run=dry_run)
         return result
 
-    _print_result(run_action(settings_here(), work))
+    _print_result(run_action(load_settings(), work))
 
 
 @click.command(epilog="Example: shop export products > catalog.jsonl")
@@ -57,7 +57,7 @@ def export(noun: str) -> None:
                 bar.advance(task, chunk.count(b"\n"))
         sys.stdout.buffer.flush()
 
-    run_action(settings_here(), work)
+    run_action(load_settings(), work)
 
 
 def _progress(noun: str) -> Progress:

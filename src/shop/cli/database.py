@@ -4,14 +4,14 @@ import asyncio
 
 import click
 
-from shop.cli.prepare import database, settings_here
+from shop.cli.prepare import database, load_settings
 from shop.migrations.upgrade import current_revision, newest_revision, upgrade
 
 
 @click.command(epilog="Example: SHOP_DATABASE_URL=postgresql://shop@db/shop shop migrate")
 def migrate() -> None:
     """Migrate the configured database. Safe to run on several machines at once, and while the shop is running."""
-    with database(settings_here()) as (url, _):
+    with database(load_settings()) as (url, _):
         before = asyncio.run(current_revision(url))
         upgrade(url)
         after = asyncio.run(current_revision(url))

@@ -12,7 +12,7 @@ from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Invalid, ShopError
 from shop.cli.prepare import database, ensure_keys, ensure_migrated
 from shop.db.pool import open_database
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 
 T = TypeVar("T")
 
@@ -35,14 +35,14 @@ def ready_database(settings: Settings) -> Iterator[str]:
 def run_action_on(
     url: str, settings: Settings, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool = False
 ) -> T:
-    """Like `act`, on a database that already runs and is migrated."""
+    """Runs an action, like `run_action`, on a database that already runs and is migrated."""
     return asyncio.run(_act(settings, url, work, is_try_out=is_try_out))
 
 
 async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool) -> T:
     db = open_database(url, size=2)
     try:
-        shop = await setup.find_shop(db.session())
+        shop = await shop_queries.find_shop(db.session())
         if shop is None:
             raise CannotStart("The database contains no shop; run `shop migrate`.")
         shared = Shared(db, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)

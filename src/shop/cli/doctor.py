@@ -10,7 +10,7 @@ import click
 from shop.app.configuration import read_keys
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Unavailable
-from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
+from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings, make_data_dir
 from shop.db.pool import open_database
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
@@ -109,7 +109,7 @@ def check_test_card(settings: Settings, host: str) -> str:
 
 
 def _is_offered(settings: Settings, provider_type: str) -> bool:
-    """Whether an active payment method has this type."""
+    """Returns whether an active payment method has this type."""
 
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
@@ -146,7 +146,7 @@ def doctor(host: str) -> None:
 
     Exits non-zero if a check fails.
     """
-    settings = settings_here()
+    settings = load_settings()
     click.echo("  ok    configuration: every SHOP_ variable is known and valid")
     failures = 0
     for name, check in CHECKS.items():

@@ -18,10 +18,10 @@ from shop.base.errors import CannotStart
 from shop.db.embedded import Embedded
 from shop.db.pool import open_database
 from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 
 
-def settings_here() -> Settings:
+def load_settings() -> Settings:
     """Returns the settings of the environment, with an absolute data directory: workers may run in another one."""
     settings = read_settings(os.environ)
     return msgspec.structs.replace(settings, data_dir=Path.cwd() / settings.data_dir)
@@ -87,7 +87,7 @@ def ensure_keys(settings: Settings, url: str) -> None:
 async def _is_in_use(url: str) -> bool:
     db = open_database(url, size=1)
     try:
-        return await setup.is_in_use(db.session())
+        return await shop_queries.is_in_use(db.session())
     finally:
         await db.close()
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 import click
 
 from shop.base.errors import CannotStart
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 from shop.gateways.test_card import SIGNATURE_HEADER, TestCard
 
 UNITS, BUYERS, REPEATS = 10, 40, 20
@@ -42,7 +42,7 @@ class StressClient:
     def __init__(self, url: str, **headers: str) -> None:
         self.url, self.headers = url, headers
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         headers = {**self.headers, **({"Content-Type": "application/json"} if data else {})}
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  Checked in `stress`.
@@ -54,8 +54,8 @@ class StressClient:
         except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
             raise CannotStart(f"{self.url} does not respond; start the shop, or choose another --url.") from error
 
-    def made(self, path: str, body: Mapping[str, Any]) -> Any:
-        status, response = self.ask("POST", path, body)
+    def create(self, path: str, body: Mapping[str, Any]) -> Any:
+        status, response = self.send("POST", path, body)
         if status not in {200, 201}:
             raise CannotStart(f"The shop rejected {path} with {status}: {response}")
         return response
@@ -67,30 +67,32 @@ class TrialSetup(StressClient):
     def __init__(self, url: str, client_id: str, client_secret: str) -> None:
         super().__init__(url)
         grant = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
-        token = self.made("/shop_oauth/token", {**grant, "scope": "admin"})["access_token"]
+        token = self.create("/shop_oauth/token", {**grant, "scope": "admin"})["access_token"]
         self.headers = {"Authorization": f"Bearer {token}"}
-        mark = uuid4().hex[:8]
-        country = self.ask("GET", "/api/v2/platform/countries/US")[1]["data"]["id"]
-        zone = self.new("zones", "zone", name=f"Stress {mark}", country_ids=[country])
-        self.category = self.new("shipping_categories", "shipping_category", name=f"Stress {mark}")
+        suffix = uuid4().hex[:8]
+        country = self.send("GET", "/api/v2/platform/countries/US")[1]["data"]["id"]
+        zone = self.create_record("zones", "zone", name=f"Stress {suffix}", country_ids=[country])
+        self.category = self.create_record("shipping_categories", "shipping_category", name=f"Stress {suffix}")
         shipping_fields = {"zone_ids": [zone], "shipping_category_ids": [self.category], "amounts": {"USD": "5.00"}}
-        self.new("shipping_methods", "shipping_method", name=f"Stress {mark}", **shipping_fields)
-        method = {"name": f"Stress {mark}", "type": "check", "auto_capture": True}
-        self.check = self.new("payment_methods", "payment_method", **method)
+        self.create_record("shipping_methods", "shipping_method", name=f"Stress {suffix}", **shipping_fields)
+        method = {"name": f"Stress {suffix}", "type": "check", "auto_capture": True}
+        self.check = self.create_record("payment_methods", "payment_method", **method)
 
-    def new(self, path: str, kind: str, **fields: Any) -> str:
-        return str(self.made(f"/api/v2/platform/{path}", {kind: fields})["data"]["id"])
+    def create_record(self, path: str, kind: str, **fields: Any) -> str:
+        return str(self.create(f"/api/v2/platform/{path}", {kind: fields})["data"]["id"])
 
-    def goods(self, count: int) -> str:
+    def create_variant(self, count: int) -> str:
         fields = {"name": f"Stress {uuid4().hex[:8]}", "status": "active", "price": "10.00", "currency": "USD"}
-        product = self.made("/api/v2/platform/products", {"product": {**fields, "shipping_category_id": self.category}})
+        product = self.create(
+            "/api/v2/platform/products", {"product": {**fields, "shipping_category_id": self.category}}
+        )
         variant = str(product["data"]["relationships"]["primary_variant"]["data"]["id"])
-        self.new("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
+        self.create_record("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
         return variant
 
     def test_card(self) -> str:
         method = {"name": f"Stress {uuid4().hex[:8]}", "type": "test_card"}
-        status, response = self.ask("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
+        status, response = self.send("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
         if status != 201:
             raise SkipTrial("webhooks: the test card works only in a try-out")
         return str(response["data"]["id"])
@@ -98,157 +100,159 @@ class TrialSetup(StressClient):
     def buyer(self, variant: str, *, test_card: str | None = None, source: str = "approve") -> StressClient:
         """Returns a client with a cart ready to complete: by check, which every shop accepts, or by test card."""
         # Without credentials: the Storefront API does not accept Platform API tokens.
-        cart = StressClient(self.url).made("/api/v2/storefront/cart?currency=USD", {})
+        cart = StressClient(self.url).create("/api/v2/storefront/cart?currency=USD", {})
         buyer = StressClient(self.url, **{"X-Shop-Order-Token": cart["data"]["attributes"]["token"]})
-        buyer.made("/api/v2/storefront/cart/add_item", {"variant_id": variant})
+        buyer.create("/api/v2/storefront/cart/add_item", {"variant_id": variant})
         details = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
-        buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": details})
+        buyer.send("PATCH", "/api/v2/storefront/checkout", {"order": details})
         payment: dict[str, Any] = {"payment_method_id": test_card or self.check}
         if test_card:
             payment["source_attributes"] = {"gateway_payment_profile_id": source}
-        buyer.made("/api/v2/storefront/checkout/create_payment", payment)
+        buyer.create("/api/v2/storefront/checkout/create_payment", payment)
         return buyer
 
     def on_hand(self, variant: str) -> int:
-        _, response = self.ask("GET", f"/api/v2/platform/variants/{variant}")
+        _, response = self.send("GET", f"/api/v2/platform/variants/{variant}")
         return int(response["data"]["attributes"]["total_on_hand"])
 
 
 def _complete(buyer: StressClient) -> tuple[int, Any]:
     """Completes the cart; retries on 503 like a real client."""
     for _ in range(BUSY_REPEATS):
-        status, answer = buyer.ask("PATCH", "/api/v2/storefront/checkout/complete", {})
+        status, response = buyer.send("PATCH", "/api/v2/storefront/checkout/complete", {})
         if status != 503:
             break
         time.sleep(0.5)
-    return status, answer
+    return status, response
 
 
-def _all_at_once(callers: Sequence[StressClient]) -> list[tuple[int, Any]]:
+def _complete_concurrently(callers: Sequence[StressClient]) -> list[tuple[int, Any]]:
     with ThreadPoolExecutor(max_workers=len(callers)) as threads:
         return list(threads.map(_complete, callers))
 
 
-def last_units(till: TrialSetup) -> Mapping[str, bool]:
-    """Many buyers compete for a few units."""
-    variant = till.goods(UNITS)
-    answers = _all_at_once([till.buyer(variant) for _ in range(BUYERS)])
-    statuses = Counter(status for status, _ in answers)
+def sell_last_units(setup: TrialSetup) -> Mapping[str, bool]:
+    """Lets many buyers compete for a few units."""
+    variant = setup.create_variant(UNITS)
+    responses = _complete_concurrently([setup.buyer(variant) for _ in range(BUYERS)])
+    statuses = Counter(status for status, _ in responses)
     return {
         f"{BUYERS} buyers of {UNITS} units: {UNITS} orders": statuses[200] == UNITS,
         "every other buyer got an error (409 or 422)": statuses[200] + statuses[409] + statuses[422] == BUYERS,
-        "no unit is left, and none was sold twice": till.on_hand(variant) == 0,
+        "no unit is left, and none was sold twice": setup.on_hand(variant) == 0,
     }
 
 
-def last_coupon_use(till: TrialSetup) -> Mapping[str, bool]:
-    """Many carts compete for the last use of a coupon code."""
-    variant, code = till.goods(BUYERS), f"stress-{uuid4().hex[:8]}"
+def redeem_last_coupon_use(setup: TrialSetup) -> Mapping[str, bool]:
+    """Lets many carts compete for the last use of a coupon code."""
+    variant, code = setup.create_variant(BUYERS), f"stress-{uuid4().hex[:8]}"
     tenth = {"type": "percent_off_items", "preferences": {"percent": "10"}}
     promotion = {"name": "Stress", "code": code, "usage_limit": 1, "promotion_actions_attributes": [tenth]}
-    till.new("promotions", "promotion", **promotion)
-    buyers = [till.buyer(variant) for _ in range(BUYERS)]
+    setup.create_record("promotions", "promotion", **promotion)
+    buyers = [setup.buyer(variant) for _ in range(BUYERS)]
     for buyer in buyers:
-        buyer.ask("PATCH", "/api/v2/storefront/cart/apply_coupon_code", {"coupon_code": code})
-    answers = _all_at_once(buyers)
-    totals = [answer["data"]["attributes"]["total"] for status, answer in answers if status == 200]
-    conflicts = [answer for status, answer in answers if status == 409 and answer["code"] == "total_changed"]
+        buyer.send("PATCH", "/api/v2/storefront/cart/apply_coupon_code", {"coupon_code": code})
+    responses = _complete_concurrently(buyers)
+    totals = [response["data"]["attributes"]["total"] for status, response in responses if status == 200]
+    conflicts = [response for status, response in responses if status == 409 and response["code"] == "total_changed"]
     return {
         f"{BUYERS} carts with one use left: one gets it": totals == ["14.0"],
         "every other got total_changed before it paid": len(conflicts) == BUYERS - 1,
     }
 
 
-def doubled_completes(till: TrialSetup) -> Mapping[str, bool]:
-    """One cart is completed many times concurrently."""
-    variant = till.goods(REPEATS)
-    buyer = till.buyer(variant)
-    answers = _all_at_once([buyer] * REPEATS)
+def repeat_completions(setup: TrialSetup) -> Mapping[str, bool]:
+    """Completes one cart many times concurrently."""
+    variant = setup.create_variant(REPEATS)
+    buyer = setup.buyer(variant)
+    responses = _complete_concurrently([buyer] * REPEATS)
     final = _complete(buyer)
-    orders = {answer["data"]["id"] for status, answer in [*answers, final] if status == 200}
+    orders = {response["data"]["id"] for status, response in [*responses, final] if status == 200}
     return {
         f"{REPEATS} completes of one cart: one order": len(orders) == 1 and final[0] == 200,
-        "and one unit was sold": till.on_hand(variant) == REPEATS - 1,
+        "and one unit was sold": setup.on_hand(variant) == REPEATS - 1,
     }
 
 
-def doubled_refunds(till: TrialSetup) -> Mapping[str, bool]:
-    """One payment is refunded many times concurrently; only one refund succeeds."""
-    variant = till.goods(1)
-    buyer = till.buyer(variant)
+def repeat_refunds(setup: TrialSetup) -> Mapping[str, bool]:
+    """Refunds one payment many times concurrently; only one refund succeeds."""
+    variant = setup.create_variant(1)
+    buyer = setup.buyer(variant)
     _complete(buyer)
-    _, payments = till.ask(
-        "GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.check}&sort=-created_at"
+    _, payments = setup.send(
+        "GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={setup.check}&sort=-created_at"
     )
     payment = payments["data"][0]["id"]
     body = {"refund": {"payment_id": payment, "amount": "15.0", "reason": "stress"}}
 
     def refund(_number: int) -> int:
-        return till.ask("POST", "/api/v2/platform/refunds", body)[0]
+        return setup.send("POST", "/api/v2/platform/refunds", body)[0]
 
     with ThreadPoolExecutor(max_workers=REPEATS) as threads:
         statuses = Counter(threads.map(refund, range(REPEATS)))
-    _, response = till.ask("GET", f"/api/v2/platform/payments/{payment}")
+    _, response = setup.send("GET", f"/api/v2/platform/payments/{payment}")
     amount = response["data"]["attributes"]["refunded_amount"]
     return {f"{REPEATS} full refunds of one payment: one": statuses[201] == 1 and amount == "15.0"}
 
 
-def doubled_refreshes(till: TrialSetup) -> Mapping[str, bool]:
-    """One refresh token is used many times concurrently and returns one token pair."""
+def repeat_refreshes(setup: TrialSetup) -> Mapping[str, bool]:
+    """Uses one refresh token many times concurrently, which must return one token pair."""
     user = {"email": f"stress-{uuid4().hex[:12]}@example.org"}
-    stranger, auth = StressClient(till.url), "/api/v2/storefront/auth"
-    stranger.made(auth, {"user": user})
-    status, mails = stranger.ask("GET", f"/mailbox.json?to={user['email']}")
+    guest, auth = StressClient(setup.url), "/api/v2/storefront/auth"
+    guest.create(auth, {"user": user})
+    status, mails = guest.send("GET", f"/mailbox.json?to={user['email']}")
     if status != 200:
         raise SkipTrial("refreshes: the shop has no mailbox to read the code from")
-    pair = stranger.made(auth, {"user": {**user, "code": mails[0]["code"]}})
+    pair = guest.create(auth, {"user": {**user, "code": mails[0]["code"]}})
 
     def refresh(_number: int) -> tuple[int, Any]:
-        return stranger.ask("POST", auth, {"user": {**user, "refresh_token": pair["refresh_token"]}})
+        return guest.send("POST", auth, {"user": {**user, "refresh_token": pair["refresh_token"]}})
 
     with ThreadPoolExecutor(max_workers=REPEATS) as threads:
-        answers = list(threads.map(refresh, range(REPEATS)))
-    pairs = {(answer["access_token"], answer["refresh_token"]) for status, answer in answers if status == 200}
-    everybody = all(status == 200 for status, _ in answers)
-    return {f"{REPEATS} refreshes of one token: one pair": everybody and len(pairs) == 1}
+        responses = list(threads.map(refresh, range(REPEATS)))
+    token_pairs = {
+        (response["access_token"], response["refresh_token"]) for status, response in responses if status == 200
+    }
+    all_succeeded = all(status == 200 for status, _ in responses)
+    return {f"{REPEATS} refreshes of one token: one pair": all_succeeded and len(token_pairs) == 1}
 
 
-class StressResult:
+class LostPaymentResponse:
     """A buyer whose payment response is lost, and the webhooks that the provider sends later."""
 
-    def __init__(self, till: TrialSetup, threads: ThreadPoolExecutor, variant: str, test_card: str) -> None:
-        self.till, self.threads = till, threads
-        self.buyer = till.buyer(variant, test_card=test_card, source="late")
-        self.number = self.buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
-        self.directory = settings_here().data_dir / "test_card"
+    def __init__(self, setup: TrialSetup, threads: ThreadPoolExecutor, variant: str, test_card: str) -> None:
+        self.setup, self.threads = setup, threads
+        self.buyer = setup.buyer(variant, test_card=test_card, source="late")
+        self.number = self.buyer.send("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
+        self.directory = load_settings().data_dir / "test_card"
         threads.submit(_complete, self.buyer)
-        key = _key_of(self.directory, self.number)
+        key = _wait_for_call_key(self.directory, self.number)
         if key is None:
             raise SkipTrial("webhooks: SHOP_DATA_DIR must be that of the shop")
         self.key = key
 
-    def tell(self, *outcomes: str) -> set[int]:
+    def send_webhooks(self, *outcomes: str) -> set[int]:
         """Sends webhooks concurrently: some repeat the same event, some are other events of the same payment."""
 
-        def tell(place: int) -> int:
-            result = {"outcome": outcomes[place % len(outcomes)], "reference": "stress"}
-            notice = {"id": f"{self.key}-{result['outcome']}-{place % 3}", "key": self.key, "result": result}
-            signature = TestCard(self.directory).sign(json.dumps(notice).encode()).decode()
-            teller = StressClient(self.till.url, **{SIGNATURE_HEADER.decode(): signature})
-            return teller.ask("POST", "/payment_notices/test_card", notice)[0]
+        def send_webhook(index: int) -> int:
+            result = {"outcome": outcomes[index % len(outcomes)], "reference": "stress"}
+            webhook = {"id": f"{self.key}-{result['outcome']}-{index % 3}", "key": self.key, "result": result}
+            signature = TestCard(self.directory).sign(json.dumps(webhook).encode()).decode()
+            client = StressClient(self.setup.url, **{SIGNATURE_HEADER.decode(): signature})
+            return client.send("POST", "/payment_notices/test_card", webhook)[0]
 
-        return set(self.threads.map(tell, range(REPEATS)))
+        return set(self.threads.map(send_webhook, range(REPEATS)))
 
-    def paid(self) -> bool:
-        status, order = self.buyer.ask("GET", f"/api/v2/storefront/order_status/{self.number}")
+    def is_paid(self) -> bool:
+        status, order = self.buyer.send("GET", f"/api/v2/storefront/order_status/{self.number}")
         return status == 200 and order["data"]["attributes"]["payment_state"] == "paid"
 
     def is_cart(self) -> bool:
-        return self.buyer.ask("GET", "/api/v2/storefront/cart")[0] == 200
+        return self.buyer.send("GET", "/api/v2/storefront/cart")[0] == 200
 
 
-def doubled_and_reordered_notices(till: TrialSetup) -> Mapping[str, bool]:
-    """Webhooks of payments with lost responses arrive many times and in any order: the first one counts, and no order
+def repeat_and_reorder_webhooks(setup: TrialSetup) -> Mapping[str, bool]:
+    """Sends webhooks of payments with lost responses many times and in any order: the first one counts, and no order
     is left half finished.
     """
     rounds = (
@@ -258,21 +262,21 @@ def doubled_and_reordered_notices(till: TrialSetup) -> Mapping[str, bool]:
         [("approved", "declined")],
     )
     results: dict[str, bool] = {}
-    test_card = till.test_card()
+    test_card = setup.test_card()
     with ThreadPoolExecutor(max_workers=REPEATS + len(rounds)) as threads:
         for each in rounds:
-            variant = till.goods(REPEATS)
-            late_payment = StressResult(till, threads, variant, test_card)
-            statuses = set[int]().union(*(late_payment.tell(*outcomes) for outcomes in each))
-            is_paid, is_cart = late_payment.paid(), late_payment.is_cart()
+            variant = setup.create_variant(REPEATS)
+            late_payment = LostPaymentResponse(setup, threads, variant, test_card)
+            statuses = set[int]().union(*(late_payment.send_webhooks(*outcomes) for outcomes in each))
+            is_paid, is_cart = late_payment.is_paid(), late_payment.is_cart()
             # Of two concurrent outcomes, either may arrive first.
             is_approved = is_paid if len(each[0]) > 1 else each[0] == ("approved",)
-            is_whole = (is_paid, is_cart, till.on_hand(variant)) == (
+            is_consistent = (is_paid, is_cart, setup.on_hand(variant)) == (
                 is_approved,
                 not is_approved,
                 REPEATS - is_approved,
             )
-            words = ", then ".join(" and ".join(outcomes) for outcomes in each)
+            order_of_outcomes = ", then ".join(" and ".join(outcomes) for outcomes in each)
             outcome = (
                 "one order, or none and unchanged stock"
                 if len(each[0]) > 1
@@ -280,11 +284,13 @@ def doubled_and_reordered_notices(till: TrialSetup) -> Mapping[str, bool]:
                 if is_approved
                 else "no order"
             )
-            results[f"{REPEATS} webhooks each of one payment, {words}: {outcome}"] = statuses == {204} and is_whole
+            results[f"{REPEATS} webhooks each of one payment, {order_of_outcomes}: {outcome}"] = (
+                statuses == {204} and is_consistent
+            )
     return results
 
 
-def _key_of(directory: Path, number: str) -> str | None:
+def _wait_for_call_key(directory: Path, number: str) -> str | None:
     """Waits for the provider call of an order and returns its idempotency key."""
     for _ in range(100):
         for file in directory.glob("*.json") if directory.is_dir() else ():
@@ -296,12 +302,12 @@ def _key_of(directory: Path, number: str) -> str | None:
 
 
 TRIALS: Sequence[Callable[[TrialSetup], Mapping[str, bool]]] = (
-    last_units,
-    last_coupon_use,
-    doubled_completes,
-    doubled_refunds,
-    doubled_refreshes,
-    doubled_and_reordered_notices,
+    sell_last_units,
+    redeem_last_coupon_use,
+    repeat_completions,
+    repeat_refunds,
+    repeat_refreshes,
+    repeat_and_reorder_webhooks,
 )
 
 
@@ -317,16 +323,16 @@ def stress(url: str, client_id: str, client_secret: str) -> None:
     """Run concurrency tests against a running shop and report which guarantees held. Test orders are not removed."""
     if not url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
         raise CannotStart("Only a shop on this machine can be tested; use a --url at 127.0.0.1.")
-    till = TrialSetup(url, client_id, client_secret)
+    setup = TrialSetup(url, client_id, client_secret)
     failures = 0
     for trial in TRIALS:
         try:
-            promises = trial(till)
+            guarantees = trial(setup)
         except SkipTrial as reason:
             click.echo(f"  --      {reason}")
             continue
-        for promise, is_met in promises.items():
-            click.echo(f"  {'held  ' if is_met else 'BROKEN'}  {promise}")
+        for guarantee, is_met in guarantees.items():
+            click.echo(f"  {'held  ' if is_met else 'BROKEN'}  {guarantee}")
             failures += not is_met
     if failures:
         sys.exit(1)

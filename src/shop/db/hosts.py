@@ -61,7 +61,7 @@ def _terminate(attempt: "asyncio.Future[Any]") -> None:
 
 
 def split_hosts(url: str) -> list[str]:
-    """One URL for each server in the authority or, for sockets, in the `host` parameter."""
+    """Returns one URL for each server in the authority or, for sockets, in the `host` parameter."""
     parts = urlsplit(url)
     account, at, authority = parts.netloc.rpartition("@")
     if authority:

@@ -56,9 +56,9 @@ class Database:
         """Whether a connection was lost during a write and no write has succeeded since: COMMIT may hang."""
 
     @property
-    def is_away(self) -> bool:
+    def is_unavailable(self) -> bool:
         """Whether connecting is known to fail."""
-        return self.connections.is_away
+        return self.connections.is_unavailable
 
     def session(self) -> "DatabaseSession":
         return DatabaseSession(self)
@@ -93,8 +93,8 @@ class DatabaseSession:
     def is_in_transaction(self) -> bool:
         return self._connection is not None
 
-    def apart(self) -> "DatabaseSession":
-        """A session whose work commits independently of this one; both share the remaining time."""
+    def separate(self) -> "DatabaseSession":
+        """Returns a session whose work commits independently of this one; both share the remaining time."""
         session = DatabaseSession(self._database, self._parent or self)
         session.is_bounded = self.is_bounded
         return session
@@ -142,8 +142,8 @@ class DatabaseSession:
 
     @asynccontextmanager
     async def transaction(self, *, is_snapshot: bool = False) -> AsyncIterator[None]:
-        """A READ COMMITTED transaction, or a read-only snapshot. If the connection is lost at COMMIT, the outcome is
-        unknown: the caller gets 503 and may retry.
+        """Opens a READ COMMITTED transaction, or a read-only snapshot. If the connection is lost at COMMIT, the outcome
+        is unknown: the caller gets 503 and may retry.
         """
         connections = self._database.connections
         self._connection = connection = await self._acquire()
@@ -169,7 +169,7 @@ class DatabaseSession:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """A part of a transaction that rolls back on its own if it fails."""
+        """Opens a part of a transaction that rolls back on its own if it fails."""
         savepoint = self._connection.transaction()
         await self._call(savepoint.start)
         try:

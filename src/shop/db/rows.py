@@ -67,8 +67,8 @@ def table(
     fill_factor: int | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Table:
-    """The table of a row type, with its keys, checks and indexes. `fill_factor` leaves space on each page for updates;
-    `defaults` are SQL expressions for columns without a value.
+    """Returns the table of a row type, with its keys, checks and indexes. `fill_factor` leaves space on each page for
+    updates; `defaults` are SQL expressions for columns without a value.
     """
     hints = get_type_hints(row)
     columns = [_column(field, hints[field.name]) for field in msgspec.structs.fields(row)]
@@ -96,12 +96,12 @@ def index(name: str, *columns: str, where: str | None = None, is_unique: bool = 
 
 
 def expression_index(name: str, expression: str, *, where: str) -> Index:
-    """An index on an expression."""
+    """Returns an index on an expression."""
     return Index(name, text(expression), postgresql_where=text(where))
 
 
 def search_index(name: str, column: str) -> Index:
-    """A GIN index, for columns with many values in a row: words, arrays of ids."""
+    """Returns a GIN index, for columns with many values in a row: words, arrays of ids."""
     return Index(name, column, postgresql_using="gin")
 
 

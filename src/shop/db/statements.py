@@ -48,7 +48,7 @@ class Statement(Generic[R]):
         return getattr(self, name)
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values in the order of the statement's placeholders."""
+        """Returns the values in the order of the statement's placeholders."""
         if not self.constants:
             return [values[name] for name in self.parameters]
         constants = self.constants
@@ -67,32 +67,32 @@ def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 
 
 def dynamic_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """A statement that depends on the filters and sort order of the request; the caller caches it."""
+    """Returns a statement that depends on the filters and sort order of the request; the caller caches it."""
     return Statement[R](clause, read)
 
 
 def explain(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """An EXPLAIN of the statement, which does not run it."""
+    """Returns an EXPLAIN of the statement, which does not run it."""
     return Statement[R](clause, read, "EXPLAIN (FORMAT JSON) ")
 
 
 def into(row: type[R]) -> Callable[[Any], R]:
-    """A reader of records whose columns are the fields of `row`."""
+    """Returns a reader of records whose columns are the fields of `row`."""
     return lambda record: row(**record)
 
 
 def opaque_param(name: str, type_: Any) -> Any:
-    """A parameter whose value is hidden from the planner. If visible, PostgreSQL plans again for each value as long as
-    that seems slightly cheaper; for the statements of a cart, planning takes longer than execution.
+    """Returns a parameter whose value is hidden from the planner. If visible, PostgreSQL plans again for each value as
+    long as that seems slightly cheaper; for the statements of a cart, planning takes longer than execution.
     """
     return sql_cast(select(bindparam(name, type_=type_)).scalar_subquery(), type_)
 
 
 def any_of(name: str, type_: Any) -> Any:
-    """ANY of an array that is hidden from the planner, which would plan again for each array length."""
+    """Returns ANY of an array that is hidden from the planner, which would plan again for each array length."""
     return sql_any(opaque_param(name, ARRAY(type_)))
 
 
 def seconds(name: str) -> Any:
-    """A parameter in seconds, as an interval."""
+    """Returns a parameter in seconds, as an interval."""
     return bindparam(name, type_=BigInteger) * literal_column("interval '1 second'", Interval)

@@ -53,27 +53,27 @@ class Canvas:
     def _at(self, points: tuple[float, ...]) -> list[float]:
         return [point * self._unit for point in points]
 
-    def oval(self, left: float, top: float, right: float, bottom: float, colour: Color) -> None:
-        self._draw.ellipse(self._at((left, top, right, bottom)), fill=colour)
+    def oval(self, left: float, top: float, right: float, bottom: float, color: Color) -> None:
+        self._draw.ellipse(self._at((left, top, right, bottom)), fill=color)
 
-    def box(self, left: float, top: float, right: float, bottom: float, colour: Color, *, round_: float = 0) -> None:
-        self._draw.rounded_rectangle(self._at((left, top, right, bottom)), round_ * self._unit, fill=colour)
+    def box(self, left: float, top: float, right: float, bottom: float, color: Color, *, round_: float = 0) -> None:
+        self._draw.rounded_rectangle(self._at((left, top, right, bottom)), round_ * self._unit, fill=color)
 
-    def shape(self, colour: Color, *points: float) -> None:
-        self._draw.polygon(self._at(points), fill=colour)
+    def shape(self, color: Color, *points: float) -> None:
+        self._draw.polygon(self._at(points), fill=color)
 
-    def line(self, colour: Color, width: float, *points: float) -> None:
-        self._draw.line(self._at(points), fill=colour, width=round(width * self._unit), joint="curve")
+    def line(self, color: Color, width: float, *points: float) -> None:
+        self._draw.line(self._at(points), fill=color, width=round(width * self._unit), joint="curve")
 
-    def arc(self, colour: Color, width: float, box: tuple[float, float, float, float], start: int, end: int) -> None:
-        self._draw.arc(self._at(box), start, end, fill=colour, width=round(width * self._unit))
+    def arc(self, color: Color, width: float, box: tuple[float, float, float, float], start: int, end: int) -> None:
+        self._draw.arc(self._at(box), start, end, fill=color, width=round(width * self._unit))
 
 
-def draw_good(shelf: str, name: str, moon: str, tint: str | None = None) -> bytes:
+def draw_product(category: str, name: str, moon: str, tint: str | None = None) -> bytes:
     """Returns a PNG of the product; `tint` is the color of a variant."""
     marks = sha256(name.encode()).digest()
     turns = (0.12, 0.12, 0.3, 0.2)
-    sky, hill, body, light = map(partial(_shift_hue, marks[6] / 255 - 0.5), _PALETTES[shelf], turns)
+    sky, hill, body, light = map(partial(_shift_hue, marks[6] / 255 - 0.5), _PALETTES[category], turns)
     body, light = _TINTS[tint] if tint else (body, light)
     side = SIDE * _SCALE
     image = Image.new("RGB", (side, side), sky)
@@ -81,15 +81,15 @@ def draw_good(shelf: str, name: str, moon: str, tint: str | None = None) -> byte
     _draw_sky(canvas, marks, sky, moon)
     canvas.oval(-30 - marks[0] % 20, 68, 80 + marks[1] % 30, 150, hill)
     canvas.oval(30 + marks[2] % 20, 74, 150, 150, hill)
-    _THINGS[shelf](canvas, marks, body, light)
+    _DRAWINGS[category](canvas, marks, body, light)
     out = BytesIO()
     image.resize((SIDE, SIDE), Image.Resampling.BOX).save(out, "PNG", compress_level=0)
     return out.getvalue()
 
 
-def _shift_hue(share: float, colour: Color, most: float) -> Color:
+def _shift_hue(share: float, color: Color, most: float) -> Color:
     """Shifts the hue slightly, so that products of one category look similar but not identical."""
-    hue, lightness, strength = rgb_to_hls(*(part / 255 for part in ImageColor.getrgb(colour)[:3]))
+    hue, lightness, strength = rgb_to_hls(*(part / 255 for part in ImageColor.getrgb(color)[:3]))
     rgb = hls_to_rgb((hue + share * most) % 1, lightness, strength)
     return "#" + "".join(f"{round(part * 255):02x}" for part in rgb)
 
@@ -197,7 +197,7 @@ def _book(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
         canvas.line(light, 1, 41, 68 + number * 3.4, 61, 66 + number * 3.4)
 
 
-_THINGS: dict[str, Callable[[Canvas, bytes, Color, Color], None]] = {
+_DRAWINGS: dict[str, Callable[[Canvas, bytes, Color, Color], None]] = {
     "Lanterns": _lantern,
     "Candles": _candle,
     "Seeds": _sprout,

@@ -80,16 +80,16 @@ async def make_pages(ctx: Context, taxons: Mapping[str, UUID]) -> None:
 async def _make_header(ctx: Context, taxons: Mapping[str, UUID]) -> None:
     menu_id = await menus.create_menu(ctx, {"name": HEADER, "location": "header"})
     groups = {**DEPARTMENTS, "By the moon": MOONS}
-    for group, shelves in groups.items():
+    for group, categories in groups.items():
         container: MenuItemInput = {"menu_id": menu_id, "name": group, "item_type": "Container"}
         parent_id = await menus.create_item(ctx, container)
-        for shelf in shelves:
+        for category in categories:
             link: MenuItemInput = {
                 "menu_id": menu_id,
                 "parent_id": parent_id,
-                "name": shelf,
+                "name": category,
                 "linked_resource_type": "taxon",
-                "linked_resource_id": taxons[shelf],
+                "linked_resource_id": taxons[category],
             }
             await menus.create_item(ctx, link)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from shop.demo.goods import DemoGood
-from shop.demo.growing import POTS, SEEDS, TOOLS
-from shop.demo.indoors import BOOTS, LARDER, LAYERS, PAPER
-from shop.demo.light import CANDLES, LANTERNS
+from shop.demo.garden_products import POTS, SEEDS, TOOLS
+from shop.demo.household_products import BOOTS, LARDER, LAYERS, PAPER
+from shop.demo.light_products import CANDLES, LANTERNS
+from shop.demo.products import DemoProduct
 from shop.models.catalog.inputs import PriceListInput, StockLocationInput
 
 NAME = "Lantern & Loam"
 
-DEPARTMENTS: Mapping[str, Mapping[str, Sequence[DemoGood]]] = {
+DEPARTMENTS: Mapping[str, Mapping[str, Sequence[DemoProduct]]] = {
     "Light": {"Lanterns": LANTERNS, "Candles": CANDLES},
     "Growing": {"Seeds": SEEDS, "Tools": TOOLS, "Pots": POTS},
     "Wear": {"Boots": BOOTS, "Layers": LAYERS},
@@ -85,53 +85,58 @@ TRADE_LIST: PriceListInput = {"name": "Trade terms", "currency": "USD", "priorit
 CONTRACT_LIST: PriceListInput = {"name": "Vale Gardens contract", "currency": "USD", "priority": 20}
 CONTRACT_STEPS = {1: Decimal("0.90"), 10: Decimal("0.80"), 50: Decimal("0.70")}
 """Share of the regular price by minimum quantity."""
-CONTRACT_GOODS = ("Seeds", "Pots", "Tools")
+CONTRACT_CATEGORIES = ("Seeds", "Pots", "Tools")
 
 
 CREDIT = {"amount": "25.00", "currency": "USD", "memo": "A lantern came with a cracked pane"}
 
 
-class DemoDeal(msgspec.Struct, frozen=True, kw_only=True):
+class DemoPromotion(msgspec.Struct, frozen=True, kw_only=True):
     """A promotion with one benefit, automatic or redeemed by code."""
 
     name: str
-    says: str
+    description: str
     benefit: str
     settings: Mapping[str, Any] = {}
-    shelf: str | None = None
+    category: str | None = None
     """Category that the promotion is limited to; None for all."""
-    least: Mapping[str, str] = {}
+    minimum_totals: Mapping[str, str] = {}
     """Minimum item total by currency."""
     code: str | None = None
 
 
 COUPON = "MOONRISE"
-DEALS = (
-    DemoDeal(
+PROMOTIONS = (
+    DemoPromotion(
         name="Sowing season",
-        says="A tenth off all seeds",
+        description="A tenth off all seeds",
         benefit="percent_off_items",
         settings={"percent": "10"},
-        shelf="Seeds",
+        category="Seeds",
     ),
-    DemoDeal(
+    DemoPromotion(
         name="The carrier is on us",
-        says="Free shipping from 80 dollars on",
+        description="Free shipping from 80 dollars on",
         benefit="free_shipping",
-        least={"USD": "80", "EUR": "75", "GBP": "65", "JPY": "12000"},
+        minimum_totals={"USD": "80", "EUR": "75", "GBP": "65", "JPY": "12000"},
     ),
-    DemoDeal(
+    DemoPromotion(
         name="Moonrise",
-        says="5 dollars off an order of 20 or more",
+        description="5 dollars off an order of 20 or more",
         benefit="amount_off_order",
         settings={"amounts": {"USD": "5", "EUR": "5", "GBP": "4", "JPY": "750"}},
-        least={"USD": "20", "EUR": "18", "GBP": "16", "JPY": "3000"},
+        minimum_totals={"USD": "20", "EUR": "18", "GBP": "16", "JPY": "3000"},
         code=COUPON,
     ),
 )
-COUPON_SAYS = DEALS[-1].says
+COUPON_DESCRIPTION = PROMOTIONS[-1].description
 
 
-def all_goods() -> list[tuple[str, DemoGood]]:
+def all_products() -> list[tuple[str, DemoProduct]]:
     """Returns every product with its category."""
-    return [(shelf, good) for shelves in DEPARTMENTS.values() for shelf, goods in shelves.items() for good in goods]
+    return [
+        (category, product)
+        for categories in DEPARTMENTS.values()
+        for category, products in categories.items()
+        for product in products
+    ]

@@ -46,7 +46,7 @@ class MediaStore(Protocol):
 
 @lru_cache(maxsize=8)
 def open_media(bucket: Bucket | None, data_dir: Path) -> MediaStore:
-    """The configured store: one per process, not accessed before first use."""
+    """Returns the configured store: one per process, not accessed before first use."""
     return BucketStore(bucket) if bucket else DirectoryStore(data_dir / "media")
 
 

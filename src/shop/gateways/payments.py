@@ -90,20 +90,20 @@ class Provider(Protocol):
     preferences: Mapping[str, Any] = {}
     """Public configuration for a client's payment form."""
 
-    async def do(self, call: Call) -> Result:
+    async def execute(self, call: Call) -> Result:
         """Performs the call; idempotent by its key."""
 
     async def find(self, call: Call) -> Result:
         """Looks up the result of a call without performing it; `unknown` if the provider never received it."""
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
+    def read_webhook(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         """Parses a webhook; None if it is about something else. BadSignature if the provider did not sign it."""
 
     def source_error(self, reference: str | None) -> str | None:
-        """The reason why the source cannot be used; None if it can."""
+        """Returns the reason why the source cannot be used; None if it can."""
         return None
 
-    async def forget(self, reference: str) -> None:
+    async def delete_source(self, reference: str) -> None:
         """Deletes a saved card; a no-op for most providers."""
         return
 
@@ -113,11 +113,11 @@ class Check(Provider):
 
     needs_source = False
 
-    async def do(self, call: Call) -> Result:
+    async def execute(self, call: Call) -> Result:
         return Result("approved", call.reference)
 
     async def find(self, call: Call) -> Result:
         return Result("approved")
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
+    def read_webhook(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         raise BadSignature()

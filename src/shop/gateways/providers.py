@@ -14,7 +14,9 @@ TYPES = ("check", "test_card", "stripe")
 
 @lru_cache(maxsize=8)
 def open_providers(data_dir: Path, stripe: StripeAccount | None, *, is_try_out: bool) -> Mapping[str, Provider]:
-    """All providers, configured or not, because earlier payments may belong to a provider whose keys were removed."""
+    """Returns all providers, configured or not, because earlier payments may belong to a provider whose keys were
+    removed.
+    """
     return {
         "check": Check(),
         "store_credit": Check(),

@@ -69,7 +69,7 @@ class Stripe(Provider):
         key = account.publishable_key if account else None
         self.preferences = {"publishable_key": key} if key else {}
 
-    async def do(self, call: Call) -> Result:
+    async def execute(self, call: Call) -> Result:
         if self._account is None:
             return Result("declined", None, _NOT_CONFIGURED)
         acts: Mapping[str, Callable[[Call], Awaitable[Result]]] = {
@@ -105,7 +105,7 @@ class Stripe(Provider):
             return await self._find_refund(call)
         return to_result(intent, call.act)
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
+    def read_webhook(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         # Verified here: an unauthenticated request must not load Stripe's library.
         if self._account is None:
             raise BadSignature()
@@ -114,7 +114,7 @@ class Stripe(Provider):
     def source_error(self, reference: str | None) -> str | None:
         return None if is_source(reference) else "must be a Stripe payment method id, like pm_1AbC"
 
-    async def forget(self, reference: str) -> None:
+    async def delete_source(self, reference: str) -> None:
         service = await self._service()
         await service.payment_methods.detach_async(reference)
 
@@ -251,7 +251,7 @@ class Stripe(Provider):
 
 
 def _customer_fields(call: Call, customer: str | None) -> Mapping[str, str]:
-    """The fields that save a card for a customer, or use a saved one."""
+    """Returns the fields that save a card for a customer, or use a saved one."""
     if customer is None:
         return {}
     return {"customer": customer, **({"setup_future_usage": "on_session"} if call.keep_for else {})}

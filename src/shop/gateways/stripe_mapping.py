@@ -139,7 +139,7 @@ def _card(intent: Intent) -> Card:
 
 
 def decline(error: Mapping[str, Any]) -> Result:
-    """A declined result with our own message: Stripe's may reveal more than the shopper should know."""
+    """Returns a declined result with our own message: Stripe's may reveal more than the shopper should know."""
     reasons = (_REASONS.get(str(error.get(name))) for name in ("decline_code", "code"))
     return Result("declined", None, next(filter(None, reasons), _DEFAULT_REASON))
 

@@ -69,7 +69,7 @@ class TestCard(Provider):
     def source_error(self, reference: str | None) -> str | None:
         return None if reference in SOURCES else f"must be one of {', '.join(SOURCES)}"
 
-    async def do(self, call: Call) -> Result:
+    async def execute(self, call: Call) -> Result:
         if not self.is_ready and call.act in _PAYS | {"capture"}:
             return _UNAVAILABLE
         if call.act not in _PAYS:
@@ -86,7 +86,7 @@ class TestCard(Provider):
             return _UNAVAILABLE
         return await asyncio.to_thread(self._find, call.key)
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
+    def read_webhook(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         if not self.is_ready or not hmac.compare_digest(headers.get(SIGNATURE_HEADER, b""), self.sign(body)):
             raise BadSignature()
         try:
@@ -95,7 +95,7 @@ class TestCard(Provider):
             return None
 
     def sign(self, body: bytes) -> bytes:
-        """The signature of a webhook, with the secret that the provider shares with the shop."""
+        """Returns the signature of a webhook, with the secret that the provider shares with the shop."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = self._directory / "notice_secret"
         if not file.exists():

@@ -34,7 +34,7 @@ NO_EXTRAS = Extras()
 
 
 def document(resource: Resource, record: Record, options: RenderOptions, extras: Extras = NO_EXTRAS) -> bytes:
-    """Encode the document of one record."""
+    """Encodes the document of one record."""
     if options.query.include is None and extras is NO_EXTRAS:
         return _encode({"data": _object(resource, record, options)})
     return _encode(
@@ -49,7 +49,7 @@ def document(resource: Resource, record: Record, options: RenderOptions, extras:
 def list_document(
     resource: Resource, records: Sequence[Record], options: RenderOptions, extras: Extras = NO_EXTRAS
 ) -> bytes:
-    """Encode the document of several records."""
+    """Encodes the document of several records."""
     return _encode(
         {
             "data": [_object(resource, record, options) for record in records],
@@ -87,7 +87,7 @@ def _collect(
     options: RenderOptions,
     accumulators: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
 ) -> None:
-    """Collect each related record once, after the records nested in it: Spree clients resolve them in one pass."""
+    """Collects each related record once, after the records nested in it: Spree clients resolve them in one pass."""
     included, visited_nodes = accumulators
     for name, deeper in tree.items():
         relation = resource.relations.get(name)

@@ -39,7 +39,7 @@ class ResourceObject(msgspec.Struct, frozen=True, gc=False):
 
 
 def encoder(resource: Resource, field_names: frozenset[str] | None) -> "Encoder":
-    """Return the encoder for all fields or for the selected ones; unknown names are ignored."""
+    """Returns the encoder for all fields or for the selected ones; unknown names are ignored."""
     valid_names = field_names and field_names & (resource.kinds().keys() | resource.relations.keys())
     return _cached_encoder(resource, valid_names)
 
@@ -158,7 +158,7 @@ def _amount_texts(currency: str, locale: str) -> _AmountTexts:
 
 
 def wire_time(moment: datetime | None) -> str | None:
-    """Format a time as `2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database returns UTC, which msgspec encodes
+    """Formats a time as `2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database returns UTC, which msgspec encodes
     several times faster than `isoformat`: with microseconds, or without a fraction if they are zero.
     """
     if moment is None:
@@ -168,7 +168,7 @@ def wire_time(moment: datetime | None) -> str | None:
 
 
 def related_records(record: Record, relation: Relation) -> Sequence[Record]:
-    """Return the records of a relation to one or to many."""
+    """Returns the records of a relation to one or to many."""
     try:
         records = record.links[relation.name]
     except KeyError:

@@ -34,27 +34,27 @@ _EXTRAS = frozenset({"included", "meta", "errors"})
 
 
 class ExampleGenerator(msgspec.Struct, frozen=True):
-    """Generates examples from the named schemas; `likely` has realistic values by field name."""
+    """Generates examples from the named schemas; `realistic_values` has realistic values by field name."""
 
     schemas: Mapping[str, Schema]
-    likely: Mapping[str, Any] = {}
+    realistic_values: Mapping[str, Any] = {}
 
     def resolve(self, schema: Schema) -> Schema:
         name = schema.get("$ref")
         if name is None:
             return schema
-        there, beside = self.schemas[name.rpartition("/")[2]], dict(schema)
-        del beside["$ref"]
-        if "properties" in beside:
-            beside["properties"] = {**there.get("properties", {}), **beside["properties"]}
-        return {**there, **beside}
+        target, siblings = self.schemas[name.rpartition("/")[2]], dict(schema)
+        del siblings["$ref"]
+        if "properties" in siblings:
+            siblings["properties"] = {**target.get("properties", {}), **siblings["properties"]}
+        return {**target, **siblings}
 
     def whole(self, schema: Schema, name: str = "") -> Any:
-        """Return a value with all members that a response has."""
+        """Returns a value with all members that a response has."""
         return self._value(self.resolve(schema), name, is_brief=False)
 
     def brief(self, schema: Schema) -> Any:
-        """Return a value with the required members and those with an example or default in the schema."""
+        """Returns a value with the required members and those with an example or default in the schema."""
         return self._value(self.resolve(schema), "", is_brief=True)
 
     def _value(self, schema: Schema, name: str, *, is_brief: bool) -> Any:
@@ -66,8 +66,8 @@ class ExampleGenerator(msgspec.Struct, frozen=True):
         kinds = types_of(schema)
         if "object" in kinds:
             return self._object(schema, is_brief=is_brief)
-        if name in self.likely and _fits(self.likely[name], schema, kinds):
-            return self.likely[name]
+        if name in self.realistic_values and _fits(self.realistic_values[name], schema, kinds):
+            return self.realistic_values[name]
         if kinds[:1] == ["array"]:
             return [self._value(self.resolve(schema.get("items", {})), name, is_brief=is_brief)]
         return _plain(schema, kinds, name)
@@ -77,8 +77,8 @@ class ExampleGenerator(msgspec.Struct, frozen=True):
         members = {}
         for name, inner in schema.get("properties", {}).items():
             member_schema = self.resolve(inner)
-            is_told = not is_brief or "examples" in member_schema or "default" in member_schema
-            if name in required_names or (is_told and name not in _EXTRAS):
+            is_described = not is_brief or "examples" in member_schema or "default" in member_schema
+            if name in required_names or (is_described and name not in _EXTRAS):
                 members[name] = self._value(member_schema, name, is_brief=is_brief)
         return members
 
@@ -89,8 +89,8 @@ def types_of(schema: Schema) -> Sequence[str]:
 
 
 def _fits(value: Any, schema: Schema, kinds: Sequence[str]) -> bool:
-    is_told_otherwise = value is not None and ("format" in schema or "pattern" in schema)
-    return not is_told_otherwise and any(isinstance(value, _PYTHON.get(kind, ())) for kind in kinds)
+    has_format = value is not None and ("format" in schema or "pattern" in schema)
+    return not has_format and any(isinstance(value, _PYTHON.get(kind, ())) for kind in kinds)
 
 
 def _plain(schema: Schema, kinds: Sequence[str], name: str) -> Any:

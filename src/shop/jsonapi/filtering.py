@@ -29,7 +29,7 @@ YES_OR_NO = ("true", "false")
 UNARY = (*YES_OR_NO, "null", "not_null", "present", "blank")
 PREDICATES = (*COMPARISONS, *TEXT_PREDICATES, *LIST_PREDICATES, *UNARY)
 # Longest first, because `not_eq` ends with `eq`.
-LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
+PREDICATES_LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
     "false": "true",
@@ -40,10 +40,10 @@ _OPPOSITE = {
 }
 _COMBINING = {"or": True, "and": False, "": False}
 _NOT_CONDITIONS = frozenset({"m", "show_deleted"})
-MOST_VALUES = 500
-MOST_CONDITIONS = 20
-LONGEST_PATTERN = 255
-MOST_WILDCARDS = 10
+MAX_VALUES = 500
+MAX_CONDITIONS = 20
+MAX_PATTERN_LENGTH = 255
+MAX_WILDCARDS = 10
 """The maximum number of wildcards: each one multiplies the work of the database."""
 
 
@@ -59,7 +59,7 @@ class Filterable(msgspec.Struct, frozen=True):
 def read_conditions(
     params: Mapping[str, Any], filterables: Mapping[str, Filterable]
 ) -> tuple[tuple[Condition, ...], bool]:
-    """Return the conditions, and whether one match is enough. An unknown name is an error: a typo must not return all
+    """Returns the conditions, and whether one match is enough. An unknown name is an error: a typo must not return all
     records.
     """
     filters = params.get("filter")
@@ -67,20 +67,20 @@ def read_conditions(
         return (), False
     if not isinstance(filters, dict):
         raise Malformed("Send filters as filter[name_predicate]=value.", code="unknown_filter")
-    if len(filters) > MOST_CONDITIONS:
-        raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
+    if len(filters) > MAX_CONDITIONS:
+        raise Malformed(f"At most {MAX_CONDITIONS} filters can be sent at once.", code="unknown_filter")
     read = [_condition(name, value, filterables) for name, value in filters.items() if name not in _NOT_CONDITIONS]
-    return tuple(condition for condition in read if condition), _fits_any(filters.get("m", ""))
+    return tuple(condition for condition in read if condition), _matches_any(filters.get("m", ""))
 
 
-def _fits_any(word: Any) -> bool:
+def _matches_any(word: Any) -> bool:
     if not isinstance(word, str) or word not in _COMBINING:
         raise Malformed("The filter 'm' takes `or` or `and`.", code="bad_filter")
     return _COMBINING[word]
 
 
 def _condition(name: str, value: Any, filterables: Mapping[str, Filterable]) -> Condition | None:
-    """Return a condition, or None for an empty value, as forms send it; the name is validated in either case."""
+    """Returns a condition, or None for an empty value, as forms send it; the name is validated in either case."""
     fields, predicate = _split(name, filterables)
     _check_kinds(name, predicate, {split_kind(field.kind)[0] for field in fields})
     if value == "":
@@ -90,8 +90,8 @@ def _condition(name: str, value: Any, filterables: Mapping[str, Filterable]) -> 
         return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
     if predicate in LIST_PREDICATES and not isinstance(value, dict):
         values = value if isinstance(value, list) else str(value).split(",")
-        if len(values) > MOST_VALUES:
-            raise Malformed(f"The filter {name!r} takes at most {MOST_VALUES} values.", code="bad_filter")
+        if len(values) > MAX_VALUES:
+            raise Malformed(f"The filter {name!r} takes at most {MAX_VALUES} values.", code="bad_filter")
         return Condition(_paths(fields), predicate, [_read(name, item, kind) for item in values])
     if predicate in PATTERN_PREDICATES:
         _check_pattern(name, str(value))
@@ -100,16 +100,16 @@ def _condition(name: str, value: Any, filterables: Mapping[str, Filterable]) -> 
 
 def _check_pattern(name: str, pattern: str) -> None:
     backslashes = len(pattern) - len(pattern.rstrip("\\"))
-    if len(pattern) > LONGEST_PATTERN or pattern.count("%") > MOST_WILDCARDS or backslashes % 2:
+    if len(pattern) > MAX_PATTERN_LENGTH or pattern.count("%") > MAX_WILDCARDS or backslashes % 2:
         raise Malformed(
-            f"The filter {name!r} takes a pattern of at most {LONGEST_PATTERN} characters and {MOST_WILDCARDS} `%`,"
+            f"The filter {name!r} takes a pattern of at most {MAX_PATTERN_LENGTH} characters and {MAX_WILDCARDS} `%`,"
             " which does not end with a backslash.",
             code="bad_filter",
         )
 
 
 def _split(name: str, filterables: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
-    for predicate in LONGEST_FIRST:
+    for predicate in PREDICATES_LONGEST_FIRST:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
             names = [fields] if fields in filterables else fields.split("_or_")
@@ -123,7 +123,7 @@ def _split(name: str, filterables: Mapping[str, Filterable]) -> tuple[list[Filte
 
 
 def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
-    """Reject conditions that the database would reject: a text search in a number, or one value for two types."""
+    """Rejects conditions that the database would reject: a text search in a number, or one value for two types."""
     if predicate in TEXT_PREDICATES and kinds != {str}:
         raise Malformed(f"The filter {name!r} requires a text field.", code="unknown_filter")
     if predicate in YES_OR_NO and kinds != {bool}:

@@ -110,7 +110,7 @@ class SchemaContext(msgspec.Struct, frozen=True):
     resources: Resources
     structs: Structs
 
-    def shown(self, operation: Operation) -> Schema:
+    def response_schema(self, operation: Operation) -> Schema:
         shows = operation.shows
         if not isinstance(shows, str):
             return self.structs.answer(shows)
@@ -122,10 +122,10 @@ class SchemaContext(msgspec.Struct, frozen=True):
 
 def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> dict[str, Any]:
     kinds = [kind for row in operations for kind in (row.takes, row.shows) if kind and not isinstance(kind, str)]
-    words = SchemaContext(api, resources, Structs(kinds))
+    context = SchemaContext(api, resources, Structs(kinds))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, words)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, context)
     tags = dict.fromkeys(operation.tag for operation in operations)
     return {
         "openapi": "3.1.0",
@@ -140,7 +140,7 @@ def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> 
         "paths": paths,
         "components": {
             "schemas": _reachable_schemas(
-                paths, _merge_schemas(ERRORS, words.structs.components, resource_schemas(resources))
+                paths, _merge_schemas(ERRORS, context.structs.components, resource_schemas(resources))
             ),
             "securitySchemes": dict(api.credentials),
         },
@@ -161,18 +161,18 @@ _NOT_MODIFIED = {"description": "Not modified: `If-None-Match` has the current E
 _CODE_FIELD = {"ErrorBody": "code", "OAuthErrorBody": "error"}
 
 
-def _operation(operation: Operation, words: SchemaContext) -> dict[str, Any]:
+def _operation(operation: Operation, context: SchemaContext) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Success without content." if operation.status == 204 else "Success."}
     if operation.shows_lines:
-        answer["content"] = {_LINES: {"schema": _lines(words.shown(operation))}}
+        answer["content"] = {_LINES: {"schema": _lines(context.response_schema(operation))}}
     elif operation.shows:
-        answer["content"] = {operation.media: {"schema": words.shown(operation)}}
+        answer["content"] = {operation.media: {"schema": context.response_schema(operation)}}
     operation_object: dict[str, Any] = {
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": operation.id,
         "security": [dict(choice) for choice in operation.security],
-        "parameters": list(_parameters(operation, words)),
+        "parameters": list(_parameters(operation, context)),
         "responses": {
             str(operation.status): answer,
             **({"204": _NOTHING_LEFT} if operation.may_be_empty else {}),
@@ -183,7 +183,7 @@ def _operation(operation: Operation, words: SchemaContext) -> dict[str, Any]:
     if operation.deprecated:
         operation_object |= {"deprecated": True, "description": operation.deprecated}
     if operation.takes:
-        operation_object["requestBody"] = _body(operation, words.structs)
+        operation_object["requestBody"] = _body(operation, context.structs)
     if operation.filters and operation.has_predicates:
         operation_object["description"] = filter_fields(operation.filters)
     return operation_object
@@ -215,14 +215,14 @@ def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
 
 
 def _lines(line: Schema) -> Schema:
-    """Return the schema of an NDJSON body: bytes, because OpenAPI 3.1 has no NDJSON; `contentSchema` is one line."""
+    """Returns the schema of an NDJSON body: bytes, because OpenAPI 3.1 has no NDJSON; `contentSchema` is one line."""
     sentence = "One JSON object per line; `contentSchema` describes a line."
     schema = {"type": "string", "format": "binary", "description": sentence}
     return {**schema, "contentMediaType": _LINES, "contentSchema": line}
 
 
-def _parameters(operation: Operation, words: SchemaContext) -> Iterable[dict[str, Any]]:
-    yield from path_parameters(operation.path, words.api.parameters)
+def _parameters(operation: Operation, context: SchemaContext) -> Iterable[dict[str, Any]]:
+    yield from path_parameters(operation.path, context.api.parameters)
     if operation.is_idempotent:
         yield IDEMPOTENCY_KEY
     for name, sentence in operation.flags.items():
@@ -235,13 +235,13 @@ def _parameters(operation: Operation, words: SchemaContext) -> Iterable[dict[str
         if operation.sorts:
             yield sort_parameter(operation.sorts)
         yield from filter_parameters(operation.filters)
-    yield from document_parameters(words.resources[operation.shows.removesuffix("[]")])
+    yield from document_parameters(context.resources[operation.shows.removesuffix("[]")])
     for name, sentence in operation.asks.items():
         yield {"name": name, "in": "query", "schema": {"type": "string"}, "description": sentence}
 
 
 def _reachable_schemas(paths: Mapping[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas that operations refer to, directly or indirectly, in the order of their declaration."""
+    """Returns the schemas that operations refer to, directly or indirectly, in the order of their declaration."""
     names: set[str] = set()
     waiting: list[Any] = [paths]
     while waiting:

@@ -20,9 +20,9 @@ from shop.jsonapi.document import Extras
 from shop.jsonapi.resource import Money
 
 T = TypeVar("T")
-LARGEST_SIZE = 500
+MAX_SIZE = 500
 LAST_PAGE = 1_000_000
-_MOST_DIGITS = 40
+_MAX_DIGITS = 40
 _INVALID = object()
 # The parameters that determine the records of a list, their order and their fields.
 _LINK_PARAMETERS = (
@@ -46,7 +46,9 @@ _PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
-    """Read `page` and `per_page`. As in Spree, a size out of range falls back to the default instead of the maximum."""
+    """Reads `page` and `per_page`. As in Spree, a size out of range falls back to the default instead of the
+    maximum.
+    """
     if isinstance(params.get("page"), dict):
         raise Malformed("Request pages of this list with page=1.", code="bad_page")
     number = _read_positive(params.get("page"))
@@ -54,7 +56,9 @@ def read_page(params: Mapping[str, Any]) -> Page:
 
 
 def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
-    """Read `page[after]`, empty for the first page; None for numbered pages. `kind` is the type of the sorted field."""
+    """Reads `page[after]`, empty for the first page; None for numbered pages. `kind` is the type of the sorted
+    field.
+    """
     page = params.get("page")
     if not isinstance(page, dict):
         return None
@@ -65,7 +69,7 @@ def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
 
 
 def cursor(value: Any, record_id: Any) -> str:
-    """Encode the position after a record for `page[after]`."""
+    """Encodes the position after a record for `page[after]`."""
     return base64.urlsafe_b64encode(msgspec.json.encode([value, record_id])).decode().rstrip("=")
 
 
@@ -82,14 +86,14 @@ def _read_cursor(text: str, kind: Any) -> tuple[Any, Any]:
 
 
 def _is_storable(value: Any) -> bool:
-    """Whether the database can store the value; any other value would make the query fail."""
+    """Returns whether the database can store the value; any other value would make the query fail."""
     match value:
         case int():
             return abs(value) < 2**63
         case str():
             return "\x00" not in value
         case Decimal():
-            return value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
+            return value.is_finite() and abs(value.adjusted()) < _MAX_DIGITS
         case datetime():
             return value.tzinfo is not None and _has_utc(value)
     return value is not _INVALID
@@ -103,7 +107,7 @@ def _has_utc(moment: datetime) -> bool:
 
 
 def read_window(params: Mapping[str, Any]) -> Page | Keyset:
-    """Read the page of a short list that is loaded in full: by number or by cursor."""
+    """Reads the page of a short list that is loaded in full: by number or by cursor."""
     return read_keyset(params, _Index) or read_page(params)
 
 
@@ -119,7 +123,7 @@ class PageWindow(msgspec.Struct, Generic[T], frozen=True):
 def paginate_rows(
     rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")
 ) -> PageWindow[T]:
-    """Return one page of a list that is loaded in full."""
+    """Returns one page of a list that is loaded in full."""
     if isinstance(page, Page):
         return PageWindow(rows[page.offset : page.offset + page.size], len(rows), page)
     start = 0
@@ -140,11 +144,11 @@ def window_extras(window: PageWindow[Any], request_url: str, params: Mapping[str
     return keyset_extras(len(window.records), after, request_url, params)
 
 
-MOST_SORTS = 3
+MAX_SORTS = 3
 
 
 def read_sorts(params: Mapping[str, Any], sort_names: Sequence[str]) -> tuple[Sort, ...]:
-    """Read `sort=state,-total`; an unknown name is an error, because a typo must not be ignored."""
+    """Reads `sort=state,-total`; an unknown name is an error, because a typo must not be ignored."""
     text = params.get("sort")
     if not isinstance(text, str) or not text.strip():
         return ()
@@ -154,13 +158,13 @@ def read_sorts(params: Mapping[str, Any], sort_names: Sequence[str]) -> tuple[So
             choices = ", ".join(sort_names) or "none"
             raise Malformed(f"There is no sort {part[:100]!r}; allowed: {choices}.", code="unknown_sort")
     names = [part.removeprefix("-") for part in parts]
-    if len(names) > MOST_SORTS or len(set(names)) < len(names):
-        raise Malformed(f"Sort by at most {MOST_SORTS} different fields.", code="unknown_sort")
+    if len(names) > MAX_SORTS or len(set(names)) < len(names):
+        raise Malformed(f"Sort by at most {MAX_SORTS} different fields.", code="unknown_sort")
     return tuple(Sort(part.removeprefix("-"), part.startswith("-")) for part in parts)
 
 
 def read_sort(params: Mapping[str, Any], sort_names: Sequence[str]) -> Sort | None:
-    """Read the first field of `sort`."""
+    """Reads the first field of `sort`."""
     return next(iter(read_sorts(params, sort_names)), None)
 
 
@@ -172,7 +176,7 @@ class Total(msgspec.Struct, frozen=True):
 
 
 def page_extras(page: Page, total: Total, count: int, request_url: str, params: Mapping[str, Any]) -> Extras:
-    """Return `meta` and all five links; `next` and `prev` stop at the ends."""
+    """Returns `meta` and all five links; `next` and `prev` stop at the ends."""
     pages = -(-total.count // page.size)
     last = max(pages, 1)
     link = _linker(request_url, params)
@@ -188,7 +192,7 @@ def page_extras(page: Page, total: Total, count: int, request_url: str, params: 
 
 
 def keyset_extras(count: int, after: str | None, request_url: str, params: Mapping[str, Any]) -> Extras:
-    """Return `meta` and links without totals or a last page, which require counting. `after` is None at the end."""
+    """Returns `meta` and links without totals or a last page, which require counting. `after` is None at the end."""
     link = _linker(request_url, params)
     links = {"self": _self_link(request_url), "first": link("page[after]", "")}
     return Extras({"count": count}, links | ({"next": link("page[after]", after)} if after else {}))
@@ -202,12 +206,12 @@ def _linker(request_url: str, params: Mapping[str, Any]) -> Callable[[str, Any],
 
 def _size(params: Mapping[str, Any]) -> int:
     size = _read_positive(params.get("per_page"))
-    return size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
+    return size if size and size <= MAX_SIZE else DEFAULT_SIZE
 
 
 def _self_link(request_url: str) -> str:
-    """Return the URL with its known parameters, unchanged. Any other parameter may be a credential sent by mistake, and
-    links are stored and shared.
+    """Returns the URL with its known parameters, unchanged. Any other parameter may be a credential sent by mistake,
+    and links are stored and shared.
     """
     url, _, query = request_url.partition("?")
     parts = [

@@ -17,7 +17,7 @@ from shop.jsonapi.filtering import (
     YES_OR_NO,
     Filterable,
 )
-from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
+from shop.jsonapi.paging import LAST_PAGE, MAX_SIZE
 from shop.jsonapi.resource import Money, Resource
 from shop.jsonapi.schema import Schema, query_schema
 
@@ -52,7 +52,7 @@ PAGES: Sequence[Parameter] = (
     {
         "name": "per_page",
         "in": "query",
-        "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE, "default": DEFAULT_SIZE},
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_SIZE, "default": DEFAULT_SIZE},
         "description": f"The number of records per page; {DEFAULT_SIZE} if the value is out of range.",
     },
 )
@@ -78,7 +78,7 @@ def path_parameters(path: str, sentences: Mapping[str, str]) -> Iterable[Paramet
 
 
 def filter_parameters(filters: Mapping[str, Any]) -> Iterable[Parameter]:
-    """Yield the filter parameters: a field and a predicate on the platform, a plain name in the storefront."""
+    """Yields the filter parameters: a field and a predicate on the platform, a plain name in the storefront."""
     if any(isinstance(kind, Filterable) for kind in filters.values()):
         yield _EITHER
     for name, kind in filters.items():
@@ -159,6 +159,6 @@ def document_parameters(resource: Resource) -> Iterable[Parameter]:
 
 
 def _listing(names: Iterable[str]) -> str:
-    """Return a pattern for a comma-separated list of the names, each optionally followed by a path."""
+    """Returns a pattern for a comma-separated list of the names, each optionally followed by a path."""
     one = f"({'|'.join(names)})([.][a-z_.]+)?"
     return f"^({one}(,{one})*)?$"

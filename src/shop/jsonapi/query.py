@@ -37,7 +37,7 @@ def read_document_query(params: Mapping[str, Any], resource: Resource, resources
 
 
 def deprecations(query: DocumentQuery, resources: Resources) -> tuple[Deprecation, ...]:
-    """Return the deprecations of explicitly selected attributes; a client may ignore those sent by default."""
+    """Returns the deprecations of explicitly selected attributes; a client may ignore those sent by default."""
     if not query.fields:
         return ()
     selections = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]

@@ -72,7 +72,7 @@ def one(name: str, type: str) -> Relation:  # noqa: A002
 
 
 def one_of(name: str, *types: str) -> Relation:
-    """Declare a relation to one record of any of these types."""
+    """Declares a relation to one record of any of these types."""
     return Relation(name, types[0], is_many=False, others=types[1:])
 
 
@@ -89,7 +89,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
     """Deprecated attributes by wire name."""
 
     def kinds(self) -> dict[str, Any]:
-        """Return the Python type of each attribute by wire name, `Money` for amounts."""
+        """Returns the Python type of each attribute by wire name, `Money` for amounts."""
         kinds: dict[str, Any] = {}
         for field in self.fields:
             match field:
@@ -113,7 +113,7 @@ def resource(
     id_kind: Any = UUID,
     deprecations: Mapping[str, Deprecation] | None = None,
 ) -> Resource:
-    """Declare a wire type for a row type; a plain string names a field of the row."""
+    """Declares a wire type for a row type; a plain string names a field of the row."""
     fields = [Attribute(item) if isinstance(item, str) else item for item in attributes]
     by_name = {relation.name: relation for relation in relations}
     return Resource(type, fields, get_type_hints(row), by_name, id_kind, deprecations or {})

@@ -30,7 +30,7 @@ def reference(name: str) -> Schema:
 
 
 def resource_schemas(resources: Resources) -> dict[str, Schema]:
-    """Return the schemas of the record, document, page and unpaginated list of each wire type, and their parts, by
+    """Returns the schemas of the record, document, page and unpaginated list of each wire type, and their parts, by
     component name.
     """
     ids = {resource.type: resource.id_kind for resource in list(resources.values())[::-1]}
@@ -62,7 +62,7 @@ def all_name(name: str) -> str:
 
 
 def class_name(name: str) -> str:
-    """Convert `line_item` to `LineItem`."""
+    """Converts `line_item` to `LineItem`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
@@ -82,11 +82,13 @@ class Structs:
         }
 
     def schema(self, kind: Any) -> Schema:
-        """Return a reference, or `anyOf` for a union of untagged structs, which msgspec cannot describe."""
+        """Returns a reference, or `anyOf` for a union of untagged structs, which msgspec cannot describe."""
         return _any_of([self._references[part] for part in parts_of(kind)])
 
     def answer(self, kind: Any) -> Schema:
-        """Like `schema`, but `oneOf` if each struct of a union requires a member that no other requires."""
+        """Returns a schema like `schema`, but `oneOf` if each struct of a union requires a member that no other
+        requires.
+        """
         references: list[Schema] = [self._references[part] for part in parts_of(kind)]
         if len(references) == 1:
             return references[0]
@@ -95,12 +97,12 @@ class Structs:
         return {"oneOf" if is_distinct else "anyOf": references}
 
     def parts(self, kind: Any) -> list[Schema]:
-        """Return the full schema of each struct."""
+        """Returns the full schema of each struct."""
         return [self.components[self._references[part]["$ref"].removeprefix(_REF_PREFIX)] for part in parts_of(kind)]
 
 
 def _plain_names(components: Mapping[str, Schema]) -> dict[str, str]:
-    """Return a short name for each schema. If two classes have the same name, msgspec adds their modules, which
+    """Returns a short name for each schema. If two classes have the same name, msgspec adds their modules, which
     are irrelevant to clients. Equal schemas share a name.
     """
     names: dict[str, str] = {}
@@ -134,7 +136,7 @@ def parts_of(kind: Any) -> tuple[Any, ...]:
 
 
 def kind_schema(kind: Any) -> Schema:
-    """Return the schema of an attribute's Python type."""
+    """Returns the schema of an attribute's Python type."""
     if kind in _CUSTOM_SCHEMAS:
         return dict(_CUSTOM_SCHEMAS[kind])
     if _is_union(kind):
@@ -153,7 +155,7 @@ _QUERY_KINDS: dict[Any, Schema] = {
 
 
 def query_schema(kind: Any) -> Schema:
-    """Return the schema of a query value; a list is a comma-separated text, which all clients send the same way."""
+    """Returns the schema of a query value; a list is a comma-separated text, which all clients send the same way."""
     plain = [part for part in parts_of(kind) if part is not type(None)]
     if len(plain) != 1 or get_origin(plain[0]) is list or plain[0] is list:
         return {"type": "string"}
@@ -254,7 +256,7 @@ def _object(name: str, resource: Resource) -> Schema:
 
 
 def _attributes(resource: Resource) -> Schema:
-    """Return the schema of the attributes. None is required, because `fields` may omit any."""
+    """Returns the schema of the attributes. None is required, because `fields` may omit any."""
     return {
         "type": "object",
         "properties": {
@@ -289,7 +291,7 @@ def _link_name(relation: Relation) -> str:
 
 
 def _link_schemas(type_: str, id_kind: Any) -> dict[str, Schema]:
-    """Return the identifier schema of a wire type, and the relationships to one (nullable) and to many."""
+    """Returns the identifier schema of a wire type, and the relationships to one (nullable) and to many."""
     name = class_name(type_)
     one = reference(f"{name}Identifier")
     return {

@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from shop.base.values import read_id
 
-MOST_VALUES = 500
+MAX_VALUES = 500
 """The maximum number of values of one filter."""
-LONGEST_VALUE = 200
+MAX_VALUE_LENGTH = 200
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class NoFilters(Filters, frozen=True):
     """The filters of a list or record that has none."""
 
 
-def read_lookup_text(value: object, longest: int = LONGEST_VALUE) -> str:
+def read_lookup_text(value: object, longest: int = MAX_VALUE_LENGTH) -> str:
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"must be text of at most {longest} characters")
     return value
@@ -38,8 +38,8 @@ def read_lookup_text(value: object, longest: int = LONGEST_VALUE) -> str:
 def read_lookup_texts(value: object) -> tuple[str, ...]:
     """Reads comma-separated values or a list."""
     values = value.split(",") if isinstance(value, str) else value
-    if not isinstance(values, list) or len(values) > MOST_VALUES:
-        raise ValueError(f"must be at most {MOST_VALUES} values with commas between them")
+    if not isinstance(values, list) or len(values) > MAX_VALUES:
+        raise ValueError(f"must be at most {MAX_VALUES} values with commas between them")
     return tuple(read_lookup_text(each).strip() for each in values)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from shop.actions.access import oauth
 from shop.actions.context import Context
 from shop.actions.imports import exports
-from shop.actions.imports import runs as imports
+from shop.actions.imports import runs as import_actions
 from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.base.errors import Malformed
 from shop.base.values import read_boolean
@@ -22,24 +22,28 @@ _DRY_RUN = {"dry_run": "`true` reports what would happen without saving."}
 
 
 async def import_products(request: Request, ctx: Context) -> Reply:
-    await oauth.admit(ctx, "write")
+    await oauth.authorize(ctx, "write")
     dry_run = _is_dry(request)
-    return json_reply(await imports.import_products(ctx, parse_lines(request.chunks(), product_line), dry_run=dry_run))
+    return json_reply(
+        await import_actions.import_products(ctx, parse_lines(request.chunks(), product_line), dry_run=dry_run)
+    )
 
 
 async def import_prices(request: Request, ctx: Context) -> Reply:
-    await oauth.admit(ctx, "write")
+    await oauth.authorize(ctx, "write")
     dry_run = _is_dry(request)
-    return json_reply(await imports.import_prices(ctx, parse_lines(request.chunks(), price_line), dry_run=dry_run))
+    return json_reply(
+        await import_actions.import_prices(ctx, parse_lines(request.chunks(), price_line), dry_run=dry_run)
+    )
 
 
 async def export_products(_request: Request, ctx: Context) -> Reply:
-    await oauth.admit(ctx, "read")
+    await oauth.authorize(ctx, "read")
     return lines_reply(await _start_stream(exports.export_products(ctx)))
 
 
 async def export_prices(_request: Request, ctx: Context) -> Reply:
-    await oauth.admit(ctx, "read")
+    await oauth.authorize(ctx, "read")
     return lines_reply(await _start_stream(exports.export_prices(ctx)))
 
 
@@ -51,7 +55,7 @@ async def parse_lines(
 
 
 async def _start_stream(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Produce the first chunk before the response starts, so that an early failure returns an error status."""
+    """Produces the first chunk before the response starts, so that an early failure returns an error status."""
     first = await anext(chunks, b"")
 
     async def stream() -> AsyncGenerator[bytes]:

@@ -32,7 +32,7 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Translates Spree type names and their preferences; raises `Invalid` for unknown ones."""
     required: Sequence[str] = ()
     """Members that are required on creation."""
-    once: Sequence[str] = ()
+    create_only: Sequence[str] = ()
     """Writable members that can be set only on creation."""
     filters: Sequence[str] = ()
     """Columns to filter by, in addition to the id and timestamps."""
@@ -94,13 +94,13 @@ def _amount(kind: Any) -> Any:
 
 
 def kinds(row: Any, *names: str) -> dict[str, Any]:
-    """Return the types of the named fields, or of all fields, of a row or typed dictionary."""
+    """Returns the types of the named fields, or of all fields, of a row or typed dictionary."""
     hints = get_type_hints(row, include_extras=True)
     return {name: hints[name] for name in names or hints}
 
 
 def all_filters(collection: Collection, collections: Mapping[str, Collection]) -> dict[str, Filterable]:
-    """Return the filters of a collection: its own fields, and those of its relations as `relation_field`."""
+    """Returns the filters of a collection: its own fields, and those of its relations as `relation_field`."""
     filters = collection.own_filters
     relations = {
         name: ((name,),)
@@ -115,7 +115,7 @@ def all_filters(collection: Collection, collections: Mapping[str, Collection]) -
 
 
 def _at(path: Path, collection: Collection, collections: Mapping[str, Collection]) -> Collection:
-    """Return the collection at the end of a path of relations."""
+    """Returns the collection at the end of a path of relations."""
     for name in path:
         collection = collections[collection.resource.relations[name].type]
     return collection

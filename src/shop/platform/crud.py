@@ -32,7 +32,7 @@ _DELETE = (400, 401, 403, 404, 413, 415, 422)
 
 
 def build_routes(collection: Collection) -> tuple[Route, ...]:
-    """Return the routes of one resource, only for the actions it supports."""
+    """Returns the routes of one resource, only for the actions it supports."""
     path, one = f"{_BASE}/{collection.path}", f"{_BASE}/{collection.path}/{{id}}"
     type_name, actions = collection.resource.type, collection.actions
     word = _with_article(type_name.replace("_", " "))
@@ -78,15 +78,15 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     brief, full = collection.listed, collection.resource
 
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "read")
+        await oauth.authorize(ctx, "read")
         params = request.params
         options = read_render_options(request, ctx, collection)
         sort, *then = _resolve_sorts(collection, read_sorts(params, sorts)) or (order,)
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
         if then and isinstance(page, Keyset):
             raise Malformed("page[after] allows one sort field.", code="bad_page")
-        conditions, fits_any = read_conditions(params, filters)
-        criteria = ListQuery(sort, page, conditions, fits_any, tuple(then))
+        conditions, matches_any = read_conditions(params, filters)
+        criteria = ListQuery(sort, page, conditions, matches_any, tuple(then))
         include = options.query.include or {}
         resource = full if any(name in include for name in collection.alone) else brief
         listing = await records.list_page(ctx, collection.actions, criteria, include, resource.relations)
@@ -98,7 +98,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
 
 def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "read")
+        await oauth.authorize(ctx, "read")
         options = read_render_options(request, ctx, collection)
         by, value = _key(collection, request.path_params["id"])
         return await build_document_reply(ctx, collection, options, by, value)
@@ -108,7 +108,7 @@ def _show(collection: Collection) -> Handler:
 
 def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "write")
+        await oauth.authorize(ctx, "write")
         options = read_render_options(request, ctx, collection)
         values = read_values(members_of(request, collection), collection, is_new=True)
         record_id = await records.create(ctx, collection.actions, values)
@@ -119,7 +119,7 @@ def _create(collection: Collection) -> Handler:
 
 def _update(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "write")
+        await oauth.authorize(ctx, "write")
         options = read_render_options(request, ctx, collection)
         record_id = await get_record_id(ctx, collection, request.path_params["id"])
         values = await _read_changes(request, ctx, collection, options, record_id)
@@ -132,7 +132,7 @@ def _update(collection: Collection) -> Handler:
 async def _read_changes(
     request: Request, ctx: Context, collection: Collection, options: RenderOptions, record_id: UUID
 ) -> dict[str, Any]:
-    """Read the values to update. Load the record only to compare members that are not writable."""
+    """Reads the values to update. Loads the record only to compare members that are not writable."""
     members = members_of(request, collection)
     try:
         return read_values(members, collection, is_new=False)
@@ -144,7 +144,7 @@ async def _read_changes(
 
 def _delete(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "write")
+        await oauth.authorize(ctx, "write")
         await records.delete(ctx, collection.actions, await get_record_id(ctx, collection, request.path_params["id"]))
         return NO_CONTENT
 
@@ -167,7 +167,7 @@ async def get_record_id(ctx: Context, collection: Collection, text: str) -> UUID
 
 
 def _key(collection: Collection, text: str) -> tuple[str, Any]:
-    """Return the key column and value: an id, or a readable key such as a number or slug."""
+    """Returns the key column and value: an id, or a readable key such as a number or slug."""
     try:
         return "id", read_id(text)
     except ValueError:

@@ -17,7 +17,7 @@ from shop.platform.collection import Collection
 from shop.web.input.inputs import InvalidFields, read_value
 from shop.web.input.request import Request
 
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 UNKNOWN = "is not a known field"
 READ_ONLY = "is read-only"
 
@@ -28,8 +28,8 @@ RENDERING = frozenset({"include", "fields", "image_transformation", "locale"})
 def read_values(
     params: Mapping[str, Any], collection: Collection, *, is_new: bool, current: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the values to set. `current` has the members of an existing record and of its nested records, which may be
-    sent back unchanged.
+    """Returns the values to set. `current` has the members of an existing record and of its nested records, which may
+    be sent back unchanged.
     """
     members, other_names = _object(params, collection, is_new=is_new)
     errors = {name: [_unsettable(name, collection)] for name in other_names}
@@ -51,13 +51,13 @@ def read_values(
 
 
 def members_of(request: Request, collection: Collection) -> dict[str, Any]:
-    """Return the parameters of a write request: body members, and query parameters that name writable members."""
+    """Returns the parameters of a write request: body members, and query parameters that name writable members."""
     body, settable_names = request.body_params(), {collection.resource.type, *collection.writable, *collection.aliases}
     return {name: value for name, value in request.params.items() if name in body or name in settable_names}
 
 
 def body_members(request: Request, collection: Collection) -> dict[str, Any]:
-    """Return the body members of an operation, bare or wrapped in the resource name."""
+    """Returns the body members of an operation, bare or wrapped in the resource name."""
     members = {name: value for name, value in request.body_params().items() if name not in RENDERING}
     inner = members.pop(collection.resource.type, {})
     if not isinstance(inner, dict):
@@ -66,13 +66,13 @@ def body_members(request: Request, collection: Collection) -> dict[str, Any]:
 
 
 def operation_params(request: Request, collection: Collection) -> Mapping[str, Any]:
-    """Return the parameters of an operation, bare or wrapped in the resource name."""
+    """Returns the parameters of an operation, bare or wrapped in the resource name."""
     inner = request.params.get(collection.resource.type)
     return inner if isinstance(inner, dict) else request.params
 
 
 def check_members(members: Mapping[str, Any], member_names: Iterable[str], current: Mapping[str, Any]) -> None:
-    """Raise for body members that the operation does not accept and that differ from their current value."""
+    """Raises for body members that the operation does not accept and that differ from their current value."""
     extra = {name: value for name, value in members.items() if name not in member_names}
     wrong = [name for name, value in extra.items() if not is_unchanged(name, value, current)]
     if wrong:
@@ -80,7 +80,7 @@ def check_members(members: Mapping[str, Any], member_names: Iterable[str], curre
 
 
 def is_unchanged(name: str, value: Any, current: Mapping[str, Any]) -> bool:
-    """Whether a member has its current value; forms send numbers and booleans as text."""
+    """Returns whether a member has its current value; forms send numbers and booleans as text."""
     if name not in current:
         return False
     if isinstance(value, dict | list) or isinstance(current[name], dict | list):
@@ -98,7 +98,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _read_member(name: str, value: Any, collection: Collection, *, is_new: bool) -> Any:
-    if name not in collection.writable or (name in collection.once and not is_new):
+    if name not in collection.writable or (name in collection.create_only and not is_new):
         raise ValueError(_unsettable(name, collection))
     longest = collection.longest.get(name)
     read = _long_text(value, longest) if longest else read_value(value, collection.writable[name])
@@ -107,14 +107,14 @@ def _read_member(name: str, value: Any, collection: Collection, *, is_new: bool)
 
 
 def _path_errors(name: str, error: ValueError) -> dict[str, list[str]]:
-    """Return the errors of nested fields by path, or the error of the member itself."""
+    """Returns the errors of nested fields by path, or the error of the member itself."""
     nested: Mapping[str, list[str]] = error.errors if isinstance(error, InvalidFields) else {"": [str(error)]}
     # An item that is not an object is an error of the list.
     return {f"{name}.{path}" if path.strip("0123456789") else name: sentences for path, sentences in nested.items()}
 
 
 def _unknown_paths(value: Any, kind: Any, path: str, current: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of nested members that the type does not have and that differ from their current value."""
+    """Yields the paths of nested members that the type does not have and that differ from their current value."""
     fields = _struct_fields(kind)
     if isinstance(value, list) and get_origin(kind) is list:
         for index, item in enumerate(value):
@@ -130,7 +130,7 @@ def _unknown_paths(value: Any, kind: Any, path: str, current: Mapping[str, Any])
 
 @cache
 def _struct_fields(kind: Any) -> Mapping[str, Any]:
-    """Return the types of the fields of a struct; none for another type."""
+    """Returns the types of the fields of a struct; none for another type."""
     parts = get_args(kind) if get_origin(kind) in {Union, types.UnionType} else (kind,)
     structs = [part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)]
     return get_type_hints(structs[0]) if structs else {}
@@ -146,7 +146,7 @@ def _unsettable(name: str, collection: Collection) -> str:
 def _object(
     params: Mapping[str, Any], collection: Collection, *, is_new: bool
 ) -> tuple[Mapping[str, Any], Iterable[str]]:
-    """Return the members of the object, and the names of other members beside a wrapped object."""
+    """Returns the members of the object, and the names of other members beside a wrapped object."""
     name, resource = collection.resource.type, collection.resource
     members = {each: value for each, value in params.items() if each not in RENDERING}
     if isinstance(members.get(name), dict):
@@ -162,9 +162,9 @@ def _object(
 
 
 def _check_length(value: Any, name: str, table: Any) -> None:
-    """Raise if a name or an indexed text is too long: index entries have a size limit."""
-    if isinstance(value, str) and len(value) > LONGEST_NAME and (name == "name" or _is_indexed(table, name)):
-        raise ValueError(f"must be text of at most {LONGEST_NAME} characters")
+    """Raises if a name or an indexed text is too long: index entries have a size limit."""
+    if isinstance(value, str) and len(value) > MAX_NAME_LENGTH and (name == "name" or _is_indexed(table, name)):
+        raise ValueError(f"must be text of at most {MAX_NAME_LENGTH} characters")
 
 
 @lru_cache(maxsize=512)

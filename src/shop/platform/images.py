@@ -12,8 +12,8 @@ from shop.base.values import REQUIRED
 from shop.models.catalog.inputs import ImageInput
 from shop.platform.crud import build_document_reply, get_record_id, read_render_options
 from shop.platform.field_values import read_values
-from shop.platform.resources.media import IMAGES, TAXON, VARIANT, ImageUpload
-from shop.rules.catalog.images import LARGEST_FILE
+from shop.platform.resources.images import IMAGES, TAXON, VARIANT, ImageUpload
+from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Route
 from shop.web.input.request import UPLOAD, Request
 from shop.web.reply import NO_CONTENT, Reply
@@ -39,7 +39,7 @@ async def create(request: Request, ctx: Context) -> Reply:
 
 
 def _read_owner(values: ImageInput) -> dict[str, UUID]:
-    """Return the product, variant or taxon of a new image: by its own name or as Spree's `viewable`."""
+    """Returns the product, variant or taxon of a new image: by its own name or as Spree's `viewable`."""
     kind = values.get("viewable_type") or VARIANT
     if kind not in _VIEWABLES:
         raise Invalid({"viewable_type": [f"must be one of {', '.join(_VIEWABLES)}"]})
@@ -66,13 +66,13 @@ async def _add(ctx: Context, owner: Mapping[str, UUID], data: bytes, values: Ima
 
 
 async def delete(request: Request, ctx: Context) -> Reply:
-    await oauth.admit(ctx, "write")
+    await oauth.authorize(ctx, "write")
     await images.remove_image(ctx, await get_record_id(ctx, IMAGES, request.path_params["id"]))
     return NO_CONTENT
 
 
 async def _admit(_request: Request, ctx: Context) -> None:
-    await oauth.admit(ctx, "write")
+    await oauth.authorize(ctx, "write")
 
 
 ROUTES = (
@@ -85,7 +85,7 @@ ROUTES = (
         "image",
         201,
         (400, 401, 403, 409, 413, 415, 422),
-        body_limit=LARGEST_FILE + _OTHER_FIELDS_LIMIT,
+        body_limit=MAX_FILE_BYTES + _OTHER_FIELDS_LIMIT,
         reads=UPLOAD,
         admits=_admit,
         takes=ImageUpload,

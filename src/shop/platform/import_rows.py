@@ -20,7 +20,7 @@ from shop.web.input.ndjson import RawLine
 
 T = TypeVar("T")
 
-_LONGEST_KEY = 200
+_MAX_KEY_LENGTH = 200
 _PRODUCT = kinds(Product, *PRODUCT_FIELDS)
 _VARIANT = kinds(Variant, *VARIANT_FIELDS)
 _PRODUCT_OTHERS = (
@@ -51,10 +51,10 @@ class _Form:
             self.wrong(name, f"is not a known field; allowed: {', '.join(names)}")
 
     def wrong(self, name: str, sentence: str) -> None:
-        self.errors.setdefault(self.at + name[:_LONGEST_KEY], []).append(sentence)
+        self.errors.setdefault(self.at + name[:_MAX_KEY_LENGTH], []).append(sentence)
 
     def take(self, name: str, kind: Any, default: Any = UNSET) -> Any:
-        """Return the value of a field, or the default if it is absent or invalid."""
+        """Returns the value of a field, or the default if it is absent or invalid."""
         if name not in self.values:
             return default
         try:
@@ -68,7 +68,7 @@ class _Form:
         return {name: value for name, value in values.items() if value is not UNSET}
 
     def names(self, name: str) -> Any:
-        """Return a list of unique names."""
+        """Returns a list of unique names."""
         items = self.values.get(name, UNSET)
         if items is UNSET:
             return UNSET
@@ -78,7 +78,7 @@ class _Form:
         return list(dict.fromkeys(self.texts(name, dict(enumerate(items))).values()))
 
     def group(self, name: str) -> Mapping[str, Any] | None:
-        """Return an object field; None if it is absent or invalid."""
+        """Returns an object field; None if it is absent or invalid."""
         value = self.values.get(name, UNSET)
         if value is UNSET or isinstance(value, dict):
             return None if value is UNSET else value
@@ -86,7 +86,7 @@ class _Form:
         return None
 
     def texts(self, name: str, entries: Mapping[Any, Any]) -> dict[Any, str]:
-        """Return texts by user-defined names; the names are validated like the texts."""
+        """Returns texts by user-defined names; the names are validated like the texts."""
         inner = _Form({str(key): value for key, value in entries.items()}, self.errors, self.at + name)
         for key in inner.values:
             _Form({key: key}, self.errors, self.at + name).take(key, str)
@@ -103,7 +103,7 @@ def price_line(raw: RawLine) -> ImportLine[PriceLine]:
 
 
 def _line(raw: RawLine, key: Any, read: Callable[[_Form], T | None]) -> ImportLine[T]:
-    short_key = key[:_LONGEST_KEY] if isinstance(key, str) and key else None
+    short_key = key[:_MAX_KEY_LENGTH] if isinstance(key, str) and key else None
     errors: Errors = {}
     if raw.error:
         return ImportLine(raw.number, raw.size, short_key, None, {"base": [raw.error]})
@@ -164,7 +164,7 @@ def _variant(form: _Form, at: str) -> VariantLine:
 
 
 def _cost(form: _Form) -> dict[str, Any]:
-    """Return the cost price and its currency, which must be sent together."""
+    """Returns the cost price and its currency, which must be sent together."""
     names = form.values.keys() & {"cost_price", "cost_currency"}
     currency = form.take("cost_currency", str | None, None)
     if currency is not None and not is_currency(currency):
@@ -178,7 +178,7 @@ def _cost(form: _Form) -> dict[str, Any]:
 
 
 def _prices(form: _Form, entries: Mapping[str, Any]) -> dict[str, tuple[int, int | None]]:
-    """Read prices by currency: an amount, or an object with `compare_at`; null for no price."""
+    """Reads prices by currency: an amount, or an object with `compare_at`; null for no price."""
     prices: dict[str, tuple[int, int | None]] = {}
     for currency, entry in entries.items():
         if entry is None:
@@ -209,7 +209,7 @@ def _units(price: _Form, name: str, currency: str) -> int | None:
 
 
 def _stock(form: _Form, entries: Mapping[str, Any]) -> dict[str, StockLine]:
-    """Read stock by location: a count, or an object with `backorderable`."""
+    """Reads stock by location: a count, or an object with `backorderable`."""
     stock: dict[str, StockLine] = {}
     for location_name, entry in entries.items():
         at = f"{form.at}stock.{location_name[:100]}"

@@ -198,7 +198,7 @@ class ImportedPrice(msgspec.Struct):
 
 
 def build_body_struct(collection: Collection, *, is_new: bool) -> Any:
-    """Return the struct of a record's body: its writable members, wrapped in the resource name."""
+    """Returns the struct of a record's body: its writable members, wrapped in the resource name."""
     name = collection.resource.type
     title = "".join(part.capitalize() for part in name.split("_"))
     required_names = collection.required if is_new else ()
@@ -208,7 +208,7 @@ def build_body_struct(collection: Collection, *, is_new: bool) -> Any:
     fields = [
         (field, kind) if field in required_names else (field, kind | UnsetType, UNSET)
         for field, kind in writable.items()
-        if is_new or field not in collection.once
+        if is_new or field not in collection.create_only
     ]
     fields += [(alias, writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
     fields.sort(key=len)

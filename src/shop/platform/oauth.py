@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from shop.actions.access import login, oauth, tokens
+from shop.actions.access import login, oauth, sessions
 from shop.actions.access.oauth import Client
 from shop.actions.context import Context
 from shop.base.errors import InvalidGrant, InvalidRefreshToken, Malformed, UnsupportedGrant
 from shop.platform.inputs import AuthorizationServer, TokenState
-from shop.rules.access.permissions import SPELLINGS
+from shop.rules.access.permissions import SCOPE_WORDS
 from shop.web.credentials import check_repeated
 from shop.web.input.request import Request
 from shop.web.reply import EmptyObject, Reply, json_reply, token_reply
@@ -30,7 +30,7 @@ async def token(request: Request, ctx: Context) -> Reply:
     if grant_type == "refresh_token" and not refresh_token:
         raise Malformed("Send the refresh_token.")
     client = _client(request, fields)
-    if grant_type == "refresh_token" and client is None and tokens.is_of(tokens.USER, refresh_token or ""):
+    if grant_type == "refresh_token" and client is None and sessions.is_token_of(sessions.USER, refresh_token or ""):
         return token_reply(await _refresh_shopper(ctx, refresh_token or ""))
     application = await oauth.authenticate(ctx, client)
     if grant_type == "refresh_token":
@@ -38,8 +38,8 @@ async def token(request: Request, ctx: Context) -> Reply:
     return token_reply(await oauth.grant(ctx, application, scope))
 
 
-async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.UserTokens:
-    """Refresh a shopper's session by the token alone, without a client, as Spree clients do."""
+async def _refresh_shopper(ctx: Context, refresh_token: str) -> sessions.UserTokens:
+    """Refreshes a shopper's session by the token alone, without a client, as Spree clients do."""
     try:
         return await login.refresh(ctx, None, refresh_token)
     except InvalidRefreshToken:
@@ -47,17 +47,17 @@ async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.UserToken
 
 
 async def revoke(request: Request, ctx: Context) -> Reply:
-    """Revoke a token. The bearer of a shopper's token can revoke it. Only the authenticated application can revoke its
+    """Revokes a token. The bearer of a shopper's token can revoke it. Only the authenticated application can revoke its
     platform token (RFC 7009, 2.1), so that a leaked token cannot be used to sign the application out.
     """
     fields = _fields(request)
     token = _token(fields)
-    if tokens.is_of(tokens.PLATFORM, token):
+    if sessions.is_token_of(sessions.PLATFORM, token):
         application = await oauth.authenticate(ctx, _client(request, fields))
         if await oauth.introspect(ctx, application, token):
-            await tokens.end_session_of(ctx, tokens.PLATFORM, token)
+            await sessions.end_session_of(ctx, sessions.PLATFORM, token)
     else:
-        await tokens.end_session_of(ctx, tokens.USER, token)
+        await sessions.end_session_of(ctx, sessions.USER, token)
     return json_reply(EmptyObject())
 
 
@@ -80,7 +80,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
             token_endpoint_auth_methods_supported=[*_BY_SECRET, "none"],
             grant_types_supported=_GRANTS,
             response_types_supported=[],
-            scopes_supported=list(SPELLINGS),
+            scopes_supported=list(SCOPE_WORDS),
             revocation_endpoint=f"{issuer}/shop_oauth/revoke",
             revocation_endpoint_auth_methods_supported=[*_BY_SECRET, "none"],
             introspection_endpoint=f"{issuer}/shop_oauth/introspect",
@@ -91,7 +91,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
 
 
 def _fields(request: Request) -> Mapping[str, str]:
-    """Return the body parameters, all text. URLs are logged by proxies, so query parameters are rejected."""
+    """Returns the body parameters, all text. URLs are logged by proxies, so query parameters are rejected."""
     check_repeated(request.scope["headers"])
     if request.query_string:
         raise Malformed("Send the parameters in the body, not in the URL.")
@@ -114,7 +114,7 @@ def _token(fields: Mapping[str, str]) -> str:
 
 
 def _client(request: Request, fields: Mapping[str, str]) -> Client | None:
-    """Return the client credentials from HTTP Basic or the body; raise if they are sent twice or differ."""
+    """Returns the client credentials from HTTP Basic or the body; raises if they are sent twice or differ."""
     basic = _basic(request.headers.get(b"authorization"))
     if basic is None:
         secret = fields.get("client_secret")

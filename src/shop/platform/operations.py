@@ -24,7 +24,7 @@ Operation = Callable[[Context, UUID, S, Request], Awaitable[object]]
 
 def operation_handler(collection: Collection, takes: type[S], act: Operation[S]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await oauth.admit(ctx, "write")
+        await oauth.authorize(ctx, "write")
         options = read_render_options(request, ctx, collection)
         record_id = await get_record_id(ctx, collection, request.path_params["id"])
         body = await read_operation(request, ctx, collection, options, record_id, takes)
@@ -42,7 +42,7 @@ async def read_operation(
     record_id: UUID | None,
     takes: type[S],
 ) -> S:
-    """Read the body of an operation, bare or wrapped in the resource name. Raise for members that it does not accept,
+    """Reads the body of an operation, bare or wrapped in the resource name. Raises for members that it does not accept,
     unless they have their current value.
     """
     members, names = body_members(request, collection), takes.__struct_fields__

@@ -3,11 +3,11 @@
 from typing import Any
 
 from shop.actions.access.oauth import PlatformTokens
-from shop.actions.access.tokens import UserTokens
+from shop.actions.access.sessions import UserTokens
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
 from shop.models.catalog.inputs import TaxonPositionInput
 from shop.models.content.inputs import MenuItemReposition
-from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
+from shop.platform import bulk, images, oauth, order_operations, promotion_operations, tree_operations
 from shop.platform.crud import build_routes
 from shop.platform.inputs import AuthorizationServer, TokenIntrospection, TokenRequest, TokenRevocation, TokenState
 from shop.platform.resources.registry import COLLECTIONS
@@ -29,7 +29,9 @@ def _oauth(
     errors: tuple[int, ...],
     fails: tuple[type[ShopError], ...] = (),
 ) -> tuple[Route, ...]:
-    """Return a route for our prefix and Spree's. Bearer tokens are ignored: an expired one must not block a refresh."""
+    """Returns a route for our prefix and Spree's. Bearer tokens are ignored: an expired one must not block a
+    refresh.
+    """
     return tuple(
         Route(
             "POST",
@@ -92,7 +94,7 @@ ROUTES = (
     Route(
         "PATCH",
         "/api/v2/platform/taxons/{id}/reposition",
-        verbs.reposition,
+        tree_operations.reposition,
         "application: write",
         "Reposition a taxon: move it within its tree",
         "taxon",
@@ -103,7 +105,7 @@ ROUTES = (
     Route(
         "PATCH",
         "/api/v2/platform/menu_items/{id}/reposition",
-        verbs.reposition_menu_item,
+        tree_operations.reposition_menu_item,
         "application: write",
         "Move a menu item within its menu",
         "menu_item",
@@ -111,8 +113,8 @@ ROUTES = (
         (400, 401, 403, 404, 409, 413, 415, 422),
         takes=MenuItemReposition,
     ),
-    *order_verbs.ROUTES,
-    *promotion_verbs.ROUTES,
+    *order_operations.ROUTES,
+    *promotion_operations.ROUTES,
     *bulk.ROUTES,
     *(route for collection in COLLECTIONS.values() for route in build_routes(collection)),
     *images.ROUTES,

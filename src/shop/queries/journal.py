@@ -25,7 +25,7 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import into, opaque_param, statement
 from shop.models.journal import AuditEvent, IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
-from shop.rules.limits import Count, Limit
+from shop.rules.rate_limits import Count, Limit
 
 _LIFE = timedelta(hours=24)
 _NEW = {
@@ -37,7 +37,7 @@ _NEW = {
 _THIS = (keys.c.scope == bindparam("scope_"), keys.c.key == bindparam("key_"))
 
 # A concurrent INSERT of the same key waits here for the first transaction, at most lock_timeout.
-_TAKE = statement(
+_CLAIM = statement(
     insert(keys)
     .values(scope=bindparam("scope_"), key=bindparam("key_"), **_NEW)
     .on_conflict_do_update(index_elements=["scope", "key"], set_=_NEW, where=keys.c.expires_at < func.now())
@@ -136,7 +136,7 @@ _READ_COUNTS = statement(
     ),
     into(Count),
 )
-_UNCOUNT = statement(
+_SUBTRACT = statement(
     update(rate_counts)
     .where(
         rate_counts.c.key == _window_key,
@@ -148,7 +148,7 @@ _UNCOUNT = statement(
     .returning(rate_counts.c.key),
     lambda record: cast(bytes, record[0]),
 )
-_FORGET_COUNT = statement(
+_DELETE_COUNT = statement(
     delete(rate_counts)
     .where(rate_counts.c.key == bindparam("key"), rate_counts.c.seconds == 0)
     .returning(rate_counts.c.key),
@@ -193,9 +193,9 @@ _AUDIT = statement(
 _FIND_AUDIT = statement(select(audit_events).where(audit_events.c.id == bindparam("id")), into(AuditEvent))
 
 
-async def take_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
+async def claim_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
     """Returns whether the caller has claimed the key and must do the work."""
-    return await db.one(_TAKE, scope_=scope, key_=key, fingerprint=fingerprint) is not None
+    return await db.one(_CLAIM, scope_=scope, key_=key, fingerprint=fingerprint) is not None
 
 
 async def find_idempotency_key(db: DatabaseSession, *, scope: bytes, key: bytes) -> IdempotencyKey | None:
@@ -235,14 +235,14 @@ async def read_counts(db: DatabaseSession, windows: Sequence[tuple[bytes, int]])
     return await db.all(_READ_COUNTS, keys=[key for key, _ in windows], windows=[seconds for _, seconds in windows])
 
 
-async def uncount(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> None:
+async def subtract_counts(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> None:
     """Subtracts one from each current window."""
     sorted_windows = sorted(set(windows))
-    await db.all(_UNCOUNT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows])
+    await db.all(_SUBTRACT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows])
 
 
-async def forget_count(db: DatabaseSession, key: bytes) -> None:
-    await db.one(_FORGET_COUNT, key=key)
+async def delete_count(db: DatabaseSession, key: bytes) -> None:
+    await db.one(_DELETE_COUNT, key=key)
 
 
 async def open_breaker(db: DatabaseSession, key: bytes) -> None:

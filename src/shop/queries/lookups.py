@@ -18,7 +18,7 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
 
     key: Any
     column: Any
-    is_whole: bool = False
+    is_complete: bool = False
     """Whether every row has a copy, so that lists can be sorted by it."""
     only: ColumnElement[bool] | None = None
     """An extra condition on the copy, the same as that of its partial index."""

@@ -95,7 +95,7 @@ async def list_records(db: DatabaseSession, records: Records, criteria: ListQuer
     page, values = criteria.page, _values(criteria.conditions)
     shape = _shape(criteria)
     if isinstance(page, Page):
-        query = _list_statement(records, shape, criteria.sort, "number", criteria.then)
+        query = _list_statement(records, shape, criteria.sort, "number", criteria.secondary_sorts)
         return await db.all(query, **values, skip=page.offset, most=page.size)
     values["most"] = page.size + 1
     if page.after is None:
@@ -104,7 +104,7 @@ async def list_records(db: DatabaseSession, records: Records, criteria: ListQuer
     if last_value is None:
         return await db.all(_list_statement(records, shape, criteria.sort, "after none"), **values, last_id=last_id)
     return await db.all(
-        _list_statement(records, shape, criteria.sort, "after"), **values, place=last_value, last_id=last_id
+        _list_statement(records, shape, criteria.sort, "after"), **values, last_value=last_value, last_id=last_id
     )
 
 
@@ -140,7 +140,7 @@ async def list_related_ids(
 
 
 def _shape(criteria: ListQuery) -> Shape:
-    return tuple((condition.paths, condition.predicate) for condition in criteria.conditions), criteria.fits_any
+    return tuple((condition.paths, condition.predicate) for condition in criteria.conditions), criteria.matches_any
 
 
 def _values(conditions: Sequence[Condition]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _list_statement(
     column, key = _sorted(records, sort), columns.id
     clause = _select(records).where(*_where(records, shape))
     lookup = records.lookups.get(sort.name)
-    if lookup and lookup.is_whole:
+    if lookup and lookup.is_complete:
         clause, column = lookup.joined(clause, key), lookup.column
     if paging.startswith("after"):
         clause = clause.where(_behind(column, key, sort, is_none=paging == "after none"))
@@ -174,7 +174,7 @@ def _list_statement(
         hour = columns[records.hour]
         order.insert(0, hour.desc() if down else hour)
         if paging == "after":
-            last_value = bindparam("place", type_=column.type)
+            last_value = bindparam("last_value", type_=column.type)
             clause = clause.where(within_hours(hour, "lteq" if down else "gteq", last_value))
     order += [_sorted(records, each).desc() if each.is_descending else _sorted(records, each) for each in then]
     clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
@@ -196,7 +196,7 @@ def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElemen
     if is_none:
         either: ColumnElement[bool] = or_(column.is_not(None), later_id)
         return either if down else and_(column.is_(None), later_id)
-    last = sql_tuple(bindparam("place", type_=column.type), last_id)
+    last = sql_tuple(bindparam("last_value", type_=column.type), last_id)
     later: ColumnElement[bool] = sql_tuple(column, key) < last if down else sql_tuple(column, key) > last
     return later if down or not getattr(column, "nullable", True) else or_(later, column.is_(None))
 
@@ -225,8 +225,8 @@ def _find_statement(records: Records, by: str, is_locked: bool) -> Statement[Any
 
 @lru_cache(maxsize=512)
 def _select_related(link: RelationLink) -> Statement[Any]:
-    is_theirs = link.is_many and link.between is None and link.most is None
-    records, by = link.records, link.column if is_theirs else "id"
+    is_inverse = link.is_many and link.between is None and link.most is None
+    records, by = link.records, link.column if is_inverse else "id"
     column = records.table.c[by]
     # A record referred to by id is read even when it is hidden; to-many relations contain visible rows only.
     conditions = [] if by == "id" else link.shown
@@ -270,9 +270,9 @@ def _visible(records: Records) -> list[ColumnElement[bool]]:
 
 
 def _where(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
-    conditions, fits_any = shape
+    conditions, matches_any = shape
     parameters = [(paths, predicate, f"v{index}") for index, (paths, predicate) in enumerate(conditions)]
-    combine = or_ if fits_any else and_
+    combine = or_ if matches_any else and_
     return [*_visible(records), *([combine(*_clauses(records, parameters, combine))] if parameters else [])]
 
 

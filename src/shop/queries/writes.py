@@ -73,12 +73,12 @@ def _link(table: Table, column: str, other: str, is_ordered: bool) -> Statement[
     kind = ARRAY(table.c.id.type)
     arrays = func.unnest(bindparam("new_ids", type_=kind), bindparam("others", type_=kind))
     rows = arrays.table_valued(
-        sql_column("id", table.c.id.type), sql_column("other", table.c.id.type), with_ordinality="place", name="rows"
+        sql_column("id", table.c.id.type), sql_column("other", table.c.id.type), with_ordinality="position", name="rows"
     ).render_derived()
     owner = bindparam("owner_id", type_=table.c[column].type)
     values = {"id": rows.c.id, column: owner, other: rows.c.other, "created_at": func.now(), "updated_at": func.now()}
     if is_ordered:
-        values["position"] = rows.c.place
+        values["position"] = rows.c.position
     insert_clause = insert(table).from_select(list(values), select(*values.values()))
     updates = {"position": insert_clause.excluded.position} if is_ordered else {"updated_at": table.c.updated_at}
     clause = insert_clause.on_conflict_do_update(index_elements=[column, other], set_=updates)

@@ -17,7 +17,7 @@ from shop.base.texts import fold_text
 from shop.base.values import NOT_INTEGER, read_decimal, read_integer
 
 _WORDS = re.compile(r"[^\s'\\]+")
-MOST_LINES = 1000
+MAX_LINES = 1000
 
 
 def read_number(text: str) -> Decimal:
@@ -109,7 +109,7 @@ def read_addresses(text: str) -> tuple[list[str], list[str]]:
 
 
 def too_many(lines: Sequence[object]) -> list[str]:
-    return [f"Enter at most {MOST_LINES} lines at once, not {len(lines)}."] if len(lines) > MOST_LINES else []
+    return [f"Enter at most {MAX_LINES} lines at once, not {len(lines)}."] if len(lines) > MAX_LINES else []
 
 
 def fingerprint(values: Mapping[str, object]) -> str:

@@ -31,7 +31,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _STYLE, _SCRIPT = ((_TEMPLATES / name).read_text() for name in ("docs.css", "docs.js"))
 _POLICY = fixed_page_policy(_STYLE, _SCRIPT)
 # Statuses that any URL may return, not tied to an operation.
-_ANYWHERE = {
+_COMMON_FAILURES = {
     405: ("The path does not support this method; `Allow` lists the supported methods.", "method_not_allowed"),
     414: ("The URL is too long.", "uri_too_long"),
     431: ("The headers are too large.", "headers_too_large"),
@@ -57,12 +57,12 @@ class Section(msgspec.Struct, frozen=True):
     entries: Sequence[Entry]
 
 
-def make_docs_handler(doors: Sequence[ApiDefinition]) -> Handler:
-    """Return the handler of the pages, rendered in a thread on first use and cached per base URL."""
+def make_docs_handler(apis: Sequence[ApiDefinition]) -> Handler:
+    """Returns the handler of the pages, rendered in a thread on first use and cached per base URL."""
 
     @cache
     def render_pages() -> Mapping[str, str]:
-        return _render(build_openapi(doors))
+        return _render(build_openapi(apis))
 
     @lru_cache(maxsize=96)
     def content(name: str, base: str) -> StaticContent | None:
@@ -81,14 +81,14 @@ def make_docs_handler(doors: Sequence[ApiDefinition]) -> Handler:
 
 
 def _render(description: dict[str, Any]) -> Mapping[str, str]:
-    """Render every page, by the last segment of its path."""
-    imagination = ExampleGenerator(description["components"]["schemas"], EXAMPLE_VALUES)
-    sections = sorted((_section(description, tag, imagination) for tag in description["tags"]), key=_sort_key)
+    """Renders every page, by the last segment of its path."""
+    examples = ExampleGenerator(description["components"]["schemas"], EXAMPLE_VALUES)
+    sections = sorted((_section(description, tag, examples) for tag in description["tags"]), key=_sort_key)
     apis: dict[str, list[Section]] = {}
     for section in sections:
         apis.setdefault(section.api, []).append(section)
     shared = {"apis": apis, "base": BASE, "prose": _prose, "style": _STYLE, "script": _SCRIPT}
-    error = imagination.brief(reference("ErrorBody"))
+    error = examples.brief(reference("ErrorBody"))
     first = _templates.get_template("docs_start.html").render(
         **shared,
         current=None,
@@ -104,18 +104,18 @@ def _render(description: dict[str, Any]) -> Mapping[str, str]:
 
 
 def _sort_key(section: Section) -> tuple[Any, ...]:
-    """Storefront sections in declaration order; platform sections by name, after Tokens."""
+    """Sorts storefront sections in declaration order, platform sections by name, after Tokens."""
     return ("",) if section.api == "Storefront" else (section.api, section.name != "Tokens", section.name)
 
 
-def _section(description: dict[str, Any], tag: Mapping[str, Any], imagination: ExampleGenerator) -> Section:
+def _section(description: dict[str, Any], tag: Mapping[str, Any], examples: ExampleGenerator) -> Section:
     api, _, name = tag["name"].partition(": ")
-    section_entries = list(entries(description, tag["name"], imagination))
+    section_entries = list(entries(description, tag["name"], examples))
     return Section(_slug(tag["name"]), api, name, tag["description"], section_entries)
 
 
 def _operations(sections: Iterable[Section]) -> str:
-    """The search index: each operation with its searchable words."""
+    """Returns the search index: each operation with its searchable words."""
     rows = [
         {
             "page": f"/docs/{section.id}#{entry.id}",
@@ -132,9 +132,9 @@ def _operations(sections: Iterable[Section]) -> str:
 
 
 def _all_codes(description: dict[str, Any]) -> list[Failure]:
-    """List every error status with its codes, including those that any URL may return."""
-    codes: dict[int, dict[str, None]] = {status: {code: None} for status, (_, code) in _ANYWHERE.items()}
-    sentences = {status: sentence for status, (sentence, _) in _ANYWHERE.items()}
+    """Lists every error status with its codes, including those that any URL may return."""
+    codes: dict[int, dict[str, None]] = {status: {code: None} for status, (_, code) in _COMMON_FAILURES.items()}
+    sentences = {status: sentence for status, (sentence, _) in _COMMON_FAILURES.items()}
     for operation in (row for methods in description["paths"].values() for row in methods.values()):
         for failure in failures_of(operation):
             codes.setdefault(failure.status, {}).update(dict.fromkeys(failure.codes))
@@ -147,5 +147,5 @@ def _slug(text: str) -> str:
 
 
 def _prose(text: str) -> Markup:
-    """Render backquoted words as code."""
+    """Renders backquoted words as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)))  # noqa: S704

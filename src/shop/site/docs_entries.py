@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from shop.jsonapi.examples import ExampleGenerator, types_of
-from shop.jsonapi.filtering import LONGEST_FIRST
+from shop.jsonapi.filtering import PREDICATES_LONGEST_FIRST
 from shop.jsonapi.schema import Schema
 from shop.web.input.request import LINES, UPLOAD
 
@@ -99,7 +99,7 @@ class Field(msgspec.Struct, frozen=True):
     kind: str
     is_required: bool
     sentence: str
-    place: str = ""
+    location: str = ""
     example: str = ""
 
 
@@ -149,8 +149,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Whether the body is not JSON, so that the page cannot run the example."""
 
 
-def entries(description: dict[str, Any], tag: str, imagination: ExampleGenerator) -> Iterable[Entry]:
-    """Yield the entries of a section; operations with the same summary share one entry."""
+def entries(description: dict[str, Any], tag: str, examples: ExampleGenerator) -> Iterable[Entry]:
+    """Yields the entries of a section; operations with the same summary share one entry."""
     same: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
@@ -159,7 +159,7 @@ def entries(description: dict[str, Any], tag: str, imagination: ExampleGenerator
     # Actions on one record come after the operations common to every record.
     for (method, path, operation), *others in sorted(same.values(), key=lambda rows: _depth(rows[0][1])):
         also = [(other_method, other_path) for other_method, other_path, _ in others]
-        yield _entry(method, path, operation, also, imagination)
+        yield _entry(method, path, operation, also, examples)
 
 
 def _depth(path: str) -> int:
@@ -167,7 +167,7 @@ def _depth(path: str) -> int:
 
 
 def _entry(
-    method: str, path: str, operation: dict[str, Any], also: list[tuple[str, str]], imagination: ExampleGenerator
+    method: str, path: str, operation: dict[str, Any], also: list[tuple[str, str]], examples: ExampleGenerator
 ) -> Entry:
     choices = operation["security"]
     command = _command(method, path, _first_credential(choices))
@@ -183,40 +183,40 @@ def _entry(
         operation["summary"],
         operation.get("description", ""),
         operation.get("deprecated", False),
-        _deprecated_attributes(_parts(answer_schema), imagination),
+        _deprecated_attributes(_parts(answer_schema), examples),
         also,
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
         media,
         [field for field in fields if not field.name.startswith(_FILTER)],
         _filters(field for field in fields if field.name.startswith(_FILTER)),
-        [_shape(part, command, media, imagination) for part in _parts(_line(content["schema"]))],
+        [_shape(part, command, media, examples) for part in _parts(_line(content["schema"]))],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
-        [pretty(imagination.whole(part)) for part in _parts(answer_schema)],
+        [pretty(examples.whole(part)) for part in _parts(answer_schema)],
         list(failures_of(operation)),
         media != _JSON,
     )
 
 
-def _deprecated_attributes(answers: Sequence[Schema], imagination: ExampleGenerator) -> list[tuple[str, str]]:
-    """List deprecated attributes of the returned record or of each record of a page."""
+def _deprecated_attributes(answers: Sequence[Schema], examples: ExampleGenerator) -> list[tuple[str, str]]:
+    """Lists deprecated attributes of the returned record or of each record of a page."""
     rows = []
     for answer in answers:
-        data = imagination.resolve(imagination.resolve(answer).get("properties", {}).get("data", {}))
-        record = imagination.resolve(data.get("items", data))
-        attributes = imagination.resolve(record.get("properties", {}).get("attributes", {})).get("properties", {})
+        data = examples.resolve(examples.resolve(answer).get("properties", {}).get("data", {}))
+        record = examples.resolve(data.get("items", data))
+        attributes = examples.resolve(record.get("properties", {}).get("attributes", {})).get("properties", {})
         rows += [(name, kind["description"]) for name, kind in attributes.items() if kind.get("deprecated")]
     return rows
 
 
 def _first_credential(choices: Sequence[dict[str, Any]]) -> str | None:
-    """The credential of the example command, or None if none is required."""
+    """Returns the credential of the example command, or None if none is required."""
     return next(iter(choices[0]), None) if choices else None
 
 
 def _line(schema: Schema) -> Schema:
-    """The schema of one line for an NDJSON body, otherwise the schema itself."""
+    """Returns the schema of one line for an NDJSON body, otherwise the schema itself."""
     line: Schema = schema.get("contentSchema", schema)
     return line
 
@@ -245,18 +245,18 @@ def _command(method: str, path: str, credential: str | None) -> str:
 
 
 def example_of(name: str, path: str) -> str:
-    """Return the example value of a path parameter, or an empty string if the reader must supply it."""
+    """Returns the example value of a path parameter, or an empty string if the reader must supply it."""
     there = [text for (part, parameter), text in _EXISTING_AT.items() if part in path and parameter == name]
     return there[0] if there else DEMO_VALUES.get(name, "")
 
 
-def _shape(schema: Schema, command: str, media: str, imagination: ExampleGenerator) -> Shape:
-    whole = imagination.resolve(schema)
-    body = imagination.brief(schema)
+def _shape(schema: Schema, command: str, media: str, examples: ExampleGenerator) -> Shape:
+    whole = examples.resolve(schema)
+    body = examples.brief(schema)
     curl = _LINE_BREAK.join([command, *_curl_body(whole, body, media)])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "").removesuffix("Input")).capitalize()
     body_text = json.dumps(body, ensure_ascii=False) if media in LINES else pretty(body)
-    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), body_text, curl)
+    return Shape(name, whole.get("description", ""), list(_fields(whole, examples)), body_text, curl)
 
 
 def _curl_body(schema: Schema, body: Any, media: str) -> Iterable[str]:
@@ -266,29 +266,29 @@ def _curl_body(schema: Schema, body: Any, media: str) -> Iterable[str]:
     return [f"-F {name}={'@image.png' if name in files else value}" for name, value in body.items()]
 
 
-def _fields(schema: Schema, imagination: ExampleGenerator, prefix: str = "") -> Iterable[Field]:
+def _fields(schema: Schema, examples: ExampleGenerator, prefix: str = "") -> Iterable[Field]:
     for name, inner in schema.get("properties", {}).items():
-        field_schema = imagination.resolve(inner)
+        field_schema = examples.resolve(inner)
         is_required = name in schema.get("required", ())
         yield Field(prefix + name, _kind(field_schema), is_required, field_schema.get("description", ""))
         # The fields of an object that may also be null are those of the object.
-        object_schema = imagination.resolve(next(iter(_parts(field_schema)), field_schema))
-        yield from _fields(object_schema, imagination, f"{prefix}{name}.")
+        object_schema = examples.resolve(next(iter(_parts(field_schema)), field_schema))
+        yield from _fields(object_schema, examples, f"{prefix}{name}.")
 
 
 def _parameter(row: dict[str, Any], path: str) -> Field:
-    is_required, place = row.get("required", False), row["in"]
-    example = example_of(row["name"], path) if place == "path" else ""
-    return Field(row["name"], _kind(row["schema"]), is_required, row.get("description", ""), place, example)
+    is_required, location = row.get("required", False), row["in"]
+    example = example_of(row["name"], path) if location == "path" else ""
+    return Field(row["name"], _kind(row["schema"]), is_required, row.get("description", ""), location, example)
 
 
 def _filters(fields: Iterable[Field]) -> list[Field]:
-    """One row per field with all its predicates; a filter without predicates has its own row."""
+    """Returns one row per field with all its predicates; a filter without predicates has its own row."""
     predicates: dict[str, list[str]] = {}
     first: dict[str, Field] = {}
     for field in fields:
         text = field.name.removeprefix(_FILTER).removesuffix("]")
-        predicate = next((each for each in LONGEST_FIRST if text.endswith(f"_{each}")), "")
+        predicate = next((each for each in PREDICATES_LONGEST_FIRST if text.endswith(f"_{each}")), "")
         name = text.removesuffix(f"_{predicate}") if predicate else field.name
         first.setdefault(name, field)
         predicates.setdefault(name, []).append(predicate)
@@ -299,7 +299,7 @@ def _filters(fields: Iterable[Field]) -> list[Field]:
 
 
 def _kind(schema: Schema) -> str:
-    """Describe a type in words: `string of at most 255, or null`."""
+    """Describes a type in words: `string of at most 255, or null`."""
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
     if "anyOf" in schema:

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from shop.actions.context import Context
 from shop.base.errors import Malformed, NotFound, Unavailable
 from shop.queries.operations.gauges import Gauges, read_gauges
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 from shop.queries.setup.shop import DatabaseState
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
@@ -29,7 +29,7 @@ async def show_liveness(_request: Request, _ctx: Context) -> Reply:
 
 
 def make_readiness_handler(is_stopping: Callable[[], bool], outdated_revisions: frozenset[str]) -> Handler:
-    """Return the readiness handler: not stopping, and the database responds, accepts writes and is not behind this
+    """Returns the readiness handler: not stopping, and the database responds, accepts writes and is not behind this
     program's migrations. With `for=reads`, a cached catalog is enough. Keys need no check: without them the process
     does not start.
     """
@@ -44,7 +44,7 @@ def make_readiness_handler(is_stopping: Callable[[], bool], outdated_revisions: 
             async with asyncio.timeout(READY_SECONDS):
                 state = await _check(ctx)
         except (TimeoutError, Unavailable):
-            if purpose == "reads" and ctx.shared.answers.has_stale(ctx.shared.settings.catalog_stale_seconds):
+            if purpose == "reads" and ctx.shared.response_cache.has_stale(ctx.shared.settings.catalog_stale_seconds):
                 return json_reply({"status": "ready for reads"})
             raise Unavailable() from None
         if state is None or state.revision in outdated_revisions:
@@ -56,18 +56,18 @@ def make_readiness_handler(is_stopping: Callable[[], bool], outdated_revisions: 
 
 async def _check(ctx: Context) -> DatabaseState | None:
     database = ctx.shared.database
-    state = await setup.find_state(ctx.db)
+    state = await shop_queries.find_state(ctx.db)
     if state and not state.is_writable:
         database.connections.close_all()
         raise Unavailable()
     if state and database.has_lost_write:
-        await setup.try_write(ctx.db)
+        await shop_queries.try_write(ctx.db)
         database.has_lost_write = False
     return state
 
 
 def make_metrics_handler(others: Callable[[], Iterable[Path]]) -> Handler:
-    """Return the metrics handler of all workers. Open to try-out requests, otherwise only with SHOP_METRICS=public."""
+    """Returns the metrics handler of all workers. Open to try-out requests, otherwise only with SHOP_METRICS=public."""
     gauges, text, rendered_at = _LastGauges(), b"", -inf
 
     async def answer(_request: Request, ctx: Context) -> Reply:

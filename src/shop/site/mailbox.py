@@ -43,7 +43,7 @@ async def page(_request: Request, ctx: Context) -> Reply:
 
 
 def _is_open(ctx: Context) -> bool:
-    """Whether the mailbox is open; by default only to try-out requests, because it shows all login codes."""
+    """Returns whether the mailbox is open; by default only to try-out requests, because it shows all login codes."""
     setting = ctx.shared.settings.mailbox
     return setting == "on" or (setting is None and ctx.is_try_out)
 

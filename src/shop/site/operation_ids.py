@@ -72,7 +72,9 @@ def operation_id(route: Route) -> str:
 
 
 def _derive_id(route: Route, path: str) -> str:
-    """`GET /orders`: listOrders; `PATCH /orders/{id}`: updateOrder; `PATCH /orders/{id}/approve`: approveOrder."""
+    """Derives an id. `GET /orders`: listOrders; `PATCH /orders/{id}`: updateOrder; `PATCH /orders/{id}/approve`:
+    approveOrder.
+    """
     segments = path.removeprefix(_STOREFRONT).removeprefix(_PLATFORM).strip("/").split("/")
     noun = [segment for segment in segments if not segment.startswith("{")]
     verb = _VERBS[route.method]

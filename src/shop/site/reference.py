@@ -100,30 +100,31 @@ _DEFAULT_ERRORS: Mapping[int, tuple[type[ShopError], ...]] = {
 }
 
 
-def build_openapi(doors: Iterable[ApiDefinition]) -> dict[str, Any]:
-    """Build the OpenAPI description as plain data."""
-    doors = tuple(doors)
+def build_openapi(apis: Iterable[ApiDefinition]) -> dict[str, Any]:
+    """Builds the OpenAPI description as plain data."""
+    apis = tuple(apis)
     operations: list[Operation] = []
     resources: dict[str, Any] = {}
     tags: dict[str, str] = {}
-    for door in doors:
-        names = _names(door, doors)
-        resources |= {names[name]: resource for name, resource in door.resources.items()}
-        for route in door.routes:
+    for definition in apis:
+        names = _names(definition, apis)
+        resources |= {names[name]: resource for name, resource in definition.resources.items()}
+        for route in definition.routes:
             topic, sentence = topics.topic_of(route.path)
-            tag = f"{door.name}: {topic}"
+            tag = f"{definition.name}: {topic}"
             tags[tag] = tags.get(tag) or sentence
-            operations.append(_operation(route, tag, names, door.resources))
+            operations.append(_operation(route, tag, names, definition.resources))
     api = Api("Shop", "2", topics.ABOUT, tags, CREDENTIALS, topics.PARAMETERS)
     return openapi(api, operations, resources)
 
 
-def _names(door: ApiDefinition, doors: Sequence[ApiDefinition]) -> Mapping[str, str]:
-    """Map resource types to schema names. The last API, which has the most resources, uses plain names; in the others
+def _names(definition: ApiDefinition, apis: Sequence[ApiDefinition]) -> Mapping[str, str]:
+    """Maps resource types to schema names. The last API, which has the most resources, uses plain names; in the others
     a name that the last API also has gets the API's name as a prefix.
     """
-    other_resources = doors[-1].resources if door is not doors[-1] else {}
-    return {name: (door.name if name in other_resources else "") + class_name(name) for name in door.resources}
+    other_resources = apis[-1].resources if definition is not apis[-1] else {}
+    prefixes = {name: definition.name if name in other_resources else "" for name in definition.resources}
+    return {name: prefix + class_name(name) for name, prefix in prefixes.items()}
 
 
 def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
@@ -134,7 +135,7 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
         for status in dict.fromkeys((*route.errors, *_too_long(route), 429, 503))
     }
     if isinstance(route.shows, str):
-        errors.get(400, []).extend(_misread(route))
+        errors.get(400, []).extend(_query_error_codes(route))
     if is_oauth:
         errors = {
             status: sorted({oauth_error_code(status, code) for code in codes}) for status, codes in errors.items()
@@ -169,12 +170,12 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
 
 
 def _too_long(route: Route) -> tuple[int, ...]:
-    """414 for lists with many filters, which together can exceed the URL limit."""
+    """Returns 414 for lists with many filters, which together can exceed the URL limit."""
     return (UriTooLong.status,) if isinstance(route.filters, Mapping) and route.filters else ()
 
 
 def _image_parameters(route: Route, resources: Resources) -> tuple[str, ...]:
-    """Image parameters, if any `include` of the route can reach images."""
+    """Returns the image parameters, if any `include` of the route can reach images."""
     is_document = isinstance(route.shows, str)
     return ("image_transformation[size]",) if is_document and _reaches_images(route.shows, resources) else ()
 
@@ -214,7 +215,7 @@ def _is_idempotent(route: Route) -> bool:
 
 
 def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:
-    """The errors that a status of this route may represent."""
+    """Returns the errors that a status of this route may represent."""
     own = [error for error in route.fails if error.status == status]
     if status == 401 and not own:
         return [InvalidToken] if route.who == "anyone" else [Unauthenticated, InvalidToken]
@@ -225,7 +226,7 @@ def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:
     return [*(own or _DEFAULT_ERRORS[status]), *([IdempotencyKeyConflict] if status == 422 else [])]
 
 
-def _misread(route: Route) -> Iterable[str]:
+def _query_error_codes(route: Route) -> Iterable[str]:
     yield "unknown_include"
     if route.shows.endswith("[]") and route.is_paged:
         yield from ("bad_page", "unknown_sort", "unknown_filter")
@@ -236,12 +237,12 @@ def _misread(route: Route) -> Iterable[str]:
         yield "bad_filter"
 
 
-def make_description_handler(doors: Iterable[ApiDefinition]) -> Handler:
-    """Return the handler of the description, built in a thread on first use so that nothing waits for it."""
+def make_description_handler(apis: Iterable[ApiDefinition]) -> Handler:
+    """Returns the handler of the description, built in a thread on first use so that nothing waits for it."""
 
     @cache
     def content() -> StaticContent:
-        return static_content(msgspec.json.encode(build_openapi(doors)))
+        return static_content(msgspec.json.encode(build_openapi(apis)))
 
     async def answer(request: Request, _ctx: Context) -> Reply:
         return static_reply(request, await asyncio.to_thread(content), JSON)

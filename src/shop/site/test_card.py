@@ -38,7 +38,7 @@ async def show(request: Request, ctx: Context) -> Reply:
 
 
 async def decide(request: Request, ctx: Context) -> Reply:
-    """Record the decision. A form gets a redirect, JSON the decision in effect."""
+    """Records the decision. A form gets a redirect, JSON the decision in effect."""
     client_secret = request.path_params["client_secret"]
     decision = _DECISIONS.get(str(request.params.get("decision")))
     if decision is None:
@@ -51,7 +51,7 @@ async def decide(request: Request, ctx: Context) -> Reply:
 
 
 def _return_url(request: Request, ctx: Context) -> str | None:
-    """The return URL, if it is on this machine or on an allowed CORS origin; otherwise None."""
+    """Returns the return URL, if it is on this machine or on an allowed CORS origin; otherwise None."""
     url = request.params.get("return_url")
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or set(url) & set(" \\"):
         return None

@@ -160,7 +160,7 @@ ABOUT = (
 
 
 def topic_of(path: str) -> tuple[str, str]:
-    """Return the section of a path and its description."""
+    """Returns the section of a path and its description."""
     section = next((topic for prefix, topic in _TOPICS.items() if path.startswith(prefix)), None)
     if section:
         return section

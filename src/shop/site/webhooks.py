@@ -6,7 +6,7 @@ from shop.web.input.request import Request
 from shop.web.reply import NO_CONTENT, Reply
 
 
-async def take(request: Request, ctx: Context) -> Reply:
-    """Handle a webhook, authenticated by its signature; idempotent."""
+async def receive(request: Request, ctx: Context) -> Reply:
+    """Handles a webhook, authenticated by its signature; idempotent."""
     await handle_webhook(ctx, request.path_params["provider"], request.headers, request.body)
     return NO_CONTENT

@@ -26,7 +26,7 @@ _STALE_WAIT_SECONDS = 0.5
 
 
 def cache_response(render: RenderHandler) -> Callable[[Request, Context], Awaitable[Reply]]:
-    """Return a handler that renders with `render` once per catalog version.
+    """Returns a handler that renders with `render` once per catalog version.
 
     Without a credential the response is public and revalidated by its ETag; while the database is unavailable, the
     last response is served with its `Age`. With a credential it is shared only by callers with the same price lists,
@@ -52,16 +52,16 @@ def cache_response(render: RenderHandler) -> Callable[[Request, Context], Awaita
 async def _public(
     render: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
 ) -> tuple[CachedResponse, Sequence[Header]]:
-    """Return an entry, with an `Age` header if it could not be revalidated."""
-    is_cached = key in ctx.shared.answers
+    """Returns an entry, with an `Age` header if it could not be revalidated."""
+    is_cached = key in ctx.shared.response_cache
     if is_cached:
         ctx.db.patience = _STALE_WAIT_SECONDS
     try:
-        if is_cached and ctx.shared.database.is_away:
+        if is_cached and ctx.shared.database.is_unavailable:
             raise Unavailable()
         return await _load_or_render(render, request, ctx, pricing, key), ()
     except Unavailable:
-        stale = ctx.shared.answers.find_stale(key, ctx.shared.settings.catalog_stale_seconds)
+        stale = ctx.shared.response_cache.find_stale(key, ctx.shared.settings.catalog_stale_seconds)
         if stale is None:
             raise
         entry, age = stale
@@ -74,14 +74,14 @@ async def _load_or_render(
     if request.params.get("sort_by") == BEST_SELLING:
         # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
         bestsellers = _build_entry(None, await render(request, ctx))
-        ctx.shared.answers.keep(key, bestsellers)
+        ctx.shared.response_cache.save(key, bestsellers)
         return bestsellers
     # Read the version first: the rendered data is then of this version or a newer one, never an older one.
     version = await storefront.find_version(ctx, pricing)
-    entry = ctx.shared.answers.find(key, version)
+    entry = ctx.shared.response_cache.find(key, version)
     if entry is None:
         entry = _build_entry(version, await render(request, ctx))
-        ctx.shared.answers.keep(key, entry)
+        ctx.shared.response_cache.save(key, entry)
     return entry
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from shop.actions.cart import carts as cart
+from shop.actions.cart import carts as cart_actions
 from shop.actions.cart import line_items, locked_carts
 from shop.actions.checkout import views
 from shop.actions.context import Context
@@ -22,7 +22,7 @@ from shop.models.cart.inputs import (
 )
 from shop.storefront.cart_document import cart_reply, method_link
 from shop.storefront.rendering import read_render_options
-from shop.storefront.resources.sales import CART, SHIPPING_RATE_ESTIMATE, ShippingRateRecord
+from shop.storefront.resources.orders import CART, SHIPPING_RATE_ESTIMATE, ShippingRateRecord
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
 from shop.web.reply import NO_CONTENT, Reply, document_reply
@@ -30,17 +30,17 @@ from shop.web.reply import NO_CONTENT, Reply, document_reply
 
 async def create(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
-    order = await cart.open_cart(ctx, read_input(CartInput, request.params))
+    order = await cart_actions.open_cart(ctx, read_input(CartInput, request.params))
     return await cart_reply(await locked_carts.load_cart(ctx, order), ctx, options, status=201)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
-    return await cart_reply(await locked_carts.load_cart(ctx, await cart.get_cart(ctx)), ctx, options)
+    return await cart_reply(await locked_carts.load_cart(ctx, await cart_actions.get_cart(ctx)), ctx, options)
 
 
 async def destroy(_request: Request, ctx: Context) -> Reply:
-    await cart.abandon_cart(ctx)
+    await cart_actions.abandon_cart(ctx)
     return NO_CONTENT
 
 
@@ -69,7 +69,7 @@ async def remove_line_item(request: Request, ctx: Context) -> Reply:
 
 async def empty(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
-    return await cart_reply(await line_items.empty(ctx), ctx, options)
+    return await cart_reply(await line_items.empty_cart(ctx), ctx, options)
 
 
 async def change_currency(request: Request, ctx: Context) -> Reply:
@@ -79,7 +79,7 @@ async def change_currency(request: Request, ctx: Context) -> Reply:
 
 
 async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
-    """Estimate shipping rates to a country. An estimate has no id because it is not stored."""
+    """Estimates shipping rates to a country. An estimate has no id because it is not stored."""
     options = read_render_options(request, ctx, SHIPPING_RATE_ESTIMATE)
     country_iso = request.params.get("country_iso")
     estimates = await views.estimate_rates(ctx, country_iso if isinstance(country_iso, str) and country_iso else None)
@@ -103,7 +103,7 @@ async def associate(request: Request, ctx: Context) -> Reply:
     token = {"guest_order_token": request.body_params().get("guest_order_token") or ""}
     guest = read_input(GuestCartInput, {**request.params, **token})
     guest_token = read_order_token(ctx.shared.keys, guest.guest_order_token)
-    result = await cart.join_carts(ctx, guest_token, guest.strategy, dry_run=guest.dry_run)
+    result = await cart_actions.join_carts(ctx, guest_token, guest.strategy, dry_run=guest.dry_run)
     merge_meta: dict[str, Any] = {
         "strategy": result.merge.strategy,
         "dry_run": guest.dry_run,

@@ -8,7 +8,7 @@ import msgspec
 
 from shop.actions.cart.access import acts_for_owner
 from shop.actions.cart.locked_carts import Cart, get_pricing
-from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog import storefront
 from shop.actions.checkout import views
 from shop.actions.context import Context
@@ -19,11 +19,11 @@ from shop.jsonapi.document import NO_EXTRAS, Extras, RenderOptions, document
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import CreditCard, PaymentMethod
 from shop.models.checkout.store_credit import StoreCredit
-from shop.models.customers.addresses import PlacedAddress
+from shop.models.customers.addresses import AddressWithCountry
 from shop.rules.cart.line_items import CartWarning
 from shop.rules.checkout.payments import is_valid
 from shop.storefront.rendering import user_links
-from shop.storefront.resources.sales import (
+from shop.storefront.resources.orders import (
     CART,
     EMPTY_RELATIONS,
     CartPromotion,
@@ -58,7 +58,7 @@ async def cart_reply(
 
 
 def _is_bare(cart: Cart) -> bool:
-    """Whether the cart has no related records, like every new cart."""
+    """Returns whether the cart has no related records, like every new cart."""
     order = cart.order
     has_links = cart.lines or order.user_id or order.bill_address_id or order.ship_address_id
     return order.state == "cart" and not has_links
@@ -73,7 +73,7 @@ class RelatedRecords(msgspec.Struct, frozen=True):
     """By payment id."""
     places: Mapping[UUID, Record] = {}
     shipping_methods: Mapping[UUID, Record] = {}
-    addresses: Mapping[UUID, PlacedAddress] = {}
+    addresses: Mapping[UUID, AddressWithCountry] = {}
     variants: Mapping[tuple[str, UUID], Record] = {}
     """By currency and variant id, because a price has one currency."""
     owner: Link = None
@@ -91,7 +91,7 @@ async def _build_cart_record(cart: Cart, ctx: Context, options: RenderOptions, c
 
 
 async def load_order_records(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> list[Record]:
-    """Build the records of orders; the number of statements does not depend on the number of orders."""
+    """Builds the records of orders; the number of statements does not depend on the number of orders."""
     related = await _load_related(checkouts, ctx, include)
     return [Record(each.order, _links(each, include, related)) for each in checkouts]
 
@@ -145,21 +145,21 @@ async def _load_related(checkouts: Sequence[Checkout], ctx: Context, include: Tr
 
 
 async def _sources(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
-    """Payment sources of the orders. An owner's card is visible to the owner only."""
+    """Returns the payment sources of the orders. An owner's card is visible to the owner only."""
     sources = await views.list_sources_of(ctx, ids)
     is_owner = all(acts_for_owner(ctx, each.order) for each in checkouts)
     return {source.id: source for source in sources.values() if is_owner or source.user_id is None}
 
 
 async def _credits(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID]) -> Mapping[UUID, StoreCredit]:
-    """Store credits used by the orders, visible to the owner only."""
+    """Returns the store credits used by the orders, visible to the owner only."""
     if not ids or not all(acts_for_owner(ctx, each.order) for each in checkouts):
         return {}
     return await views.list_credits_of(ctx, ids)
 
 
 async def load_stock_locations(ctx: Context) -> Mapping[UUID, Record]:
-    return {location.id: Record(location) for location in await views.list_places(ctx)}
+    return {location.id: Record(location) for location in await views.list_stock_locations(ctx)}
 
 
 async def load_shipping_methods(ctx: Context, checkouts: Sequence[Checkout]) -> Mapping[UUID, Record]:
@@ -189,7 +189,7 @@ async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) 
 
 
 def build_shipment_records(checkout: Checkout, related: RelatedRecords) -> list[Record]:
-    """Build shipments with their rates and line items; the stock location is loaded only when included."""
+    """Builds shipments with their rates and line items; the stock location is loaded only when included."""
     currency = checkout.order.currency
     lines = {line.id: Record(line, {"variant": Record(Reference(line.variant_id))}) for line in checkout.lines}
     records = []
@@ -221,7 +221,7 @@ def method_link(method_id: UUID, methods: Mapping[UUID, Record]) -> Record:
 
 
 def _build_payment_records(checkout: Checkout, include: Tree, related: RelatedRecords) -> list[Record]:
-    """Build the records of valid payments."""
+    """Builds the records of valid payments."""
     payments = [payment for payment in checkout.payments if is_valid(build_payment_amounts(payment))]
     records = []
     for payment in payments:
@@ -254,13 +254,15 @@ def _address_links(order: Order, related: RelatedRecords) -> Mapping[str, Link]:
 
 
 async def explain_totals_meta(request: Request, ctx: Context, checkout: Checkout) -> Extras:
-    """`explain=totals`: the calculation steps of the total; for a completed order, those stored at completion."""
+    """Returns, for `explain=totals`, the calculation steps of the total; for a completed order, those stored at
+    completion.
+    """
     if request.params.get("explain") != "totals":
         return NO_EXTRAS
     order = checkout.order
     steps = (order.explained or {}).get("steps")
     if steps is None:
-        steps = msgspec.to_builtins((await views.explain(ctx, checkout)).steps)
+        steps = msgspec.to_builtins((await views.explain_current_totals(ctx, checkout)).steps)
     digits = currency_digits(order.currency)
     totals = [
         {name: wire_decimal(value, digits) if name in _AMOUNTS else value for name, value in step.items()}
@@ -273,7 +275,7 @@ _AMOUNTS = ("amount", "price", "of")
 
 
 def _line_links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mapping[str, Link]:
-    """Link line items and variants. A deleted variant can be referenced but not included."""
+    """Links line items and variants. A deleted variant can be referenced but not included."""
     ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
     variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in ids}
     references = {variant_id: Record(Reference(variant_id)) for variant_id in ids}

@@ -35,7 +35,7 @@ from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCT
 from shop.web.input.inputs import read_filters
 from shop.web.input.request import Request
 
-TreePlace = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
+TaxonSortKey = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
 """Sort key of a taxon: its taxonomy and its position in that tree."""
 
 
@@ -80,7 +80,7 @@ async def list_variants(request: Request, ctx: Context) -> bytes:
 
 async def list_taxons(request: Request, ctx: Context) -> bytes:
     options = read_catalog_render_options(request, ctx, TAXON)
-    page = read_keyset(request.params, TreePlace) or read_page(request.params)
+    page = read_keyset(request.params, TaxonSortKey) or read_page(request.params)
     filters = read_filters(TaxonFilters, request.params)
     listing = await storefront.list_taxons(ctx, filters, page, options.query.include or {})
     window = PageWindow(listing.records, listing.total, page, listing.next_cursor)
@@ -105,7 +105,7 @@ def _key(request: Request, name: str) -> UUID | str:
 
 
 def _filters(facets: Sequence[Facet]) -> dict[str, Any]:
-    """Build the available filters of a product list, in Spree's format."""
+    """Builds the available filters of a product list, in Spree's format."""
     owners: dict[UUID, list[Facet]] = {}
     for facet in facets:
         owners.setdefault(facet.owner_id, []).append(facet)
@@ -142,7 +142,7 @@ def _owner(facet: Facet) -> dict[str, Any]:
 async def _explain_prices(
     request: Request, ctx: Context, pricing: Pricing, records: Sequence[Record]
 ) -> dict[str, Any]:
-    """`explain=prices`: the price list that set each price, and why."""
+    """Returns, for `explain=prices`, the price list that set each price, and why."""
     if request.params.get("explain") != "prices":
         return {}
     return {

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from shop.actions.cart.locked_carts import Cart
-from shop.actions.cart.order_state import Checkout, load_checkout
+from shop.actions.cart.orders import Checkout, load_checkout
 from shop.actions.checkout import steps, views, workflow
 from shop.actions.context import Context
 from shop.actions.payments import completion
@@ -33,7 +33,7 @@ from shop.storefront.cart_document import (
     load_stock_locations,
 )
 from shop.storefront.rendering import read_render_options
-from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
+from shop.storefront.resources.orders import CART, PAYMENT_METHOD, SHIPMENT
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
 from shop.web.reply import Reply, document_reply, error_body, json_reply
@@ -49,7 +49,7 @@ _ERROR_PATHS = (
 
 
 async def update(request: Request, ctx: Context) -> Reply:
-    """Update the checkout. Null values are ignored; without `order` nothing changes."""
+    """Updates the checkout. Null values are ignored; without `order` nothing changes."""
     options = read_render_options(request, ctx, CART)
     members = request.params.get("order")
     if members is None:
@@ -62,7 +62,7 @@ async def update(request: Request, ctx: Context) -> Reply:
 
 
 def _read_checkout(params: Mapping[str, Any]) -> tuple[CheckoutInput, Invalid | None]:
-    """Return the valid fields and the errors of the invalid ones. The action reports these errors together with those
+    """Returns the valid fields and the errors of the invalid ones. The action reports these errors together with those
     of the addresses, which only it can check.
     """
     try:
@@ -86,7 +86,7 @@ async def next_step(request: Request, ctx: Context) -> Reply:
 
 
 async def advance(request: Request, ctx: Context) -> Reply:
-    """Advance as far as possible. An incomplete step is an error only if the request names a state."""
+    """Advances as far as possible. An incomplete step is an error only if the request names a state."""
     options = read_render_options(request, ctx, CART)
     state = read_input(CheckoutAdvanceInput, request.params).state
     checkout = await workflow.advance(ctx, state=None if state is UNSET else state)
@@ -108,7 +108,7 @@ async def create_payment(request: Request, ctx: Context) -> Reply:
 
 
 async def validate_for_payment(request: Request, ctx: Context) -> Reply:
-    """Return 422 with the current cart if payment is not possible; `meta.messages` has the reasons."""
+    """Returns 422 with the current cart if payment is not possible; `meta.messages` has the reasons."""
     options = read_render_options(request, ctx, CART)
     skip_state = read_input(CheckoutValidationInput, request.params).skip_state
     checkout, messages = await workflow.validate_for_payment(ctx, skips_state=bool(skip_state))
@@ -125,7 +125,7 @@ async def select_shipping_method(request: Request, ctx: Context) -> Reply:
 
 
 async def shipping_rates(request: Request, ctx: Context) -> Reply:
-    """List shipments with their shipping rates."""
+    """Lists shipments with their shipping rates."""
     options = _with_parts(read_render_options(request, ctx, SHIPMENT))
     checkout = await views.get_shipments(ctx)
     rates = (options.query.include or {}).get("shipping_rates", {})
@@ -136,7 +136,7 @@ async def shipping_rates(request: Request, ctx: Context) -> Reply:
 
 
 def _with_parts(options: RenderOptions) -> RenderOptions:
-    """Return the options with the relations that the shopper needs to choose a rate."""
+    """Returns the options with the relations that the shopper needs to choose a rate."""
     always: dict[str, Any] = {"shipping_rates": {}, "stock_location": {}, "line_items": {}}
     query = msgspec.structs.replace(options.query, include=always | dict(options.query.include or {}))
     return RenderOptions(options.resources, options.render_context, query)
@@ -149,10 +149,10 @@ async def payment_methods(request: Request, ctx: Context) -> Reply:
 
 
 async def requirements(_request: Request, ctx: Context) -> Reply:
-    """List the requirements that the cart does not meet yet."""
+    """Lists the requirements that the cart does not meet yet."""
     checkout = await views.get_checkout(ctx)
     missing_requirements = steps.requirements(checkout)
-    until = await views.find_held_until(ctx, checkout.order)
+    until = await views.find_reservation_expiry(ctx, checkout.order)
     return json_reply(
         {
             "state": checkout.order.state,
@@ -164,7 +164,7 @@ async def requirements(_request: Request, ctx: Context) -> Reply:
 
 
 async def order_status(request: Request, ctx: Context) -> Reply:
-    """Show a completed order by its number and order token."""
+    """Shows a completed order by its number and order token."""
     options = read_render_options(request, ctx, CART)
     order = await views.get_order_status(ctx, request.path_params["number"])
     return await build_checkout_reply(request, ctx, options, await load_checkout(ctx, order))

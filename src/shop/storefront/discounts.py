@@ -7,7 +7,7 @@ from shop.actions.context import Context
 from shop.models.checkout.inputs import CartCouponInput, CheckoutCreditInput
 from shop.storefront.checkout import build_checkout_reply
 from shop.storefront.rendering import read_render_options
-from shop.storefront.resources.sales import CART
+from shop.storefront.resources.orders import CART
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
 from shop.web.reply import Reply

@@ -15,7 +15,7 @@ from shop.jsonapi.document import RenderOptions, document, list_document
 from shop.jsonapi.paging import PageWindow, read_sort, read_window, window_extras
 from shop.jsonapi.resource import Resource
 from shop.models.content.filters import MenuFilters, PageFilters
-from shop.models.content.pages import ShownPage
+from shop.models.content.pages import PublicPage
 from shop.models.filters import NoFilters
 from shop.rules.content.pages import page_type
 from shop.storefront.product_filters import read_currency
@@ -80,7 +80,7 @@ def _list(
     return list_document(resource, window.records, options, extras)
 
 
-def _page(row: ShownPage) -> Record:
+def _page(row: PublicPage) -> Record:
     return Record(row, {"cms_sections": []})
 
 
@@ -90,6 +90,6 @@ def _key(request: Request) -> UUID | str:
 
 
 def _read_window(request: Request) -> Page | Keyset:
-    """Read the page of a list that cannot be sorted."""
+    """Reads the page of a list that cannot be sorted."""
     read_sort(request.params, ())
     return read_window(request.params)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from shop.base.errors import Malformed
 from shop.base.listing import Keyset, Page, Sort
-from shop.base.money import LARGEST_AMOUNT, currency_digits
+from shop.base.money import MAX_AMOUNT, currency_digits
 from shop.jsonapi.paging import read_keyset, read_page
 from shop.models.catalog.filters import PriceRange, ProductFilters, SearchText
 from shop.models.catalog.product_query import ProductQuery, search_query
@@ -46,7 +46,7 @@ FILTERS = ProductFilters.__struct_fields__
 
 
 def read_currency(params: Params, shop: Shop) -> str:
-    """Return the requested currency, case-insensitive, or the shop's first currency if it is not supported."""
+    """Returns the requested currency, case-insensitive, or the shop's first currency if it is not supported."""
     filters = params.get("filter")
     value = (filters.get("currency") if isinstance(filters, dict) else None) or params.get("currency")
     currency = value.upper() if isinstance(value, str) else ""
@@ -141,6 +141,6 @@ def _minor_range(price: PriceRange, currency: str) -> tuple[int, int | None]:
 
 
 def _minor(bound: Decimal, currency: str, rounding: str) -> int:
-    """Convert a bound to minor units; rounded into the range and capped at the largest amount."""
+    """Converts a bound to minor units; rounded into the range and capped at the largest amount."""
     minor = bound.scaleb(currency_digits(currency))
-    return int(min(minor, Decimal(LARGEST_AMOUNT)).to_integral_value(rounding))
+    return int(min(minor, Decimal(MAX_AMOUNT)).to_integral_value(rounding))

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from shop.actions.access.tokens import UserTokens
+from shop.actions.access.sessions import UserTokens
 from shop.actions.checkout.coupons import REFUSALS
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.jsonapi.deprecation import Deprecation
@@ -46,7 +46,7 @@ _BASE = "/api/v2/storefront"
 _AUTH = f"{_BASE}/auth"
 _CART = f"{_BASE}/cart"
 _CHECKOUT = f"{_BASE}/checkout"
-_HOLDER = "order token or user"
+_CART_CREDENTIALS = "order token or user"
 _SMALL = 64 * 1024
 _CART_CODES = {
     409: ("payment_in_progress",),
@@ -83,17 +83,26 @@ _PRICE_PARAMS = ("currency", "explain")
 
 
 def _public(path: str, render: RenderHandler, summary: str, shows: str, **options: Any) -> Route:
-    """A public, cacheable GET route."""
+    """Returns a public, cacheable GET route."""
     errors = _ONE if "{" in path else _READ
     handler, address = cache_response(render), f"{_BASE}/{path}"
     return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_cacheable=True, **options)
 
 
 def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    """A route that changes the cart and returns the updated cart."""
+    """Returns a route that changes the cart and returns the updated cart."""
     errors = (*_WRITE, 404)
     return Route(
-        method, f"{_CART}/{path}", handler, _HOLDER, summary, "cart", 200, errors, takes=takes, codes=_CART_CODES
+        method,
+        f"{_CART}/{path}",
+        handler,
+        _CART_CREDENTIALS,
+        summary,
+        "cart",
+        200,
+        errors,
+        takes=takes,
+        codes=_CART_CODES,
     )
 
 
@@ -107,11 +116,13 @@ def _coupon(method: str, path: str, handler: Handler, summary: str, takes: Any =
 def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
     errors = (*_WRITE, 404)
     address = f"{_CHECKOUT}/{path}" if path else _CHECKOUT
-    return Route(method, address, handler, _HOLDER, summary, "cart", status, errors, takes=takes, codes=_CHECKOUT_CODES)
+    return Route(
+        method, address, handler, _CART_CREDENTIALS, summary, "cart", status, errors, takes=takes, codes=_CHECKOUT_CODES
+    )
 
 
 def _paying(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
-    """A checkout route that may use the account of the cart's owner."""
+    """Returns a checkout route that may use the account of the cart's owner."""
     route = _checkout(method, path, handler, summary, takes, status)
     return msgspec.structs.replace(route, codes={**_CHECKOUT_CODES, **_OWNER})
 
@@ -127,7 +138,7 @@ def _checkout_read(
     statuses = (*_READ, 404, *errors)
     address = f"{_CHECKOUT}/{path}"
     options: dict[str, Any] = {"codes": _CHECKOUT_CODES, "is_paged": False}
-    return Route("GET", address, handler, _HOLDER, summary, shows, 200, statuses, media, **options)
+    return Route("GET", address, handler, _CART_CREDENTIALS, summary, shows, 200, statuses, media, **options)
 
 
 ROUTES = (
@@ -195,7 +206,7 @@ ROUTES = (
         "GET",
         f"{_CART}/estimate_shipping_rates",
         cart.estimate_shipping_rates,
-        _HOLDER,
+        _CART_CREDENTIALS,
         "Estimate shipping rates to a country",
         "shipping_rate_estimate[]",
         200,
@@ -251,7 +262,7 @@ ROUTES = (
         "GET",
         f"{_BASE}/order_status/{{number}}",
         checkout.order_status,
-        _HOLDER,
+        _CART_CREDENTIALS,
         "Show a completed order by its token",
         "cart",
         200,

@@ -3,7 +3,7 @@
 import msgspec
 
 from shop.actions.context import Context
-from shop.actions.setup import shop as setup
+from shop.actions.setup import shop as shop_actions
 from shop.base.errors import NotFound
 from shop.base.record import Link, Record, Reference
 from shop.jsonapi.document import document, list_document
@@ -17,11 +17,11 @@ from shop.web.input.request import Request
 
 
 async def list_countries(request: Request, ctx: Context) -> bytes:
-    """List all countries unless `per_page` is set; an address form needs them all."""
+    """Lists all countries unless `per_page` is set; an address form needs them all."""
     options = read_catalog_render_options(request, ctx, COUNTRY)
     filters = read_filters(CountryFilters, request.params)
     read_sort(request.params, ())
-    rows = await setup.list_countries(ctx, is_shippable=filters.shippable)
+    rows = await shop_actions.list_countries(ctx, is_shippable=filters.shippable)
     page = read_window(request.params)
     if "per_page" not in request.params:
         page = msgspec.structs.replace(page, size=max(len(rows), 1))
@@ -32,10 +32,10 @@ async def list_countries(request: Request, ctx: Context) -> bytes:
 
 async def show_country(request: Request, ctx: Context) -> bytes:
     options = read_catalog_render_options(request, ctx, COUNTRY_WITH_STATES)
-    country, states = await setup.get_country(ctx, request.path_params["iso"])
+    country, states = await shop_actions.get_country(ctx, request.path_params["iso"])
     read_filters(NoFilters, request.params)
     records = {state.id: Record(state) for state in states}
-    shippable_states = await setup.list_reachable_states(ctx, country, states)
+    shippable_states = await shop_actions.list_reachable_states(ctx, country, states)
     links = {
         "states": list(records.values()),
         "checkout_zone_applicable_states": [records[state.id] for state in shippable_states],
@@ -44,13 +44,13 @@ async def show_country(request: Request, ctx: Context) -> bytes:
 
 
 async def show_store(request: Request, ctx: Context) -> bytes:
-    """Show the store. The code in the path is optional, because there is only one store."""
+    """Shows the store. The code in the path is optional, because there is only one store."""
     options = read_catalog_render_options(request, ctx, STORE)
     read_filters(NoFilters, request.params)
-    store = await setup.get_store(ctx)
+    store = await shop_actions.get_store(ctx)
     if request.path_params.get("code", "default") not in {shop_code(store.name), "default"}:
         raise NotFound()
     country: Link = Record(Reference(store.default_country_id)) if store.default_country_id else None
     if country and "default_country" in (options.query.include or {}):
-        country = Record((await setup.get_country(ctx, "default"))[0])
+        country = Record((await shop_actions.get_country(ctx, "default"))[0])
     return document(STORE, Record(store, {"default_country": country}), options)

@@ -15,13 +15,13 @@ _SINGLE = frozenset({_ORDER_TOKEN, _ORDER_TOKEN_ALIAS, b"authorization", b"idemp
 
 
 def read_platform_claim(headers: Mapping[bytes, bytes]) -> Claim:
-    """Read the claim of a platform request, which accepts application tokens only."""
+    """Reads the claim of a platform request, which accepts application tokens only."""
     bearer = _bearer(headers.get(b"authorization"), PLATFORM_ACCESS)
     return Claim(bearer=bearer, is_platform=True) if bearer else GUEST
 
 
 def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
-    """Read the bearer and order tokens; raise for a malformed bearer or two different order tokens."""
+    """Reads the bearer and order tokens; raises for a malformed bearer or two different order tokens."""
     bearer = _bearer(headers.get(b"authorization"), USER_ACCESS)
     order_token = headers.get(_ORDER_TOKEN)
     alias = headers.get(_ORDER_TOKEN_ALIAS)
@@ -40,7 +40,7 @@ def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
 
 
 def _bearer(authorization: bytes | None, kind: str) -> bytes | None:
-    """Return the hash of a bearer token; raise if its format is invalid. Other schemes are ignored."""
+    """Returns the hash of a bearer token; raises if its format is invalid. Other schemes are ignored."""
     if authorization is None or authorization[:7].lower() not in {b"bearer ", b"bearer"}:
         return None
     token = authorization[7:].strip().decode("latin-1")
@@ -50,7 +50,9 @@ def _bearer(authorization: bytes | None, kind: str) -> bytes | None:
 
 
 def check_repeated(headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Raise if a credential or content header repeats with different values: proxies differ in which value they use."""
+    """Raises if a credential or content header repeats with different values: proxies differ in which value they
+    use.
+    """
     first: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _SINGLE and first.setdefault(name, value) != value:

@@ -30,7 +30,7 @@ Handler = Callable[[Request, Context], Awaitable[Reply]]
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
-_ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
+_IDEMPOTENCY_KEY_METHODS = frozenset({"POST", "PATCH", "PUT"})
 # These paths are not rate limited, because monitoring must work during an attack.
 _PROBE_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 CROSS_ORIGIN = ("/api/v2/storefront", "/shop_oauth/", "/spree_oauth/")
@@ -141,16 +141,16 @@ class Endpoint:
     """A route compiled to an ASGI application."""
 
     def __init__(self, endpoint_context: EndpointContext, route: Route) -> None:
-        self._frame = endpoint_context
+        self._endpoint_context = endpoint_context
         self._route = route
         self._observe = Observer(route.method, route.path)
         self._deprecations = (route.deprecated,) if route.deprecated else ()
         self._check_sent = _CREDENTIAL_CHECKS[route.who] if route.reads_claim else _allow_anyone
         self._is_platform = route.who.startswith("application")
-        self._crowd = None if route.path in _PROBE_PATHS else endpoint_context.rate_limiter
+        self._rate_limiter = None if route.path in _PROBE_PATHS else endpoint_context.rate_limiter
         self._is_cross_origin = route.path.startswith(CROSS_ORIGIN)
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
-        self._is_once = route.method in _ONCE_METHODS and route.reads_claim
+        self._reads_idempotency_key = route.method in _IDEMPOTENCY_KEY_METHODS and route.reads_claim
         self._is_bounded = route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: Mapping[str, str]) -> None:
@@ -161,14 +161,14 @@ class Endpoint:
         request = Request(scope, receive, request_id, headers)
         request.path_params = path_params
         request.deprecations = self._deprecations
-        context = Context(self._frame.shared)
-        source = source_address(scope, self._frame.trusted)
+        context = Context(self._endpoint_context.shared)
+        source = source_address(scope, self._endpoint_context.trusted)
         context.origin = Origin(request_id, source, headers.get(b"user-agent"))
         if context.is_try_out:
             context.is_try_out = is_direct(scope["headers"])
         try:
-            if self._crowd is not None:
-                self._crowd.count(source)
+            if self._rate_limiter is not None:
+                self._rate_limiter.count(source)
             reply = await self._answer(request, context)
         except ShopError as error:
             await request.discard_body()
@@ -179,24 +179,14 @@ class Endpoint:
         status = await self._send(reply, request, send)
         seconds = perf_counter() - start
         self._observe(status, seconds)
-        caller = None
+        method, path, caller = scope["method"], self._route.path, None
         if request.deprecations:
             caller = caller_name(context.actor)
-            count_deprecated(scope["method"], self._route.path, caller)
-        log_request(
-            RequestLogEntry(
-                request_id,
-                scope["method"],
-                self._route.path,
-                status,
-                seconds,
-                context.db.count,
-                request.claim.kind,
-                source,
-                time(),
-                caller,
-            )
+            count_deprecated(method, path, caller)
+        entry = RequestLogEntry(
+            request_id, method, path, status, seconds, context.db.count, request.claim.kind, source, time(), caller
         )
+        log_request(entry)
 
     def _error(self, error: ShopError, request_id: str) -> Reply:
         return self._route.render_error(error, request_id, self._route.media)
@@ -213,7 +203,7 @@ class Endpoint:
             context.claim = request.claim = (
                 read_platform_claim(request.headers)
                 if self._is_platform
-                else read_claim(request.headers, self._frame.shared.keys)
+                else read_claim(request.headers, self._endpoint_context.shared.keys)
             )
             self._check_sent(request.claim)
         if route.admits is not None:
@@ -223,8 +213,8 @@ class Endpoint:
                 await request.read_body(route.body_limit, route.reads)
                 if route.reads is PARAMETERS:
                     request.body_params()  # Rejects an unreadable body even if the handler does not use it.
-            if self._is_once:
-                context.once_key = read_idempotency_key(request, route.method, route.path)
+            if self._reads_idempotency_key:
+                context.request_key = read_idempotency_key(request, route.method, route.path)
         elif request.has_body and route.reads is not LINES:
             await request.discard_body()
         try:
@@ -236,7 +226,7 @@ class Endpoint:
         return reply
 
     async def _send(self, reply: Reply, request: Request, send: Send) -> int:
-        """Send the reply and return the status to log: the one sent, unless the stream was interrupted."""
+        """Sends the reply and returns the status to log: the one sent, unless the stream was interrupted."""
         headers = [
             *reply.headers,
             *reply.security,
@@ -247,9 +237,9 @@ class Endpoint:
         # A 304 has no body: clients would take a Content-Length for the length of the full representation.
         if reply.chunks is None and reply.status != 304:
             headers.append((b"content-length", b"%d" % len(reply.body)))
-        if self._is_cross_origin and self._frame.cors_origins:
+        if self._is_cross_origin and self._endpoint_context.cors_origins:
             headers += self._cors_headers(request.headers.get(b"origin"))
-        if self._frame.draining:
+        if self._endpoint_context.draining:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         is_head = request.scope["method"] == "HEAD"
@@ -259,7 +249,7 @@ class Endpoint:
         return reply.status
 
     async def _stream(self, chunks: AsyncGenerator[bytes], request: Request, send: Send) -> int | None:
-        """Stream the body; return None on success and the status to log on failure. After a failure, the
+        """Streams the body; returns None on success and the status to log on failure. After a failure, the
         final chunk is not sent. This closes the connection, so the client knows that the response is incomplete.
         """
         try:
@@ -276,7 +266,7 @@ class Endpoint:
     def _cors_headers(self, origin: bytes | None) -> list[Any]:
         # Not a middleware, so that a preflight has the same headers, log line and request id as any other response.
         vary = [(b"vary", b"Origin")]
-        if origin not in self._frame.cors_origins:
+        if origin not in self._endpoint_context.cors_origins:
             return vary
         return [
             *vary,
@@ -286,7 +276,7 @@ class Endpoint:
 
 
 def caller_name(actor: Actor) -> str:
-    """Name the caller of a deprecated feature: an application by id, to contact its developer; others by kind."""
+    """Names the caller of a deprecated feature: an application by id, to contact its developer; others by kind."""
     return f"application {actor.id}" if actor.kind == "application" else actor.kind
 
 

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from uuid import UUID
 
-from shop.actions.context import OnceKey
+from shop.actions.context import RequestKey
 from shop.base.actor import Claim
 from shop.base.errors import Malformed
 from shop.web.input.request import Request
@@ -11,7 +11,7 @@ from shop.web.input.request import Request
 MAX_LENGTH = 255
 
 
-def read_idempotency_key(request: Request, method: str, route: str) -> OnceKey | None:
+def read_idempotency_key(request: Request, method: str, route: str) -> RequestKey | None:
     key = request.headers.get(b"idempotency-key")
     if key is None:
         return None
@@ -29,7 +29,7 @@ def read_idempotency_key(request: Request, method: str, route: str) -> OnceKey |
         request.query_string,
         request.body,
     )
-    return OnceKey(
+    return RequestKey(
         scope=sha256(b"\x00".join((claim.kind.encode(), claim.bearer or b"", _cart_bytes(claim)))).digest(),
         key=sha256(key).digest(),
         fingerprint=sha256(b"\x00".join(fingerprint_parts)).digest(),

@@ -32,7 +32,7 @@ class ImageStyle(msgspec.Struct, frozen=True):
 
 
 def read_size(params: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Read `image_transformation[size]=WxH`. A quality is accepted and ignored: each size is rendered once."""
+    """Reads `image_transformation[size]=WxH`. A quality is accepted and ignored: each size is rendered once."""
     transformation = params.get("image_transformation")
     if transformation is None:
         return None
@@ -45,7 +45,7 @@ def read_size(params: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def styles(image: Image) -> list[ImageStyle]:
-    """Return the styles of an image. Their URLs are paths: Spree clients prepend the host."""
+    """Returns the styles of an image. Their URLs are paths: Spree clients prepend the host."""
     return [
         ImageStyle(_path(image, style), f"{style.width}x{style.height}", str(style.width), str(style.height))
         for style in styles_of(image.width, image.height)

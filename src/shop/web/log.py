@@ -77,7 +77,7 @@ def log_request(entry: RequestLogEntry) -> None:
 
 
 def flush_log() -> None:
-    """Write all pending request lines at once. Single writes would each release the interpreter to another thread, and
+    """Writes all pending request lines at once. Single writes would each release the interpreter to another thread, and
     encoding lines together halves the cost. Called a few times a second, at shutdown, and before any other log line.
     """
     if _Log.pending:
@@ -88,7 +88,7 @@ def flush_log() -> None:
 
 
 def configure_logging(level: str, form: str | None, stream: TextIO = sys.stderr) -> None:
-    """Configure structlog: JSON lines for machines, colors and columns for a terminal."""
+    """Configures structlog: JSON lines for machines, colors and columns for a terminal."""
     form = form or ("console" if stream.isatty() else "json")
     encode = msgspec.json.Encoder(enc_hook=str).encode
     common: list[Any] = [_after_requests, structlog.processors.add_log_level, structlog.processors.TimeStamper("iso")]

@@ -31,7 +31,7 @@ class RequestWindow:
 
 
 class InMemoryRateLimiter:
-    """Counts the requests of the most recent sources; evicts the least recently seen beyond MOST_SOURCES."""
+    """Counts the requests of the most recent sources; evicts the least recently seen beyond MAX_SOURCES."""
 
     def __init__(self, limits: Limits, *, with_loopback: bool, clock: Callable[[], float] = monotonic) -> None:
         self._limits = limits
@@ -66,5 +66,5 @@ class InMemoryRateLimiter:
 
 
 def build_rate_limiter(limits: Limits, *, with_loopback: bool) -> InMemoryRateLimiter | None:
-    """Return the rate limiter, or None if no limit is configured, so that requests skip the check."""
+    """Returns the rate limiter, or None if no limit is configured, so that requests skip the check."""
     return InMemoryRateLimiter(limits, with_loopback=with_loopback) if limits else None

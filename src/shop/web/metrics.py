@@ -20,7 +20,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
-from shop.db.connections import Waits
+from shop.db.connections import WaitStatistics
 from shop.queries.operations.gauges import SIGN_IN_MINUTES, Gauges
 from shop.queries.operations.housekeeping import PURGES
 
@@ -42,7 +42,7 @@ class Snapshot(msgspec.Struct):
     series: list[Series] = []  # msgspec copies the default.
     deprecated: list[tuple[str, str, str, int]] = []
     """Requests to deprecated features: method, route, caller, count."""
-    waits: Waits = msgspec.field(default_factory=Waits)
+    waits: WaitStatistics = msgspec.field(default_factory=WaitStatistics)
 
 
 _local_series: list[Series] = []
@@ -53,7 +53,7 @@ def count_deprecated(method: str, route: str, caller: str) -> None:
     _deprecated_calls[method, route, caller] += 1
 
 
-def _local_snapshot(waits: Waits) -> Snapshot:
+def _local_snapshot(waits: WaitStatistics) -> Snapshot:
     return Snapshot(_local_series, [(*labels, count) for labels, count in _deprecated_calls.items()], waits)
 
 
@@ -75,8 +75,8 @@ class Observer:
         series.seconds += seconds
 
 
-def save_snapshot(file: Path, waits: Waits, last: bytes = b"") -> bytes:
-    """Save this worker's snapshot for the other workers if it changed, and return it. The file is replaced
+def save_snapshot(file: Path, waits: WaitStatistics, last: bytes = b"") -> bytes:
+    """Saves this worker's snapshot for the other workers if it changed, and returns it. The file is replaced
     atomically: a reader sees this snapshot or the previous one.
     """
     snapshot = msgspec.json.encode(_local_snapshot(waits))
@@ -87,8 +87,8 @@ def save_snapshot(file: Path, waits: Waits, last: bytes = b"") -> bytes:
     return snapshot
 
 
-def render_metrics(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> bytes:
-    """Return the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
+def render_metrics(others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None) -> bytes:
+    """Returns the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
     if available. Workers that have exited still count, because a counter must never decrease.
     """
     sums: dict[tuple[str, str, str], Series] = {}

@@ -73,7 +73,7 @@ def document_reply(body: bytes, status: int = 200) -> Reply:
 
 
 def token_reply(value: Any) -> Reply:
-    """Return a token response with the headers that RFC 6749 requires."""
+    """Returns a token response with the headers that RFC 6749 requires."""
     return Reply(200, _encode(value), ((b"content-type", JSON), NO_STORE, (b"pragma", b"no-cache")))
 
 
@@ -90,12 +90,12 @@ def html_reply(body: str, nonce: str, status: int = 200, headers: Sequence[Heade
 
 
 def page_policy(nonce: str, form_action: str = "'none'") -> bytes:
-    """Return a Content-Security-Policy that allows only styles and scripts with the page's nonce."""
+    """Returns a Content-Security-Policy that allows only styles and scripts with the page's nonce."""
     return _page_policy(f"'nonce-{nonce}'", f"'nonce-{nonce}'", form_action)
 
 
 def fixed_page_policy(style: str, script: str) -> bytes:
-    """Return the policy of a cacheable page, which allows only this style and this script, by their hashes."""
+    """Returns the policy of a cacheable page, which allows only this style and this script, by their hashes."""
     return _page_policy(_hash_source(style), _hash_source(script), "'none'")
 
 
@@ -145,7 +145,7 @@ _OAUTH_WORDS = {
 
 
 def oauth_error_reply(error: ShopError, _request_id: str, _media: bytes) -> Reply:
-    """Render an error as RFC 6749 defines it."""
+    """Renders an error as RFC 6749 defines it."""
     body = {"error": oauth_error_code(error.status, error.code), "error_description": error.sentence}
     return Reply(error.status, _encode(body), ((b"content-type", JSON), NO_STORE, *_error_headers(error)))
 

@@ -53,7 +53,7 @@ class Router:
 
     def __init__(self, endpoint_context: EndpointContext, routes: Iterable[Route]) -> None:
         routes = tuple(routes)
-        self._frame = endpoint_context
+        self._endpoint_context = endpoint_context
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
         for route in routes:
@@ -104,15 +104,15 @@ class Router:
         return self._fallbacks[kind, fallback_name], params
 
     def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
-        """Add fallbacks that return HTML pages under the dashboard path, without CORS."""
+        """Adds fallbacks that return HTML pages under the dashboard path, without CORS."""
         for route in [route for route in routes if route.path.startswith(_PAGES)][:1]:
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _wrong_method}.items():
                 fallback = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
-                self._fallbacks[kind, "pages"] = Endpoint(self._frame, fallback)
+                self._fallbacks[kind, "pages"] = Endpoint(self._endpoint_context, fallback)
 
     def _is_preflight(self, scope: Scope) -> bool:
         names = {name for name, _ in scope["headers"]}
-        return bool(self._frame.cors_origins) and {b"origin", b"access-control-request-method"} <= names
+        return bool(self._endpoint_context.cors_origins) and {b"origin", b"access-control-request-method"} <= names
 
     def _methods_of(self, path: str) -> Methods:
         if "{" not in path:
@@ -134,7 +134,7 @@ class Router:
 
 
 def _next(node: Node, segment: str, path: str) -> Node:
-    """Return the child node for `name`, `{name}` or `{name*}`, creating it if needed."""
+    """Returns the child node for `name`, `{name}` or `{name*}`, creating it if needed."""
     if not segment.startswith("{"):
         return node.literal.setdefault(segment, Node())
     kind, name = ("rest", segment[1:-2]) if segment.endswith("*}") else ("parameter", segment[1:-1])
@@ -146,7 +146,7 @@ def _next(node: Node, segment: str, path: str) -> Node:
 
 
 def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> Methods:
-    """Match literal, then parameter, then rest at each segment; backtrack if a branch does not match."""
+    """Matches literal, then parameter, then rest at each segment; backtracks if a branch does not match."""
     if at == len(segments):
         return node.methods
     literal, parameter = node.literal.get(segments[at]), node.parameter

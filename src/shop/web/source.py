@@ -13,7 +13,7 @@ _FORWARDING_HEADERS = frozenset({b"forwarded", b"via", b"x-real-ip"})
 
 
 def is_direct(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a request was sent to a loopback host and not forwarded by a proxy.
+    """Returns whether a request was sent to a loopback host and not forwarded by a proxy.
 
     With DNS rebinding a page of another site can call a loopback service, but only with that site's own Host.
     """
@@ -34,7 +34,7 @@ def _is_loopback_host(value: bytes) -> bool:
 
 
 def source_address(scope: Scope, trusted_proxies: Sequence[Network]) -> str:
-    """Return the rightmost X-Forwarded-For address that is not a trusted proxy; addresses left of it can be forged."""
+    """Returns the rightmost X-Forwarded-For address that is not a trusted proxy; addresses left of it can be forged."""
     client = scope.get("client")
     peer: str = _plain(client[0]) if client else "unknown"
     if not trusted_proxies or not _is_trusted(peer, trusted_proxies):
@@ -50,7 +50,7 @@ def source_address(scope: Scope, trusted_proxies: Sequence[Network]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Normalize an IPv4-mapped address: a dual-stack socket reports an IPv4 peer as ::ffff:10.0.0.1."""
+    """Normalizes an IPv4-mapped address: a dual-stack socket reports an IPv4 peer as ::ffff:10.0.0.1."""
     if "." not in text or not text.lower().startswith("::ffff:"):
         return text
     return text[7:] if _is_address(text[7:]) else text

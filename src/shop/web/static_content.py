@@ -46,7 +46,7 @@ def static_reply(request: Request, content: StaticContent, media: bytes, policy:
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:
-    """Whether Accept-Encoding allows gzip; a weight of zero forbids it."""
+    """Returns whether Accept-Encoding allows gzip; a weight of zero forbids it."""
     match = _GZIP.search(accept_encoding)
     return match is not None and (match[1] is None or match[1].strip(b"0.") != b"")
 

@@ -17,7 +17,7 @@ class ClientDisconnected(Exception):
 
 
 async def stream_body(chunks: AsyncGenerator[bytes], request: Request, send: Send) -> None:
-    """Send the chunks. The server accepts chunks after a disconnect without an error, so the disconnect is awaited."""
+    """Sends the chunks. The server accepts chunks after a disconnect without an error, so the disconnect is awaited."""
     disconnect = asyncio.ensure_future(request.wait_for_end())
     try:
         async with aclosing(chunks):

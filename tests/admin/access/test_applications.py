@@ -34,7 +34,9 @@ def field_text(page: httpx2.Response, field: str) -> str:
     return html.unescape(match[1])
 
 
-async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(dashboard: Dashboard, db: Any) -> None:
+async def test_creating_an_application_asks_for_confirmation_and_shows_id_and_secret(
+    dashboard: Dashboard, db: Any
+) -> None:
     form = await dashboard.get(f"{APPLICATIONS}/new")
     match = re.search(r'name="id" value="([^"]+)"', form.text)
     assert match
@@ -55,7 +57,7 @@ async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(dashboard: Da
     assert await events(db, actor=dashboard.id, subject=application_id) == [("application_created", "done")]
 
 
-async def test_the_page_says_how_long_a_token_lives_here(
+async def test_the_page_shows_the_lifetime_of_a_token(
     dashboard: Dashboard, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     pages = [
@@ -77,7 +79,9 @@ async def test_the_shown_commands_work_as_pasted(dashboard: Dashboard) -> None:
 
 
 @pytest.mark.security("P-06")
-async def test_a_form_sent_twice_makes_one_and_tells_once(dashboard: Dashboard, db: Any) -> None:
+async def test_a_form_submitted_twice_creates_one_application_and_shows_its_secret_once(
+    dashboard: Dashboard, db: Any
+) -> None:
     application_id = new_id()
     first = await create_application(dashboard, application_id)
 
@@ -117,7 +121,7 @@ async def test_no_page_shows_a_secret_again(dashboard: Dashboard, service: Servi
         ("Warehouse", "admin", "Choose read or write."),
     ],
 )
-async def test_what_will_not_do_is_said_at_the_field_and_what_was_typed_stays(
+async def test_an_invalid_form_is_refused_with_a_field_error(
     dashboard: Dashboard, db: Any, name: str, level: str, message: str
 ) -> None:
     application_id = new_id()
@@ -131,9 +135,7 @@ async def test_what_will_not_do_is_said_at_the_field_and_what_was_typed_stays(
 
 
 @pytest.mark.parametrize("application_id", ["", "nonsense", "6fa459ea-ee8a-4ca4-894e-db77e160355e"])
-async def test_an_id_that_we_did_not_offer_is_answered_with_a_new_form(
-    dashboard: Dashboard, application_id: str
-) -> None:
+async def test_an_invalid_application_id_redirects_to_a_new_form(dashboard: Dashboard, application_id: str) -> None:
     answer = await dashboard.post(
         f"{APPLICATIONS}/new", id=application_id, name="Warehouse", access_level="read", step="create"
     )
@@ -142,7 +144,7 @@ async def test_an_id_that_we_did_not_offer_is_answered_with_a_new_form(
 
 
 @pytest.mark.parametrize(("overlap", "seconds"), [("0", 0), ("3600", 3600), ("604800", 604800)])
-async def test_rotating_shows_a_new_secret_and_lets_the_old_one_go_on(
+async def test_rotating_shows_a_new_secret_and_the_old_one_expires_after_the_overlap(
     dashboard: Dashboard, db: Any, overlap: str, seconds: int
 ) -> None:
     application_id = new_id()
@@ -162,7 +164,7 @@ async def test_rotating_shows_a_new_secret_and_lets_the_old_one_go_on(
     assert ("secret_rotated", "done") in await events(db, actor=dashboard.id, subject=application_id)
 
 
-async def test_rotating_twice_at_once_replaces_the_secret_once(dashboard: Dashboard, db: Any) -> None:
+async def test_concurrent_rotations_replace_the_secret_once(dashboard: Dashboard, db: Any) -> None:
     application_id = new_id()
     await create_application(dashboard, application_id)
     replaces = await db.fetchval("select id from application_secrets where application_id = $1", application_id)
@@ -190,7 +192,7 @@ async def test_an_overlap_that_is_not_offered_is_refused(dashboard: Dashboard) -
 
 
 @pytest.mark.security("P-06")
-async def test_revoking_asks_first_and_kills_the_token_at_once(dashboard: Dashboard, db: Any) -> None:
+async def test_revoking_asks_for_confirmation_and_ends_the_tokens_immediately(dashboard: Dashboard, db: Any) -> None:
     application_id = new_id()
     response = await create_application(dashboard, application_id)
     client = {"client_id": field_text(response, "client-id"), "client_secret": field_text(response, "client-secret")}
@@ -211,7 +213,7 @@ async def test_revoking_asks_first_and_kills_the_token_at_once(dashboard: Dashbo
     assert ("application_revoked", "done") in await events(db, actor=dashboard.id, subject=application_id)
 
 
-async def test_the_list_says_level_maker_use_and_live_tokens(dashboard: Dashboard) -> None:
+async def test_the_list_shows_access_level_creator_and_valid_tokens(dashboard: Dashboard) -> None:
     response = await create_application(dashboard, new_id(), name="Counted by <b>the list</b>")
     client = {"client_id": field_text(response, "client-id"), "client_secret": field_text(response, "client-secret")}
     for _ in range(2):
@@ -228,6 +230,6 @@ async def test_the_list_says_level_maker_use_and_live_tokens(dashboard: Dashboar
 
 
 @pytest.mark.parametrize("path", ["01890000-0000-7000-8000-000000000000", "nonsense"])
-async def test_an_application_that_is_not_there_is_not_found(dashboard: Dashboard, path: str) -> None:
+async def test_an_unknown_application_is_404(dashboard: Dashboard, path: str) -> None:
     assert (await dashboard.get(f"{APPLICATIONS}/{path}")).status_code == 404
     assert (await dashboard.post(f"{APPLICATIONS}/{path}/revoke")).status_code == 404

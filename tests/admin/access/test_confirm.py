@@ -44,7 +44,7 @@ FRESH_FORMS = [
 
 @pytest.mark.security("D-06")
 @pytest.mark.parametrize("path", FRESH_PAGES)
-async def test_a_dangerous_page_wants_a_fresh_password(dashboard: Dashboard, db: Any, path: str) -> None:
+async def test_a_protected_page_requires_a_fresh_session(dashboard: Dashboard, db: Any, path: str) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
     answer = await dashboard.get(path)
@@ -54,7 +54,7 @@ async def test_a_dangerous_page_wants_a_fresh_password(dashboard: Dashboard, db:
 
 @pytest.mark.security("D-06")
 @pytest.mark.parametrize("path", FRESH_FORMS)
-async def test_a_dangerous_form_wants_a_fresh_password(dashboard: Dashboard, db: Any, path: str) -> None:
+async def test_a_protected_form_requires_a_fresh_session(dashboard: Dashboard, db: Any, path: str) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
     answer = await dashboard.post(path)
@@ -64,7 +64,7 @@ async def test_a_dangerous_form_wants_a_fresh_password(dashboard: Dashboard, db:
 
 
 @pytest.mark.security("D-06")
-async def test_nothing_is_made_with_an_old_password(dashboard: Dashboard, db: Any) -> None:
+async def test_nothing_is_created_without_a_fresh_session(dashboard: Dashboard, db: Any) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
     application_id, email = new_id(), f"{uuid4()}@invited.example"
 
@@ -77,13 +77,15 @@ async def test_nothing_is_made_with_an_old_password(dashboard: Dashboard, db: An
     assert await db.fetchval("select count(*) from operators where email = $1", email) == 0
 
 
-async def test_nine_minutes_are_fresh(dashboard: Dashboard, db: Any) -> None:
+async def test_a_session_is_fresh_for_nine_minutes(dashboard: Dashboard, db: Any) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "9 minutes")
 
     assert (await dashboard.get("/admin/integrations/api/new")).status_code == 200
 
 
-async def test_the_password_again_is_fresh_and_changes_the_cookie(dashboard: Dashboard, db: Any) -> None:
+async def test_confirming_the_password_makes_the_session_fresh_and_changes_the_cookie(
+    dashboard: Dashboard, db: Any
+) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
     old_secret = dashboard.secret
 
@@ -109,7 +111,7 @@ async def test_a_wrong_password_confirms_nothing(dashboard: Dashboard, db: Any) 
 
 
 @pytest.mark.parametrize("next_path", ["https://evil.example", "//evil.example", "/mailbox"])
-async def test_confirming_leads_nowhere_but_into_the_dashboard(dashboard: Dashboard, next_path: str) -> None:
+async def test_confirming_redirects_only_to_dashboard_pages(dashboard: Dashboard, next_path: str) -> None:
     page = await dashboard.http.get("/admin/confirm", params={"next": next_path}, headers=dashboard.cookie)
     answer = await dashboard.post("/admin/confirm", password=PASSWORD, next=next_path)
 
@@ -117,7 +119,7 @@ async def test_confirming_leads_nowhere_but_into_the_dashboard(dashboard: Dashbo
     assert answer.headers["location"] == "/admin"
 
 
-async def test_a_new_password_ends_the_others_and_keeps_this_session(dashboard: Dashboard, db: Any) -> None:
+async def test_changing_the_password_ends_all_other_sessions(dashboard: Dashboard, db: Any) -> None:
     other = Dashboard(dashboard.http, dashboard.id, dashboard.email, (await _add_session(dashboard, db)))
 
     wrong = await dashboard.post("/admin/account/password", password="short", again="short")
@@ -151,5 +153,5 @@ async def _add_session(dashboard: Dashboard, db: Any) -> str:
     return other.secret
 
 
-async def test_confirming_without_a_session_is_a_sign_in(http: httpx2.AsyncClient) -> None:
+async def test_the_confirmation_page_without_a_session_is_401(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/admin/confirm")).status_code == 401

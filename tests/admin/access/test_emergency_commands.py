@@ -30,7 +30,7 @@ async def access_statuses(dashboard: Dashboard, member: Member, machine: Machine
 
 
 @pytest.mark.security("T-10", "D-11", "A-02")
-async def test_all_sessions_end_at_once_and_new_ones_begin_as_usual(
+async def test_ending_all_sessions_ends_them_immediately_and_allows_new_ones(
     run: Any, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     dashboard, member = await new_dashboard(empty_client, empty_db), await sign_in_shopper(empty_client)
@@ -50,7 +50,7 @@ async def test_all_sessions_end_at_once_and_new_ones_begin_as_usual(
 
 
 @pytest.mark.security("T-10", "D-11")
-async def test_the_sessions_of_one_address_end_and_no_others(
+async def test_ending_the_sessions_of_one_user_ends_no_others(
     run: Any, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     member, other = await sign_in_shopper(empty_client), await sign_in_shopper(empty_client)
@@ -89,7 +89,7 @@ async def test_an_application_is_listed_and_revoked_with_its_tokens_and_secret(
 
 
 @pytest.mark.security("D-01", "D-11", "A-02")
-async def test_an_operator_is_listed_and_disabled_and_the_last_one_only_on_purpose(
+async def test_an_operator_is_disabled_and_the_last_one_only_with_force(
     run: Any, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     dashboard, other = (
@@ -115,7 +115,7 @@ async def test_an_operator_is_listed_and_disabled_and_the_last_one_only_on_purpo
     assert ("operator_disabled", "done") in await events(empty_db, subject=dashboard.id)
 
 
-async def test_lists_are_tables_for_people(run: Any, empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_lists_without_json_are_tables(run: Any, empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     no_operators = await run("admin", "list")
     dashboard = await new_dashboard(empty_client, empty_db)
 

@@ -49,7 +49,7 @@ async def cart_status(http: httpx2.AsyncClient, token: str) -> int:
 
 
 @pytest.mark.security("X-08", "T-10", "A-02")
-async def test_everything_issued_before_is_void_and_what_is_issued_since_works(
+async def test_void_before_ends_everything_issued_earlier_and_nothing_issued_later(
     run: Any, empty_client: httpx2.AsyncClient, keys_db: Any
 ) -> None:
     dashboard, member, app, email = (
@@ -96,7 +96,7 @@ async def test_everything_issued_before_is_void_and_what_is_issued_since_works(
 
 
 @pytest.mark.security("X-08")
-async def test_a_session_that_a_restore_brings_back_stays_void(
+async def test_a_voided_session_is_still_void_after_a_restore(
     run: Any, empty_client: httpx2.AsyncClient, keys_db: Any
 ) -> None:
     dashboard, member = await new_dashboard(empty_client, keys_db), await sign_in(empty_client)
@@ -112,7 +112,7 @@ async def test_a_session_that_a_restore_brings_back_stays_void(
 
 
 @pytest.mark.security("X-08")
-async def test_order_tokens_of_older_keys_end_and_running_processes_need_no_restart(
+async def test_running_processes_refuse_order_tokens_of_older_keys_without_a_restart(
     run: Any, empty_client: httpx2.AsyncClient, keys_db: Any, empty_url: str, shop: Command
 ) -> None:
     cart = (await empty_client.post(f"{PREFIX}/cart")).json()["data"]["attributes"]["token"]
@@ -136,7 +136,7 @@ async def test_order_tokens_of_older_keys_end_and_running_processes_need_no_rest
     await until(is_gone, seconds=5)
 
 
-async def test_nothing_is_void_without_consent_or_before_its_time(
+async def test_void_before_needs_confirmation_and_a_time_in_the_past(
     run: Any, empty_client: httpx2.AsyncClient, keys_db: Any
 ) -> None:
     member: Member = await sign_in(empty_client)

@@ -49,7 +49,7 @@ async def submit_code(http: httpx2.AsyncClient, ticket: str, code_text: str, **h
 
 
 @pytest.mark.security("D-02", "D-07")
-async def test_the_right_password_from_a_clean_source_succeeds_however_often_others_guessed(
+async def test_failures_of_other_sources_do_not_limit_a_sign_in(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     _, email = await new_operator(empty_db)
@@ -67,7 +67,7 @@ async def test_the_right_password_from_a_clean_source_succeeds_however_often_oth
 
 
 @pytest.mark.security("D-02", "D-07", "A-02")
-async def test_a_source_that_failed_too_often_is_refused_even_with_the_right_password(
+async def test_a_source_over_the_rate_limit_is_refused_even_with_the_right_password(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     _, email = await new_operator(empty_db)
@@ -84,7 +84,7 @@ async def test_a_source_that_failed_too_often_is_refused_even_with_the_right_pas
 
 
 @pytest.mark.torture
-async def test_an_unknown_operator_is_limited_alike(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_sign_ins_of_unknown_operators_are_rate_limited(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     source = new_source()
 
     answers = [await sign_in(empty_client, "nobody@operators.example", **source) for _ in range(SIGN_IN_LIMIT + 1)]
@@ -93,7 +93,9 @@ async def test_an_unknown_operator_is_limited_alike(empty_client: httpx2.AsyncCl
 
 
 @pytest.mark.security("D-02")
-async def test_a_source_may_try_so_often_whoever_it_tries(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_sign_in_failures_are_limited_by_source_across_operators(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     source = new_source()
     emails = [(await new_operator(empty_db))[1] for _ in range(SIGN_IN_LIMIT + 1)]
 
@@ -105,7 +107,9 @@ async def test_a_source_may_try_so_often_whoever_it_tries(empty_client: httpx2.A
     assert await audited_limits(empty_db, answers) == ["sign-ins by source"]
 
 
-async def test_only_failures_count(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_successful_sign_ins_do_not_count_toward_the_rate_limit(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     _, email = await new_operator(empty_db)
     source = new_source()
 
@@ -114,7 +118,7 @@ async def test_only_failures_count(empty_client: httpx2.AsyncClient, empty_db: A
     assert {answer.status_code for answer in answers} == {303}
 
 
-async def test_attempts_at_once_are_all_counted(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_concurrent_sign_in_failures_are_all_counted(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     _, email = await new_operator(empty_db)
     source = new_source()
 
@@ -124,7 +128,7 @@ async def test_attempts_at_once_are_all_counted(empty_client: httpx2.AsyncClient
 
 
 @pytest.mark.security("D-06", "D-07")
-async def test_confirming_in_a_session_is_limited_by_that_session_alone(
+async def test_password_confirmations_are_limited_only_by_their_session(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     operator_id, email = await new_operator(empty_db)
@@ -145,7 +149,7 @@ async def test_confirming_in_a_session_is_limited_by_that_session_alone(
 
 
 @pytest.mark.security("D-02")
-async def test_wrong_codes_are_limited_by_operator_and_then_a_recovery_code_still_works(
+async def test_wrong_codes_are_limited_by_operator_but_a_recovery_code_still_works(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     """An attacker who guesses codes knows the password, and a botnet has more sources than there are codes."""
@@ -162,7 +166,7 @@ async def test_wrong_codes_are_limited_by_operator_and_then_a_recovery_code_stil
     assert recovery_response.status_code == 303
 
 
-async def test_guesses_at_the_code_count_against_their_source(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_wrong_codes_are_limited_by_source(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     _, email = await new_operator(empty_db, totp=True)
     source = new_source()
     ticket = await ticket_of(empty_client, email, **source)
@@ -173,7 +177,7 @@ async def test_guesses_at_the_code_count_against_their_source(empty_client: http
 
 
 @pytest.mark.security("D-10")
-async def test_one_source_cannot_use_up_the_hashing_of_passwords(empty_service: Service, empty_db: Any) -> None:
+async def test_one_source_cannot_exhaust_the_password_hashing_threads(empty_service: Service, empty_db: Any) -> None:
     """The requests come from loopback, which no limit counts, and the hash of the password is slow."""
     slow_hash = PasswordHasher(time_cost=8, memory_cost=47_104, parallelism=1).hash(PASSWORD)
     _, target = await new_operator(empty_db, password_hash=slow_hash)

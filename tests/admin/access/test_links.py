@@ -29,7 +29,7 @@ async def use_link(http: httpx2.AsyncClient, link: str, password: str = NEW_PASS
     return await http.post(link, data=data, headers=SAME_ORIGIN)
 
 
-async def test_looking_at_a_link_uses_nothing_up(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_viewing_a_link_does_not_use_it(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
@@ -41,7 +41,7 @@ async def test_looking_at_a_link_uses_nothing_up(http: httpx2.AsyncClient, db: A
 
 
 @pytest.mark.security("D-01")
-async def test_a_link_works_once_and_then_says_what_to_do(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_link_works_once_and_is_then_410_with_instructions(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
@@ -56,7 +56,7 @@ async def test_a_link_works_once_and_then_says_what_to_do(http: httpx2.AsyncClie
     assert await events(db, actor=operator_id) == [("link_used", "done"), ("sign_in", "done"), ("sign_in", "done")]
 
 
-async def test_of_four_who_use_a_link_at_once_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_of_four_concurrent_uses_of_a_link_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 
@@ -67,7 +67,7 @@ async def test_of_four_who_use_a_link_at_once_one_succeeds(http: httpx2.AsyncCli
 
 @pytest.mark.security("D-01")
 @pytest.mark.parametrize("defect", ["expired", "operator disabled", "unknown", "malformed"])
-async def test_a_link_that_has_had_its_time_is_gone(http: httpx2.AsyncClient, db: Any, defect: str) -> None:
+async def test_an_expired_disabled_or_unknown_link_is_410(http: httpx2.AsyncClient, db: Any, defect: str) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
     if defect == "expired":
@@ -91,7 +91,7 @@ async def test_a_link_that_has_had_its_time_is_gone(http: httpx2.AsyncClient, db
         ({"password": "one good password", "again": "another good one"}, "does not match"),
     ],
 )
-async def test_a_password_that_will_not_do_uses_nothing_up(
+async def test_a_refused_password_does_not_use_the_link(
     http: httpx2.AsyncClient, db: Any, fields: dict[str, str], message: str
 ) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
@@ -105,7 +105,7 @@ async def test_a_password_that_will_not_do_uses_nothing_up(
     assert (await http.get(link)).status_code == 200
 
 
-async def test_a_password_must_not_contain_the_address(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_password_must_not_contain_the_e_mail_address(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
 
     answer = await use_link(http, await new_link(db, operator_id), f"My{email.upper()}!")
@@ -124,7 +124,7 @@ async def test_a_new_password_ends_every_session_and_every_other_link(dashboard:
     assert (await dashboard.http.get(other)).status_code == 410
 
 
-async def test_a_link_does_not_stand_in_for_the_authenticator(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_link_does_not_replace_the_authenticator(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
 
     answer = await use_link(http, await new_link(db, dashboard.id))
@@ -133,7 +133,7 @@ async def test_a_link_does_not_stand_in_for_the_authenticator(http: httpx2.Async
     assert "set-cookie" not in answer.headers
 
 
-async def test_the_first_operator_says_who_they_are(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_the_first_operator_enters_an_e_mail_address(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     link = await new_link(empty_db, None)
 
     page = await empty_client.get(link)
@@ -146,7 +146,7 @@ async def test_the_first_operator_says_who_they_are(empty_client: httpx2.AsyncCl
     assert await Dashboard(empty_client, row["id"], row["email"], secret_of(answer)).is_signed_in()
 
 
-async def test_a_first_operator_without_an_address_uses_nothing_up(
+async def test_an_invalid_e_mail_of_the_first_operator_does_not_use_the_link(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     link = await new_link(empty_db, None)
@@ -159,7 +159,7 @@ async def test_a_first_operator_without_an_address_uses_nothing_up(
 
 
 @pytest.mark.security("D-01")
-async def test_the_first_operators_link_is_refused_once_there_is_one(
+async def test_the_first_operators_link_is_refused_once_an_operator_exists(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     link = await new_link(empty_db, None)
@@ -171,7 +171,9 @@ async def test_the_first_operators_link_is_refused_once_there_is_one(
     assert await empty_db.fetchval("select count(*) from operators") == 1
 
 
-async def test_of_two_first_operators_at_once_one_comes_in(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_of_two_concurrent_first_operators_one_is_created(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     links = [await new_link(empty_db, None) for _ in range(2)]
 
     async with empty_db.transaction():
@@ -187,7 +189,7 @@ async def test_of_two_first_operators_at_once_one_comes_in(empty_client: httpx2.
 
 
 @pytest.mark.security("D-01")
-async def test_no_route_makes_an_operator_without_a_link(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     fields = {
         "email": "someone@operators.example",
         "password": NEW_PASSWORD,
@@ -209,7 +211,7 @@ async def test_no_route_makes_an_operator_without_a_link(empty_client: httpx2.As
     assert await empty_db.fetchval("select count(*) from operator_links") == 0
 
 
-async def test_an_invitation_is_a_link_that_is_shown_once(dashboard: Dashboard, db: Any) -> None:
+async def test_the_link_of_an_invitation_is_shown_once(dashboard: Dashboard, db: Any) -> None:
     email = f"{dashboard.id}@invited.example"
 
     answer = await dashboard.post("/admin/settings/operators/new", email=email)
@@ -226,7 +228,7 @@ async def test_an_invitation_is_a_link_that_is_shown_once(dashboard: Dashboard, 
     assert (await dashboard.post("/admin/settings/operators/new", email=email)).status_code == 422
 
 
-async def test_a_newer_invitation_ends_the_one_before(dashboard: Dashboard, db: Any) -> None:
+async def test_a_new_invitation_ends_the_previous_one(dashboard: Dashboard, db: Any) -> None:
     email = f"{dashboard.id}@invited.example"
     for _ in range(2):
         await dashboard.post("/admin/settings/operators/new", email=email)
@@ -240,7 +242,7 @@ async def test_a_newer_invitation_ends_the_one_before(dashboard: Dashboard, db: 
 
 
 @pytest.mark.security("A-01")
-async def test_a_link_is_logged_as_a_template(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
+async def test_the_token_of_a_link_is_not_logged(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
 

@@ -59,9 +59,7 @@ async def other_session(dashboard: Dashboard, db: Any) -> Dashboard:
 
 
 @pytest.mark.security("D-02", "D-08")
-async def test_ten_codes_come_with_the_authenticator_and_only_their_hashes_are_stored(
-    dashboard: Dashboard, db: Any
-) -> None:
+async def test_setting_up_an_authenticator_creates_ten_codes_stored_as_hashes(dashboard: Dashboard, db: Any) -> None:
     other = await other_session(dashboard, db)
 
     response = await enrol(dashboard)
@@ -78,7 +76,7 @@ async def test_ten_codes_come_with_the_authenticator_and_only_their_hashes_are_s
 
 
 @pytest.mark.security("D-02", "D-08", "A-02")
-async def test_a_recovery_code_signs_in_once_in_place_of_the_authenticators(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_recovery_code_replaces_the_authenticator_code_once(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
     recovery_code = await new_recovery_code(db, dashboard.id)
 
@@ -100,9 +98,7 @@ async def test_a_recovery_code_signs_in_once_in_place_of_the_authenticators(http
     assert "127.0.0.1" in html.unescape(mail["html"])
 
 
-async def test_of_three_who_bring_the_same_recovery_code_at_once_one_comes_in(
-    http: httpx2.AsyncClient, db: Any
-) -> None:
+async def test_of_three_concurrent_uses_of_a_recovery_code_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     recovery_code, ticket = await new_recovery_code(db, operator_id), await ticket_of(http, email)
 
@@ -114,7 +110,7 @@ async def test_of_three_who_bring_the_same_recovery_code_at_once_one_comes_in(
     assert sorted([(await task).status_code for task in tasks]) == [303, 401, 401]
 
 
-async def test_another_operators_recovery_code_is_worth_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_recovery_code_of_another_operator_is_refused(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, _ = await new_operator(db, totp=True)
     _, email = await new_operator(db, totp=True)
 
@@ -125,7 +121,7 @@ async def test_another_operators_recovery_code_is_worth_nothing(http: httpx2.Asy
     assert answer.status_code == 401
 
 
-async def test_a_recovery_code_confirms_too(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_recovery_code_is_accepted_for_confirmation(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
 
     answer = await dashboard.post(
@@ -138,7 +134,7 @@ async def test_a_recovery_code_confirms_too(http: httpx2.AsyncClient, db: Any) -
 @pytest.mark.security("D-06", "D-08")
 @pytest.mark.parametrize("path", [AUTHENTICATOR, REMOVE, CODES])
 @pytest.mark.parametrize("code_text", ["", "000000", "2222-2222-2222-2222-2222-2222"])
-async def test_a_fresh_session_alone_changes_no_second_factor(
+async def test_changing_the_second_factor_needs_a_valid_code(
     http: httpx2.AsyncClient, db: Any, path: str, code_text: str
 ) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
@@ -159,7 +155,7 @@ async def test_a_fresh_session_alone_changes_no_second_factor(
 
 @pytest.mark.security("D-08")
 @pytest.mark.parametrize("factor", ["code", "recovery code"])
-async def test_an_authenticator_is_replaced_with_the_present_second_factor(
+async def test_replacing_an_authenticator_needs_the_current_second_factor(
     http: httpx2.AsyncClient, db: Any, factor: str
 ) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
@@ -177,7 +173,7 @@ async def test_an_authenticator_is_replaced_with_the_present_second_factor(
 
 
 @pytest.mark.security("D-08")
-async def test_an_authenticator_is_removed_with_the_present_second_factor(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_removing_an_authenticator_needs_the_current_second_factor(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
     other = await other_session(dashboard, db)
     await new_recovery_code(db, dashboard.id)
@@ -190,7 +186,7 @@ async def test_an_authenticator_is_removed_with_the_present_second_factor(http: 
     assert await mail_subjects(dashboard) == ["Your authenticator was removed"]
 
 
-async def test_new_recovery_codes_end_the_old_ones(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_new_recovery_codes_replace_the_old_ones(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
     old = await new_recovery_code(db, dashboard.id)
 
@@ -204,7 +200,7 @@ async def test_new_recovery_codes_end_the_old_ones(http: httpx2.AsyncClient, db:
     assert await mail_subjects(dashboard) == ["A recovery code was used", "You have new recovery codes"]
 
 
-async def test_an_authenticator_that_appeared_meanwhile_is_not_replaced_without_its_code(
+async def test_a_concurrently_added_authenticator_is_not_replaced_without_its_code(
     dashboard: Dashboard, db: Any
 ) -> None:
     async with db.transaction():

@@ -30,7 +30,9 @@ from tests.sampling import first
 from tests.service import Service
 
 
-async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_right_password_creates_a_session_and_redirects_to_the_overview(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await sign_in(http, email.upper())
@@ -43,7 +45,7 @@ async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http
 
 
 @pytest.mark.security("D-03")
-async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_cookie_has_strict_attributes_and_only_its_hash_is_stored(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     first, second = await sign_in(http, email), await sign_in(http, email)
@@ -59,7 +61,7 @@ async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx2.Asy
 
 
 @pytest.mark.security("D-03")
-async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_signing_in_ignores_the_session_cookie_of_the_request(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
     other = await new_dashboard(http, db)
 
@@ -70,7 +72,7 @@ async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: http
 
 
 @pytest.mark.parametrize("account", ["known", "unknown", "invited", "disabled", "no address"])
-async def test_every_refusal_is_the_same_answer(http: httpx2.AsyncClient, db: Any, account: str) -> None:
+async def test_every_refusal_has_the_same_response(http: httpx2.AsyncClient, db: Any, account: str) -> None:
     operator_id, email = await new_operator(db, password_hash=None if account == "invited" else PASSWORD_HASH)
     if account == "disabled":
         await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
@@ -88,7 +90,7 @@ async def test_every_refusal_is_the_same_answer(http: httpx2.AsyncClient, db: An
     assert plain == re.sub(r'nonce="[^"]+"', "", response.text).replace(email, "")
 
 
-async def test_a_refusal_is_audited_without_the_address(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refusal_is_audited_without_the_e_mail_address(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
     answer = await sign_in(http, email, "wrong password, sorry")
@@ -120,7 +122,7 @@ async def test_an_unknown_operator_takes_as_long_as_a_known_one(
     assert 0.7 < durations[True] / durations[False] < 1.4, durations
 
 
-async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_password_with_an_outdated_hash_is_rehashed(http: httpx2.AsyncClient, db: Any) -> None:
     old_hash = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1).hash(PASSWORD)
     operator_id, email = await new_operator(db, password_hash=old_hash)
 
@@ -133,7 +135,7 @@ async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx2.AsyncCl
     assert (await sign_in(http, email)).status_code == 303
 
 
-async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_overlong_password_is_refused(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
 
     assert (await sign_in(http, email, "x" * 1_000_000)).status_code == 413
@@ -141,7 +143,7 @@ async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx2.A
 
 
 @pytest.mark.parametrize("change", ["password_hash = 'another'", "disabled_at = now()"])
-async def test_whoever_is_shut_out_while_the_password_is_looked_at_does_not_come_in(
+async def test_an_operator_disabled_during_the_sign_in_is_refused(
     http: httpx2.AsyncClient, db: Any, change: str
 ) -> None:
     operator_id, email = await new_operator(db)
@@ -157,7 +159,7 @@ async def test_whoever_is_shut_out_while_the_password_is_looked_at_does_not_come
     assert await db.fetchval("select count(*) from operator_sessions where operator_id = $1", operator_id) == 0
 
 
-async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_signing_in_redirects_to_the_requested_page(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
     page = await http.get("/admin/orders?state=open")
     assert page.status_code == 401
@@ -175,9 +177,7 @@ async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx2
               "/admin//evil.example", "/\\evil.example", "/administrator", "/mailbox", "javascript:alert(1)",
               "/admin@evil.example", ""]),
 )  # fmt: skip
-async def test_a_sign_in_leads_nowhere_but_into_the_dashboard(
-    http: httpx2.AsyncClient, db: Any, next_path: str
-) -> None:
+async def test_signing_in_redirects_only_to_dashboard_pages(http: httpx2.AsyncClient, db: Any, next_path: str) -> None:
     _, email = await new_operator(db)
 
     fields = {"email": email, "password": PASSWORD, "next": next_path}
@@ -186,7 +186,7 @@ async def test_a_sign_in_leads_nowhere_but_into_the_dashboard(
     assert (answer.status_code, answer.headers["location"]) == (303, "/admin")
 
 
-async def test_signing_out_ends_the_session_and_takes_the_cookie(dashboard: Dashboard, db: Any) -> None:
+async def test_signing_out_ends_the_session_and_clears_the_cookie(dashboard: Dashboard, db: Any) -> None:
     answer = await dashboard.post("/admin/sign-out")
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/admin/sign-in")
@@ -205,7 +205,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie(dashboard: Dash
         ("created_at", "12 hours 1 second", False),
     ],
 )
-async def test_a_session_ends_after_half_an_idle_hour_and_after_half_a_day(
+async def test_a_session_ends_after_30_idle_minutes_or_12_hours(
     dashboard: Dashboard, db: Any, column: str, interval: str, is_valid: bool
 ) -> None:
     await backdate_session(db, dashboard, column, interval)
@@ -213,7 +213,7 @@ async def test_a_session_ends_after_half_an_idle_hour_and_after_half_a_day(
     assert await dashboard.is_signed_in() is is_valid
 
 
-async def test_being_here_keeps_a_session_alive(dashboard: Dashboard, db: Any) -> None:
+async def test_a_request_extends_the_idle_time_of_a_session(dashboard: Dashboard, db: Any) -> None:
     await backdate_session(db, dashboard, "seen_at", "29 minutes")
     await dashboard.get("/admin/account")
 
@@ -222,7 +222,7 @@ async def test_being_here_keeps_a_session_alive(dashboard: Dashboard, db: Any) -
     assert await dashboard.is_signed_in()
 
 
-async def test_that_someone_was_here_is_noted_once_a_minute(dashboard: Dashboard, db: Any) -> None:
+async def test_seen_at_of_a_session_is_updated_at_most_once_a_minute(dashboard: Dashboard, db: Any) -> None:
     query = "select seen_at from operator_sessions where hash = $1"
     await dashboard.get("/admin/account")
     before = await db.fetchval(query, secret_hash(dashboard.secret))
@@ -231,20 +231,20 @@ async def test_that_someone_was_here_is_noted_once_a_minute(dashboard: Dashboard
     assert await db.fetchval(query, secret_hash(dashboard.secret)) == before
 
 
-async def test_a_session_is_worth_nothing_while_its_operator_is_shut_out(dashboard: Dashboard, db: Any) -> None:
+async def test_the_session_of_a_disabled_operator_is_refused(dashboard: Dashboard, db: Any) -> None:
     await db.execute("update operators set disabled_at = now() where id = $1", dashboard.id)
 
     assert not await dashboard.is_signed_in()
 
 
-async def test_two_cookies_of_the_name_are_none(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
+async def test_a_request_with_two_session_cookies_is_refused(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
     headers = {"Cookie": f"{COOKIE}={dashboard.secret}; {COOKIE}={other_dashboard.secret}"}
 
     assert (await dashboard.http.get("/admin/account", headers=headers)).status_code == 401
 
 
 @pytest.mark.security("A-01")
-async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
+async def test_no_secret_of_a_sign_in_is_logged(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
     _, email = await new_operator(db)
     answer = await sign_in(http, email)
     await http.get("/admin", headers={"Cookie": f"{COOKIE}={secret_of(answer)}"})

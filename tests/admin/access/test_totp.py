@@ -31,7 +31,9 @@ async def submit_code(http: httpx2.AsyncClient, ticket: str, code_text: str) -> 
 
 
 @pytest.mark.security("D-02")
-async def test_without_the_code_there_is_no_entry(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_operator_with_an_authenticator_cannot_sign_in_without_its_code(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket = await ticket_of(http, email)
 
@@ -42,7 +44,7 @@ async def test_without_the_code_there_is_no_entry(http: httpx2.AsyncClient, db: 
     assert await events(db, actor=operator_id) == [("sign_in", "refused")] * 6
 
 
-async def test_password_and_code_open_a_session(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_password_and_code_create_a_session(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
 
     answer = await submit_code(http, await ticket_of(http, email), f"{code()[:3]} {code()[3:]}")
@@ -52,7 +54,7 @@ async def test_password_and_code_open_a_session(http: httpx2.AsyncClient, db: An
 
 
 @pytest.mark.security("D-02")
-async def test_a_code_counts_once(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_code_works_once(http: httpx2.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db, totp=True)
     used_code = code()
     assert (await submit_code(http, await ticket_of(http, email), used_code)).status_code == 303
@@ -62,9 +64,7 @@ async def test_a_code_counts_once(http: httpx2.AsyncClient, db: Any) -> None:
     assert (await submit_code(http, await ticket_of(http, email), code(1))).status_code == 303
 
 
-async def test_a_code_does_not_bring_back_an_authenticator_that_was_removed_meanwhile(
-    http: httpx2.AsyncClient, db: Any
-) -> None:
+async def test_a_code_of_a_concurrently_removed_authenticator_is_refused(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket = await ticket_of(http, email)
 
@@ -78,7 +78,7 @@ async def test_a_code_does_not_bring_back_an_authenticator_that_was_removed_mean
 
 
 @pytest.mark.security("D-02")
-async def test_of_three_who_bring_the_same_code_at_once_one_comes_in(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_of_three_concurrent_uses_of_a_code_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket, code_text = await ticket_of(http, email), code()
 
@@ -92,9 +92,7 @@ async def test_of_three_who_bring_the_same_code_at_once_one_comes_in(http: httpx
     assert await db.fetchval("select count(*) from operator_sessions where operator_id = $1", operator_id) == 1
 
 
-async def test_a_ticket_is_worth_nothing_when_it_is_forged_or_of_an_old_password(
-    http: httpx2.AsyncClient, db: Any
-) -> None:
+async def test_a_ticket_that_is_forged_or_older_than_the_password_is_refused(http: httpx2.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     _, other = await new_operator(db, totp=True)
     ticket, other_ticket = await ticket_of(http, email), await ticket_of(http, other)
@@ -115,7 +113,7 @@ async def test_a_ticket_is_worth_nothing_when_it_is_forged_or_of_an_old_password
     assert (await submit_code(http, ticket, code())).status_code == 401
 
 
-async def test_an_authenticator_is_set_up_with_a_code_of_it_and_its_secret_is_kept_sealed(
+async def test_an_authenticator_is_set_up_with_its_code_and_its_secret_is_encrypted(
     dashboard: Dashboard, db: Any
 ) -> None:
     page = await dashboard.get("/admin/account/authenticator")
@@ -145,7 +143,7 @@ async def test_the_qr_code_is_an_svg_without_inline_styles(dashboard: Dashboard)
     assert not re.search(r"\sstyle=", page)
 
 
-async def test_a_secret_offered_to_one_operator_is_of_no_use_to_another(
+async def test_the_authenticator_secret_offered_to_another_operator_is_refused(
     dashboard: Dashboard, other_dashboard: Dashboard
 ) -> None:
     page = await dashboard.get("/admin/account/authenticator")
@@ -157,7 +155,7 @@ async def test_a_secret_offered_to_one_operator_is_of_no_use_to_another(
         assert answer.status_code == 409
 
 
-async def test_an_authenticator_is_removed_only_with_a_fresh_password(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_removing_an_authenticator_requires_a_fresh_session(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
@@ -173,7 +171,7 @@ async def test_an_authenticator_is_removed_only_with_a_fresh_password(http: http
     assert await db.fetchval("select totp_sealed from operators where id = $1", dashboard.id) is None
 
 
-async def test_confirming_asks_for_the_code_too_and_uses_it_up(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_confirming_needs_an_unused_code_too(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db, totp=True)
     code_text = code()
 

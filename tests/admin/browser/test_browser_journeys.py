@@ -59,7 +59,7 @@ async def go_back_or_forward(page: Page, direction: str) -> None:
         await page.wait_for_url("chrome-error://**")
 
 
-async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_authenticator(
+async def test_the_first_operator_joins_by_link_and_sets_up_an_authenticator(
     browser: Browser, empty_service: Service, empty_url: str, empty_db: Any
 ) -> None:
     settings = read_settings({"SHOP_DATABASE_URL": empty_url, "SHOP_SECRET_KEYS": KEYS})
@@ -111,7 +111,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
 
 @pytest.mark.security("P-06")
 @pytest.mark.torture
-async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is_revoked(
+async def test_the_secret_of_an_application_is_shown_once_and_works_until_revoked(
     browser: Browser, dashboard: Dashboard
 ) -> None:
     async with open_page(browser, dashboard, permissions=CLIPBOARD) as page:
@@ -149,7 +149,7 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
 
 @pytest.mark.security("P-06")
 @pytest.mark.torture
-async def test_a_reload_makes_no_second_application_and_shows_no_secret(
+async def test_a_reload_creates_no_second_application_and_shows_no_secret(
     browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
     async with open_page(browser, dashboard) as page:
@@ -163,7 +163,7 @@ async def test_a_reload_makes_no_second_application_and_shows_no_secret(
 
 
 @pytest.mark.torture
-async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_chosen(
+async def test_a_rotated_secret_remains_valid_for_the_chosen_overlap(
     browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
     async def rotate(overlap: str) -> str:
@@ -198,7 +198,7 @@ async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_ch
 
 
 @pytest.mark.torture
-async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
+async def test_a_protected_page_asks_for_the_password_and_redirects_back(
     browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
@@ -217,7 +217,7 @@ async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
 
 
 @pytest.mark.torture
-async def test_an_ended_session_asks_to_sign_in_and_then_shows_the_page_that_was_wanted(
+async def test_after_a_session_ends_signing_in_returns_to_the_requested_page(
     browser: Browser, dashboard: Dashboard, db: Any
 ) -> None:
     async with open_page(browser, dashboard, "/admin/orders") as page:
@@ -242,7 +242,7 @@ async def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.torture
-async def test_the_keyboard_alone_signs_in_and_makes_an_application(
+async def test_an_application_can_be_created_with_the_keyboard_only(
     browser: Browser, service: Service, db: Any
 ) -> None:
     _, email = await new_operator(db)
@@ -279,9 +279,7 @@ async def test_the_keyboard_alone_signs_in_and_makes_an_application(
 
 
 @pytest.mark.torture
-async def test_without_scripts_one_signs_in_makes_an_application_and_sees_its_secret_once(
-    browser: Browser, service: Service, db: Any
-) -> None:
+async def test_an_application_can_be_created_without_scripts(browser: Browser, service: Service, db: Any) -> None:
     _, email = await new_operator(db)
 
     start = f"{service.url}/admin/sign-in"

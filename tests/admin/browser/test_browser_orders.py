@@ -67,7 +67,7 @@ async def fill_shop(dashboard: Dashboard, db: Any, make: Make) -> dict[str, str]
     }
 
 
-async def test_everybody_can_use_the_pages_of_what_is_bought_and_sent(
+async def test_the_order_and_checkout_settings_pages_are_accessible(
     browser: Browser, dashboard: Dashboard, db: Any, writer: Machine
 ) -> None:
     paths = await fill_shop(dashboard, db, Make(writer))
@@ -85,7 +85,7 @@ async def test_everybody_can_use_the_pages_of_what_is_bought_and_sent(
     assert {name: messages for name, messages in problems.items() if messages} == {}
 
 
-async def test_what_was_bought_is_sent_and_given_back_by_its_pages(
+async def test_an_order_is_shipped_and_refunded(
     browser: Browser, dashboard: Dashboard, db: Any, writer: Machine, http: httpx2.AsyncClient
 ) -> None:
     order, _ = await buy(Buyer(http, await new_checkout_setup(Make(writer))))

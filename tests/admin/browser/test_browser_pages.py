@@ -15,10 +15,10 @@ from shop.base.ids import new_id
 from tests.accounts import sign_in as sign_in_shopper
 from tests.admin.browser_session import API, fill_application_form, open_page, sign_in
 from tests.admin.catalog_forms import (
+    image_data,
     new_list,
     new_location,
     new_variants,
-    picture,
     redirect_path,
     saved_message,
     upload,
@@ -78,15 +78,17 @@ async def fill_shop(dashboard: Dashboard, db: Any) -> dict[str, str]:
     return {"order": number, "customer": str(user_id), "application": str(application_id), "email": member.email}
 
 
-async def fill_catalogue(dashboard: Dashboard, db: Any, email: str) -> dict[str, str]:
-    """Creates a product with variants, pictures, taxons and stock, and a price list; returns their paths."""
+async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> dict[str, str]:
+    """Creates a product with variants, images, taxons and stock, and a price list; returns their paths."""
     product, (sku, _) = await new_variants(dashboard, db)
-    assert (await upload(dashboard, f"{product}/images", picture(), picture("#27395c"))).status_code == 303
+    assert (await upload(dashboard, f"{product}/images", image_data(), image_data("#27395c"))).status_code == 303
     saved_message(await dashboard.post(f"{product}/properties", new_name="Material", new_value="Stoneware"))
     saved_message(await dashboard.post("/admin/taxons", tree_name="Categories"))
     root = str(await db.fetchval("select id from taxons where name = 'Categories'"))
     saved_message(await dashboard.post("/admin/taxons/add", taxon_name="Kitchen", parent_id=root))
-    assert (await upload(dashboard, f"/admin/taxons/{root}/image", picture(), new_alt="A kitchen")).status_code == 303
+    assert (
+        await upload(dashboard, f"/admin/taxons/{root}/image", image_data(), new_alt="A kitchen")
+    ).status_code == 303
     location = await new_location(dashboard, db)
     fields = {"sku": sku, "location": location, "reason": "received", "quantity": "3", "note": "First delivery"}
     item = redirect_path(await dashboard.post("/admin/stock/new", **fields))
@@ -108,7 +110,7 @@ async def fill_catalogue(dashboard: Dashboard, db: Any, email: str) -> dict[str,
         "variant": f"{product}/variants/{variant}",
         "variant, remove": f"{product}/variants/{variant}/remove",
         "prices": f"{product}/prices?done=saved",
-        "pictures": f"{product}/images",
+        "images": f"{product}/images",
         "places": f"{product}/places",
         "taxons": "/admin/taxons",
         "taxon": f"/admin/taxons/{root}",
@@ -134,12 +136,12 @@ async def visit_paths(page: Page, paths_by_name: dict[str, str]) -> AsyncIterato
         yield name
 
 
-async def catalogue_pages(page: Page, dashboard: Dashboard, db: Any, email: str) -> AsyncIterator[str]:
-    """Visits the catalogue pages: empty, with records, and after refused forms."""
+async def catalog_pages(page: Page, dashboard: Dashboard, db: Any, email: str) -> AsyncIterator[str]:
+    """Visits the catalog pages: empty, with records, and after refused forms."""
     sections = ("products", "stock", "price-lists", "promotions", "customer-groups", "taxons")
     async for name in visit_paths(page, {f"{section}, empty": f"/admin/{section}" for section in sections}):
         yield name
-    paths = await fill_catalogue(dashboard, db, email)
+    paths = await fill_catalog(dashboard, db, email)
     async for name in visit_paths(page, paths):
         yield name
     await page.goto(paths["prices"])
@@ -186,7 +188,7 @@ async def signed_out_pages(page: Page, email: str, link: str) -> AsyncIterator[s
 async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIterator[str]:
     """Visits the pages of a signed-in operator, by path and by form."""
     ids = await fill_shop(dashboard, db)
-    async for name in catalogue_pages(page, dashboard, db, ids["email"]):
+    async for name in catalog_pages(page, dashboard, db, ids["email"]):
         yield name
     paths_by_name = {
         "overview": "/admin",
@@ -248,12 +250,12 @@ async def second_factor_pages(page: Page) -> AsyncIterator[str]:
 
 
 async def find_problems(page: Page) -> list[str]:
-    """Lists the problems of the open page, at every width and in both colour schemes."""
+    """Lists the problems of the open page, at every width and in both color schemes."""
     problems: list[str] = []
     for size, scheme in SIZES:
         await page.set_viewport_size({"width": size[0], "height": size[1]})
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        # The other colour scheme changes nothing but colours.
+        # The other color scheme changes nothing but colors.
         problems += await accessibility_violations(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
     await page.set_viewport_size({"width": SMALL_PHONE[0], "height": SMALL_PHONE[1]})
     problems += ["It scrolls sideways."] if await scrolls_sideways(page) else []
@@ -275,11 +277,11 @@ async def find_focus_problems(page: Page) -> list[str]:
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_be_focused()
         await page.keyboard.press("Tab")
-    return [f"The focus is not seen: {element}" for element in await page.evaluate(WITHOUT_VISIBLE_FOCUS)]
+    return [f"The focus is not visible: {element}" for element in await page.evaluate(WITHOUT_VISIBLE_FOCUS)]
 
 
 @pytest.mark.torture
-async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
+async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
     browser: Browser, empty_service: Service, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)

@@ -22,7 +22,7 @@ from tests.promotion_builders import create_promotion, for_products
 
 
 @pytest.mark.torture
-async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_without_a_script(
+async def test_a_promotion_is_created_previewed_and_its_codes_downloaded_without_scripts(
     browser: Browser, dashboard: Dashboard, writer: Machine, http: httpx2.AsyncClient, tmp_path: Path
 ) -> None:
     checkout_setup, word = await new_checkout_setup(Make(writer)), unique_word()
@@ -132,7 +132,7 @@ async def fill_shop(dashboard: Dashboard, db: Any, make: Make, http: httpx2.Asyn
 
 
 @pytest.mark.torture
-async def test_everybody_can_use_the_pages_of_promotions_and_store_credit(
+async def test_the_promotion_and_store_credit_pages_are_accessible(
     browser: Browser, dashboard: Dashboard, db: Any, writer: Machine, http: httpx2.AsyncClient
 ) -> None:
     paths = await fill_shop(dashboard, db, Make(writer), http)

@@ -9,14 +9,14 @@ import httpx2
 import pytest
 from playwright.async_api import Page, expect
 
-from shop.admin.operations.overview import MOST_MAILS
+from shop.admin.operations.overview import MAX_MAILS
 from shop.base.ids import new_id
 from tests.admin.browser_session import API, fill_application_form, open_page
-from tests.admin.catalog_forms import new_product, picture, saved_message, upload
+from tests.admin.catalog_forms import image_data, new_product, saved_message, upload
 from tests.admin.dashboard import Dashboard, new_dashboard
 from tests.admin.promotion_forms import new_discount
 from tests.browser import Browser, scrolls_sideways
-from tests.platform.bulk import counts, import_lines
+from tests.platform.bulk import counts, import_rows
 from tests.platform.client import new_machine
 
 PAYLOADS = (
@@ -139,7 +139,7 @@ async def assert_shows(page: Page, path: str, *texts: str) -> str:
 @pytest.mark.security("D-05")
 @pytest.mark.torture
 @pytest.mark.parametrize("step", [1], ids=["many"])
-async def test_names_of_strangers_are_text_on_every_page(
+async def test_user_input_is_escaped_on_every_page(
     browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any, step: int
 ) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)
@@ -177,7 +177,7 @@ async def test_names_of_strangers_are_text_on_every_page(
         for path, texts in texts_by_path.items():
             await assert_shows(page, path, *texts)
         overview = await assert_shows(page, "/admin")
-        assert len([text for text in PAYLOADS if text in overview]) >= MOST_MAILS
+        assert len([text for text in PAYLOADS if text in overview]) >= MAX_MAILS
         for name in NAMES[:: 2 * step]:
             await assert_shows(page, f"{API}/{applications[name]}", name)
         for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1 :: 3 * step]:
@@ -194,8 +194,8 @@ async def test_names_of_strangers_are_text_on_every_page(
     assert dialogs == []
 
 
-async def create_catalogue(dashboard: Dashboard, db: Any, order_id: Any) -> tuple[str, dict[str, str]]:
-    """Stores every payload in the catalogue; returns the path of one product that has all of them, which is in the
+async def create_catalog(dashboard: Dashboard, db: Any, order_id: Any) -> tuple[str, dict[str, str]]:
+    """Stores every payload in the catalog; returns the path of one product that has all of them, which is in the
     order too, and the paths of one product per payload.
     """
     machine, word = await new_machine(dashboard.http, db), uuid4().hex
@@ -212,11 +212,11 @@ async def create_catalogue(dashboard: Dashboard, db: Any, order_id: Any) -> tupl
         for number, text in enumerate(NAMES)
     ]
     assert (await machine.post("/stock_locations", {"stock_location": {"name": word}})).status == 201
-    report = await import_lines(machine, "products", product, *other_products)
+    report = await import_rows(machine, "products", product, *other_products)
     assert counts(report) == {"lines": len(NAMES) + 1, "created": len(NAMES) + 1}, report
     paths = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", word))
     for text in NAMES:
-        saved_message(await upload(dashboard, f"{paths[word]}/images", picture(size=(8, 8)), new_alt=text))
+        saved_message(await upload(dashboard, f"{paths[word]}/images", image_data(size=(8, 8)), new_alt=text))
     await db.execute(
         "insert into line_items (id, order_id, variant_id, quantity, price, quoted_at, name, sku, slug, options_text,"
         " created_at, updated_at) select gen_random_uuid(), $1, v.id, 1, 500, now(), sku, sku, slug, sku, now(), now()"
@@ -229,7 +229,7 @@ async def create_catalogue(dashboard: Dashboard, db: Any, order_id: Any) -> tupl
 
 @pytest.mark.security("D-05")
 @pytest.mark.torture
-async def test_words_of_the_catalogue_are_text_on_every_page(
+async def test_catalog_texts_are_escaped_on_every_page(
     browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     dashboard, order_id = await new_dashboard(empty_client, empty_db), uuid4()
@@ -240,7 +240,7 @@ async def test_words_of_the_catalogue_are_text_on_every_page(
         f"R{order_id}",
         len(NAMES),
     )
-    product, other_products = await create_catalogue(dashboard, empty_db, order_id)
+    product, other_products = await create_catalog(dashboard, empty_db, order_id)
     promotion = await new_discount(dashboard)
     items = "select id from stock_items where variant_id = (select id from variants where sku = $1)"
 
@@ -266,9 +266,7 @@ async def test_words_of_the_catalogue_are_text_on_every_page(
 
 
 @pytest.mark.torture
-async def test_the_shops_own_name_is_text_too(
-    browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any
-) -> None:
+async def test_the_shop_name_is_escaped(browser: Browser, empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)
     name = await empty_db.fetchval("select name from shops")
     async with open_page(browser, dashboard, "/admin/settings/shop") as page:

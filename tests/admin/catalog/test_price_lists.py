@@ -35,7 +35,7 @@ async def entries_of(db: Any, price_list: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in await db.fetch(ENTRIES, id_of(price_list))]
 
 
-async def test_a_list_is_made_changed_switched_off_and_deleted(dashboard: Dashboard, db: Any) -> None:
+async def test_a_price_list_is_created_updated_deactivated_and_deleted(dashboard: Dashboard, db: Any) -> None:
     name = f"Wholesale {unique_word()}"
     fields = {"name": name, "currency": "USD", "priority": "7", "percent_off": "12.5", "starts_at": "2026-01-01T00:00"}
 
@@ -79,7 +79,7 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(dashboard: Dashbo
         ({"starts_at": "2026-02-01T00:00", "ends_at": "2026-02-01T00:00"}, "Ends must be later than it begins."),
     ],
 )
-async def test_a_list_that_will_not_do_is_told_and_kept(
+async def test_an_invalid_price_list_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, fields: dict[str, str], message: str
 ) -> None:
     form = {"name": f"List {unique_word()}", "currency": "USD", "priority": "1", **fields}
@@ -94,14 +94,14 @@ async def test_a_list_that_will_not_do_is_told_and_kept(
         assert error_messages(await dashboard.post(price_list, **form)) == [message]
 
 
-async def test_a_lists_name_is_its_own(dashboard: Dashboard) -> None:
+async def test_the_name_of_a_price_list_is_unique(dashboard: Dashboard) -> None:
     name = f"List {unique_word()}"
     await new_list(dashboard, name=name)
 
     assert error_messages(await dashboard.post(f"{LISTS}/new", name=name, currency="USD")) == ["Name is taken."]
 
 
-async def test_prices_are_added_by_sku_changed_and_removed(dashboard: Dashboard, db: Any) -> None:
+async def test_prices_are_added_by_sku_updated_and_deleted(dashboard: Dashboard, db: Any) -> None:
     _, (red, blue) = await new_variants(dashboard, db)
     price_list = await new_list(dashboard)
     path = f"{price_list}/entries"
@@ -136,7 +136,7 @@ async def test_prices_are_added_by_sku_changed_and_removed(dashboard: Dashboard,
         ({"amount": "1.001"}, "Price has more decimals than USD allows (2)."),
     ],
 )
-async def test_a_price_that_will_not_do_is_told_and_kept(
+async def test_an_invalid_price_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
     sku = unique_word()
@@ -153,9 +153,7 @@ async def test_a_price_that_will_not_do_is_told_and_kept(
     assert field(answer.text, name) == fields[name]
 
 
-async def test_every_price_of_the_table_that_will_not_do_is_told_and_none_is_saved(
-    dashboard: Dashboard, db: Any
-) -> None:
+async def test_every_invalid_price_of_the_table_gets_an_error_and_none_is_saved(dashboard: Dashboard, db: Any) -> None:
     _, (red, blue) = await new_variants(dashboard, db)
     price_list = await new_list(dashboard)
     for sku, quantity in ((red, "1"), (red, "5"), (blue, "1")):
@@ -182,7 +180,7 @@ async def test_every_price_of_the_table_that_will_not_do_is_told_and_none_is_sav
     assert await entries_of(db, price_list) == before
 
 
-async def test_pasted_lines_add_and_change_prices(dashboard: Dashboard, db: Any) -> None:
+async def test_pasted_rows_add_and_update_prices(dashboard: Dashboard, db: Any) -> None:
     _, (red, blue) = await new_variants(dashboard, db)
     price_list = await new_list(dashboard)
     saved_message(await dashboard.post(f"{price_list}/entries/add", sku=red, min_quantity="1", amount="19"))
@@ -193,7 +191,7 @@ async def test_pasted_lines_add_and_change_prices(dashboard: Dashboard, db: Any)
     assert await entries_of(db, price_list) == [(red, 1, 1800), (red, 10, 1500), (blue, 1, 1750)]
 
 
-async def test_every_pasted_line_that_will_not_do_is_told_and_none_is_saved(dashboard: Dashboard, db: Any) -> None:
+async def test_every_invalid_pasted_row_gets_an_error_and_none_is_saved(dashboard: Dashboard, db: Any) -> None:
     _, (red, blue) = await new_variants(dashboard, db)
     price_list = await new_list(dashboard)
     lines = f"{red},1,18\nno-such,1,5\n{blue},0,5\n{blue},2,5.555\nonly\n{red},1,9"
@@ -217,7 +215,7 @@ async def test_every_pasted_line_that_will_not_do_is_told_and_none_is_saved(dash
     assert error_messages(await dashboard.post(f"{price_list}/entries/paste", lines=" ")) == ["Lines is required."]
 
 
-async def test_a_list_is_given_to_customers_and_groups_and_taken_away(dashboard: Dashboard, db: Any) -> None:
+async def test_a_price_list_is_assigned_to_customers_and_groups_and_unassigned(dashboard: Dashboard, db: Any) -> None:
     ada, grace = await new_customer(db), await new_customer(db)
     price_list = await new_list(dashboard)
     group = redirect_path(await dashboard.post(GROUPS, name=f"Group {unique_word()}"))
@@ -245,7 +243,7 @@ async def test_a_list_is_given_to_customers_and_groups_and_taken_away(dashboard:
     assert ("price_list_user_deleted", "done") in await events(db, actor=dashboard.id, subject=link["id"])
 
 
-async def test_addresses_of_nobody_are_told_and_none_is_assigned(dashboard: Dashboard, db: Any) -> None:
+async def test_unknown_e_mail_addresses_are_refused_and_none_is_assigned(dashboard: Dashboard, db: Any) -> None:
     ada = await new_customer(db)
     price_list = await new_list(dashboard)
     text = f"{ada}\nnot an address\nnobody@nowhere.example"
@@ -263,7 +261,7 @@ async def test_addresses_of_nobody_are_told_and_none_is_assigned(dashboard: Dash
     ]
 
 
-async def test_what_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+async def test_an_unknown_price_list_or_entry_is_404(dashboard: Dashboard) -> None:
     for path in ("", "/delete", "/entries", "/customers"):
         assert (await dashboard.get(f"{LISTS}/{UNKNOWN_ID}{path}")).status_code == 404
     for path in ("", "/delete", "/entries", "/entries/add", "/entries/paste", "/customers", "/groups"):
@@ -273,7 +271,7 @@ async def test_what_is_not_there_is_not_found(dashboard: Dashboard) -> None:
     assert (await dashboard.post(f"{price_list}/customers/{UNKNOWN_ID}/remove")).status_code == 404
 
 
-async def test_another_lists_price_is_not_touched_through_this_one(dashboard: Dashboard, db: Any) -> None:
+async def test_a_price_of_another_list_is_404(dashboard: Dashboard, db: Any) -> None:
     sku = unique_word()
     await new_product(dashboard, sku=sku)
     price_list, other = await new_list(dashboard), await new_list(dashboard)
@@ -297,7 +295,7 @@ async def preview_price(dashboard: Dashboard, **params: str) -> tuple[str, str, 
     return price[1] if price else "", html.unescape(texts[0]), [html.unescape(text) for text in texts[1:]]
 
 
-async def test_the_preview_says_what_a_customer_pays_and_why(dashboard: Dashboard, db: Any) -> None:
+async def test_the_preview_explains_the_price_of_a_customer(dashboard: Dashboard, db: Any) -> None:
     email, sku = await new_customer(db), unique_word()
     await new_product(dashboard, sku=sku, price="24.00")
     word = unique_word()
@@ -346,7 +344,7 @@ async def test_the_preview_says_what_a_customer_pays_and_why(dashboard: Dashboar
     assert reason == f"Later {word} applies: 50% off everything without a fixed price, priority 9."
 
 
-async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(dashboard: Dashboard, db: Any) -> None:
+async def test_the_preview_of_a_customer_without_lists_shows_the_regular_price(dashboard: Dashboard, db: Any) -> None:
     email, sku = await new_customer(db), unique_word()
     product = await new_product(dashboard, sku=sku, price="24.00")
 
@@ -369,7 +367,7 @@ async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(dash
         ({"at": "soon"}, "Time must be a date and time, like 2026-11-15T09:30."),
     ],
 )
-async def test_a_preview_that_cannot_be_is_told(
+async def test_an_invalid_preview_request_is_refused_with_a_field_error(
     dashboard: Dashboard, db: Any, params: dict[str, str], message: str
 ) -> None:
     query = {"email": await new_customer(db), "q": "mug", **params}

@@ -24,7 +24,7 @@ async def prices_of(db: Any, product: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
-async def test_prices_are_set_changed_and_taken_away_in_one_go(dashboard: Dashboard, db: Any) -> None:
+async def test_one_form_creates_updates_and_deletes_prices(dashboard: Dashboard, db: Any) -> None:
     product, _ = await new_variants(dashboard, db)
     red, blue = await variants_of(db, product)
     path = f"{product}/prices"
@@ -42,7 +42,7 @@ async def test_prices_are_set_changed_and_taken_away_in_one_go(dashboard: Dashbo
     assert saved_message(await dashboard.post(path, seen=field(page, "seen"), **same)) == "same"
 
 
-async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(dashboard: Dashboard, db: Any) -> None:
+async def test_every_invalid_price_gets_an_error_and_nothing_is_saved(dashboard: Dashboard, db: Any) -> None:
     product, _ = await new_variants(dashboard, db)
     red, blue = await variants_of(db, product)
     page = (await dashboard.get(f"{product}/prices")).text
@@ -68,7 +68,7 @@ async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(dashboa
     assert await prices_of(db, product) == before
 
 
-async def test_of_two_who_change_prices_the_later_one_is_told_and_keeps_the_table(
+async def test_a_concurrent_change_of_prices_is_409_and_shows_the_input_again(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
     product, _ = await new_variants(dashboard, db)
@@ -103,7 +103,7 @@ async def test_a_product_without_variants_has_its_own_price(dashboard: Dashboard
 
 
 @pytest.mark.parametrize("name", ["price", "price[]", "price[x]", "price[x][USD]", "price[{red}]", "price[{red}][XXX]"])
-async def test_fields_that_are_none_of_the_table_break_nothing(dashboard: Dashboard, db: Any, name: str) -> None:
+async def test_unknown_price_fields_are_ignored(dashboard: Dashboard, db: Any, name: str) -> None:
     product, _ = await new_variants(dashboard, db)
     red, _ = await variants_of(db, product)
     snapshot = field((await dashboard.get(f"{product}/prices")).text, "seen")

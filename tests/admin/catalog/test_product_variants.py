@@ -1,4 +1,4 @@
-"""A product's options and variants, its pictures, its taxons and properties."""
+"""A product's options and variants, its images, its taxons and properties."""
 
 import re
 from typing import Any
@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from shop.rules.catalog.images import LARGEST_FILE
+from shop.rules.catalog.images import MAX_FILE_BYTES
 from tests.admin.catalog_forms import (
     TAXONS,
     error_messages,
     field,
     id_of,
+    image_data,
     new_options,
     new_product,
     new_variants,
-    picture,
     saved_message,
     unique_word,
     upload,
@@ -29,9 +29,9 @@ async def skus_of(db: Any, product: str) -> list[str]:
     return [row["sku"] for row in await db.fetch(SKUS, id_of(product))]
 
 
-async def test_options_and_values_are_made_on_the_way_and_once(dashboard: Dashboard, db: Any) -> None:
+async def test_missing_options_and_values_are_created_once(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
-    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, dark  Green,, red")).values()
+    (kind, values), *_ = (await new_options(dashboard, product, db, Color="Red, dark  Green,, red")).values()
 
     again = {"option_type_ids[]": [kind], f"values[{kind}]": "RED, Blue"}
     assert saved_message(await dashboard.post(f"{product}/options", **again)) == "options"
@@ -44,30 +44,30 @@ async def test_options_and_values_are_made_on_the_way_and_once(dashboard: Dashbo
     assert ("option_type_created", "done") in await events(db, actor=dashboard.id, subject=UUID(kind))
 
 
-async def test_an_option_that_variants_differ_by_stays(dashboard: Dashboard, db: Any) -> None:
+async def test_removing_an_option_in_use_is_refused(dashboard: Dashboard, db: Any) -> None:
     product, _ = await new_variants(dashboard, db)
 
     answer = await dashboard.post(f"{product}/options")
 
     assert answer.status_code == 422
-    assert re.fullmatch(r"Options must include Colour \w+, which existing variants use\.", error_messages(answer)[0])
+    assert re.fullmatch(r"Options must include Color \w+, which existing variants use\.", error_messages(answer)[0])
 
 
-async def test_an_option_nobody_uses_is_taken_off(dashboard: Dashboard, db: Any) -> None:
+async def test_an_unused_option_can_be_removed(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
-    await new_options(dashboard, product, db, Colour="Red")
+    await new_options(dashboard, product, db, Color="Red")
 
     assert saved_message(await dashboard.post(f"{product}/options")) == "options"
 
     assert await db.fetchval("select count(*) from product_option_types where product_id = $1", id_of(product)) == 0
 
 
-async def test_all_combinations_are_made_and_those_that_are_there_are_left(dashboard: Dashboard, db: Any) -> None:
+async def test_generating_combinations_creates_only_missing_variants(dashboard: Dashboard, db: Any) -> None:
     product, prefix = await new_product(dashboard), unique_word()
-    options = await new_options(dashboard, product, db, Colour="Red, Blue", Size="S, L")
-    (colour, colours), (size, sizes) = options.values()
+    options = await new_options(dashboard, product, db, Color="Red, Blue", Size="S, L")
+    (color, colors), (size, sizes) = options.values()
     fields = {
-        f"values[{colour}][]": colours[:1],
+        f"values[{color}][]": colors[:1],
         f"values[{size}][]": sizes,
         "sku_prefix": prefix,
         "each_price": "9.50",
@@ -75,7 +75,7 @@ async def test_all_combinations_are_made_and_those_that_are_there_are_left(dashb
 
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "none"
-    more = {**fields, f"values[{colour}][]": colours}
+    more = {**fields, f"values[{color}][]": colors}
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **more)) == "generated"
 
     assert await skus_of(db, product) == [f"{prefix}-{end}" for end in ("RED-S", "RED-L", "BLUE-S", "BLUE-L")]
@@ -94,11 +94,11 @@ async def test_all_combinations_are_made_and_those_that_are_there_are_left(dashb
         ({"sku_prefix": "p" * 51}, "SKU begins with must be one line of at most 50 characters."),
     ],
 )
-async def test_combinations_that_will_not_do_are_told_and_what_was_ticked_stays(
+async def test_invalid_combinations_are_refused_and_the_selection_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, Any], message: str
 ) -> None:
     product = await new_product(dashboard)
-    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
+    (kind, values), *_ = (await new_options(dashboard, product, db, Color="Red, Blue")).values()
     ticked_values = values if fields.pop("values", True) else []
 
     answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked_values, **fields})
@@ -108,7 +108,7 @@ async def test_combinations_that_will_not_do_are_told_and_what_was_ticked_stays(
     assert await skus_of(db, product) == []
 
 
-async def test_no_hundred_and_one_variants_are_made_at_once(dashboard: Dashboard, db: Any) -> None:
+async def test_at_most_100_variants_are_generated_at_once(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     many = ", ".join(str(number) for number in range(11))
     options = await new_options(dashboard, product, db, One=many, Two=many)
@@ -119,10 +119,10 @@ async def test_no_hundred_and_one_variants_are_made_at_once(dashboard: Dashboard
     assert error_messages(answer) == ["Values would create 121 variants; create at most 100 at once."]
 
 
-async def test_a_made_sku_that_somebody_has_is_told(dashboard: Dashboard, db: Any) -> None:
+async def test_a_generated_sku_in_use_is_refused(dashboard: Dashboard, db: Any) -> None:
     product, prefix = await new_product(dashboard), unique_word()
     await new_product(dashboard, sku=f"{prefix}-RED")
-    (kind, values), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
+    (kind, values), *_ = (await new_options(dashboard, product, db, Color="Red, Blue")).values()
 
     answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{kind}][]": values, "sku_prefix": prefix})
 
@@ -130,9 +130,9 @@ async def test_a_made_sku_that_somebody_has_is_told(dashboard: Dashboard, db: An
     assert await skus_of(db, product) == []
 
 
-async def test_one_variant_is_added_changed_and_removed(dashboard: Dashboard, db: Any) -> None:
+async def test_a_variant_is_created_updated_and_deleted(dashboard: Dashboard, db: Any) -> None:
     product, sku = await new_product(dashboard), unique_word()
-    (kind, (red, blue)), *_ = (await new_options(dashboard, product, db, Colour="Red, Blue")).values()
+    (kind, (red, blue)), *_ = (await new_options(dashboard, product, db, Color="Red, Blue")).values()
 
     response = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": red, "sku": sku, "price": "12.00"})
     assert saved_message(response) == "added"
@@ -161,9 +161,9 @@ async def test_one_variant_is_added_changed_and_removed(dashboard: Dashboard, db
     assert actions == ["variant_created", "variant_updated", "variant_deleted"]
 
 
-async def test_a_variant_needs_each_option_and_none_is_there_twice(dashboard: Dashboard, db: Any) -> None:
+async def test_a_variant_needs_every_option_and_a_unique_combination(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
-    (kind, (red, *_)), *_ = (await new_options(dashboard, product, db, Colour="Red")).values()
+    (kind, (red, *_)), *_ = (await new_options(dashboard, product, db, Color="Red")).values()
 
     missing = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": "", "sku": "kept", "price": "x"})
     foreign = await dashboard.post(f"{product}/variants", **{f"option[{kind}]": UNKNOWN_ID})
@@ -172,11 +172,11 @@ async def test_a_variant_needs_each_option_and_none_is_there_twice(dashboard: Da
 
     assert error_messages(missing) == ["Price must be a number like 19.99."]
     assert field(missing.text, "sku") == "kept"
-    assert re.fullmatch(r"Colour \w+ must be chosen\.", error_messages(foreign)[0])
+    assert re.fullmatch(r"Color \w+ must be chosen\.", error_messages(foreign)[0])
     assert error_messages(twice) == ["Options are those of another variant of this product."]
 
 
-async def test_the_master_is_not_removed(dashboard: Dashboard, db: Any) -> None:
+async def test_the_master_cannot_be_deleted(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     master = await db.fetchval("select id from variants where product_id = $1", id_of(product))
 
@@ -186,11 +186,13 @@ async def test_the_master_is_not_removed(dashboard: Dashboard, db: Any) -> None:
     assert await db.fetchval("select deleted_at from variants where id = $1", master) is None
 
 
-async def test_pictures_are_added_described_ordered_and_removed(dashboard: Dashboard, db: Any) -> None:
+async def test_images_are_uploaded_described_reordered_and_deleted(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     path = f"{product}/images"
 
-    assert saved_message(await upload(dashboard, path, picture("#f00"), picture("#0f0"), new_alt="A mug")) == "added"
+    assert (
+        saved_message(await upload(dashboard, path, image_data("#f00"), image_data("#0f0"), new_alt="A mug")) == "added"
+    )
     first, second = [
         row["id"]
         for row in await db.fetch("select id from images where product_id = $1 order by position", id_of(product))
@@ -221,11 +223,11 @@ async def test_pictures_are_added_described_ordered_and_removed(dashboard: Dashb
     assert ("image_deleted", "done") in await events(db, actor=dashboard.id, subject=second)
 
 
-async def test_what_is_no_picture_is_told_and_the_others_are_kept(dashboard: Dashboard, db: Any) -> None:
+async def test_an_invalid_file_is_refused_and_the_valid_ones_are_saved(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     path = f"{product}/images"
 
-    response = await upload(dashboard, path, picture(), b"<svg onload=alert(1)>", new_alt="kept")
+    response = await upload(dashboard, path, image_data(), b"<svg onload=alert(1)>", new_alt="kept")
     nothing = await upload(dashboard, path, b"")
 
     assert response.status_code == 422
@@ -235,9 +237,9 @@ async def test_what_is_no_picture_is_told_and_the_others_are_kept(dashboard: Das
     assert error_messages(nothing) == ["Images must be chosen."]
 
 
-async def test_a_picture_of_another_product_is_not_touched(dashboard: Dashboard, db: Any) -> None:
+async def test_an_image_of_another_product_is_404(dashboard: Dashboard, db: Any) -> None:
     product, other = await new_product(dashboard), await new_product(dashboard)
-    await upload(dashboard, f"{product}/images", picture())
+    await upload(dashboard, f"{product}/images", image_data())
     image = await db.fetchval("select id from images where product_id = $1", id_of(product))
 
     for verb in ("", "/up", "/down", "/remove"):
@@ -249,10 +251,12 @@ async def test_a_picture_of_another_product_is_not_touched(dashboard: Dashboard,
     assert (await dashboard.post(f"{product}/images/{image}", **fields_of_other)).status_code == 422
 
 
-async def test_no_upload_is_read_of_who_is_not_signed_in(dashboard: Dashboard, db: Any) -> None:
+async def test_an_upload_without_session_or_csrf_token_is_refused_before_it_is_read(
+    dashboard: Dashboard, db: Any
+) -> None:
     product = await new_product(dashboard)
     token = await dashboard.csrf()
-    files = [("files", ("a.png", picture(), "image/png"))]
+    files = [("files", ("a.png", image_data(), "image/png"))]
     same_origin = {"Sec-Fetch-Site": "same-origin"}
 
     async def upload_status(headers: dict[str, str], csrf: str = token) -> int:
@@ -267,7 +271,7 @@ async def test_no_upload_is_read_of_who_is_not_signed_in(dashboard: Dashboard, d
         media = {"Content-Type": "multipart/form-data; boundary=x"}
         answer = await dashboard.http.post(
             f"{product}/images",
-            content=b"x" * (LARGEST_FILE + 2**20),
+            content=b"x" * (MAX_FILE_BYTES + 2**20),
             headers={**same_origin, **dashboard.cookie, **media},
         )
         return answer.status_code
@@ -280,7 +284,7 @@ async def test_no_upload_is_read_of_who_is_not_signed_in(dashboard: Dashboard, d
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 0
 
 
-async def test_taxons_are_ticked_and_unticked(dashboard: Dashboard, db: Any) -> None:
+async def test_taxons_are_selected_and_deselected(dashboard: Dashboard, db: Any) -> None:
     product, name = await new_product(dashboard), unique_word()
     saved_message(await dashboard.post(TAXONS, tree_name=name))
     root = await db.fetchval("select id from taxons where name = $1", name)
@@ -302,7 +306,7 @@ async def test_taxons_are_ticked_and_unticked(dashboard: Dashboard, db: Any) -> 
     assert len(await events(db, subject=id_of(product))) == count
 
 
-async def test_properties_are_added_changed_and_emptied_away(dashboard: Dashboard, db: Any) -> None:
+async def test_properties_are_added_updated_and_deleted_by_an_empty_value(dashboard: Dashboard, db: Any) -> None:
     product, name = await new_product(dashboard), f"Material {unique_word()}"
     path = f"{product}/properties"
 

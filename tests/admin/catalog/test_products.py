@@ -33,7 +33,7 @@ def details_form(page: str, **changes: str) -> dict[str, str]:
     return {name: field(page, name) for name in names} | {"status": "active"} | changes
 
 
-async def test_a_product_is_made_with_name_price_and_sku(dashboard: Dashboard, db: Any) -> None:
+async def test_a_product_is_created_with_name_price_and_sku(dashboard: Dashboard, db: Any) -> None:
     sku = unique_word()
     answer = await dashboard.post(f"{PRODUCTS}/new", name="  Blue mug ", price="19.90", sku=sku, status="draft")
 
@@ -64,7 +64,7 @@ async def test_a_product_is_made_with_name_price_and_sku(dashboard: Dashboard, d
         ({"status": "sold"}, "Status is not a valid choice."),
     ],
 )
-async def test_what_cannot_be_a_product_is_told_beside_the_field_and_kept(
+async def test_an_invalid_product_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, fields: dict[str, str], message: str
 ) -> None:
     form = {"name": "Mug", "price": "", "sku": "", "status": "draft", **fields}
@@ -78,7 +78,7 @@ async def test_what_cannot_be_a_product_is_told_beside_the_field_and_kept(
         assert f'id="error-{name}"' in answer.text
 
 
-async def test_a_sku_that_another_variant_has_is_taken(dashboard: Dashboard) -> None:
+async def test_a_sku_in_use_is_refused(dashboard: Dashboard) -> None:
     sku = unique_word()
     await new_product(dashboard, sku=sku)
 
@@ -87,9 +87,7 @@ async def test_a_sku_that_another_variant_has_is_taken(dashboard: Dashboard) -> 
     assert error_messages(answer) == ["SKU is taken."]
 
 
-async def test_products_are_found_by_beginnings_of_name_and_sku_by_status_and_by_stock(
-    dashboard: Dashboard, db: Any
-) -> None:
+async def test_products_are_found_by_prefix_of_name_or_sku_status_and_stock(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     mug = await new_product(dashboard, name=f"Blue {word}mug", sku=f"{word.upper()}-M-1")
     pan = await new_product(dashboard, name=f"Iron {word}pan", status="draft")
@@ -106,7 +104,7 @@ async def test_products_are_found_by_beginnings_of_name_and_sku_by_status_and_by
         assert mug not in await find_products(dashboard, q=text)
 
 
-async def test_products_are_paged_by_place(dashboard: Dashboard) -> None:
+async def test_products_are_paged_by_keyset(dashboard: Dashboard) -> None:
     word = unique_word()
     products = [await new_product(dashboard, name=f"{word} {number}") for number in range(27)]
 
@@ -120,7 +118,7 @@ async def test_products_are_paged_by_place(dashboard: Dashboard) -> None:
     assert re.findall(r'class="through" href="([^"]+)"', second) == products[1::-1]
 
 
-async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(dashboard: Dashboard, db: Any) -> None:
+async def test_the_list_shows_the_price_range_and_the_number_of_variants(dashboard: Dashboard, db: Any) -> None:
     product, skus = await new_variants(dashboard, db)
     await db.execute(
         "update prices set amount = 3000 where variant_id = (select id from variants where sku = $1)", skus[1]
@@ -134,7 +132,7 @@ async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(dashbo
     assert "sold out" in page
 
 
-async def test_details_are_changed_and_the_old_slug_leads_here_still(dashboard: Dashboard, db: Any) -> None:
+async def test_details_are_updated_and_the_old_slug_is_retained(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     page = (await dashboard.get(product)).text
     old_slug = field(page, "slug")
@@ -158,7 +156,7 @@ async def test_details_are_changed_and_the_old_slug_leads_here_still(dashboard: 
     assert "New name" in details_page
 
 
-async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(dashboard: Dashboard, db: Any) -> None:
+async def test_saving_unchanged_details_changes_no_timestamp_and_is_not_audited(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     await db.execute("update products set available_on = '2026-01-02 03:04:05+00' where id = $1", id_of(product))
     count = len(await events(db, subject=id_of(product)))
@@ -185,7 +183,7 @@ async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(dashboar
         ),
     ],
 )
-async def test_details_that_will_not_do_are_told_and_kept(
+async def test_invalid_details_are_refused_and_the_input_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
     product = await new_product(dashboard)
@@ -200,7 +198,7 @@ async def test_details_that_will_not_do_are_told_and_kept(
     assert field(answer.text, "seen") == field(page, "seen")
 
 
-async def test_a_slug_that_another_product_has_is_taken(dashboard: Dashboard) -> None:
+async def test_a_slug_in_use_is_refused(dashboard: Dashboard) -> None:
     other, product = await new_product(dashboard), await new_product(dashboard)
     slug = field((await dashboard.get(other)).text, "slug")
 
@@ -209,7 +207,7 @@ async def test_a_slug_that_another_product_has_is_taken(dashboard: Dashboard) ->
     assert error_messages(answer) == ["Slug is taken."]
 
 
-async def test_of_two_operators_the_later_one_is_told_and_keeps_what_was_typed(
+async def test_a_concurrent_change_is_409_and_shows_the_input_again(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
     product = await new_product(dashboard)
@@ -227,7 +225,7 @@ async def test_of_two_operators_the_later_one_is_told_and_keeps_what_was_typed(
     assert await db.fetchval("select name from products where id = $1", id_of(product)) == "Ours"
 
 
-async def test_a_sale_or_another_tab_meanwhile_is_no_conflict(dashboard: Dashboard, db: Any) -> None:
+async def test_a_concurrent_change_of_other_fields_is_not_a_conflict(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
     page = (await dashboard.get(product)).text
     saved_message(await dashboard.post(f"{product}/properties", new_name=unique_word(), new_value="Wool"))
@@ -235,7 +233,7 @@ async def test_a_sale_or_another_tab_meanwhile_is_no_conflict(dashboard: Dashboa
     assert saved_message(await dashboard.post(product, **details_form(page, name="Still ours"))) == "saved"
 
 
-async def test_a_product_is_archived_and_deleted_after_a_question(dashboard: Dashboard, db: Any) -> None:
+async def test_a_product_is_archived_and_deleted_after_confirmation(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard)
 
     assert saved_message(await dashboard.post(f"{product}/archive")) == "archived"
@@ -262,7 +260,7 @@ async def test_a_product_is_archived_and_deleted_after_a_question(dashboard: Das
         "/places",
     ],
 )
-async def test_of_a_product_that_is_not_there_nothing_is_shown(dashboard: Dashboard, path: str) -> None:
+async def test_every_page_of_an_unknown_product_is_404(dashboard: Dashboard, path: str) -> None:
     for product in (UNKNOWN_ID, str(uuid4()), "new-mug", "0"):
         assert (await dashboard.get(f"{PRODUCTS}/{product}{path}")).status_code == 404
 
@@ -275,11 +273,11 @@ async def test_of_a_product_that_is_not_there_nothing_is_shown(dashboard: Dashbo
         f"/images/{UNKNOWN_ID}/remove", "/taxons", "/properties",
     ],
 )  # fmt: skip
-async def test_of_a_product_that_is_not_there_nothing_is_changed(dashboard: Dashboard, path: str) -> None:
+async def test_every_form_of_an_unknown_product_is_404(dashboard: Dashboard, path: str) -> None:
     assert (await dashboard.post(f"{PRODUCTS}/{UNKNOWN_ID}{path}")).status_code == 404
 
 
-async def test_what_hangs_on_another_product_is_not_reached_through_this_one(dashboard: Dashboard, db: Any) -> None:
+async def test_a_variant_of_another_product_is_404(dashboard: Dashboard, db: Any) -> None:
     product, (sku, _) = await new_variants(dashboard, db)
     other = await new_product(dashboard)
     variant = await db.fetchval("select id from variants where sku = $1", sku)

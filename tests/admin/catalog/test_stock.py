@@ -37,7 +37,7 @@ async def count_of(db: Any, item: str) -> int:
     ("reason", "quantity", "change"),
     [("received", "5", 5), ("returned", "1", 1), ("damaged", "3", -3), ("recounted", "7", -3), ("recounted", "0", -10)],
 )
-async def test_a_movement_means_what_the_operator_says(
+async def test_the_reason_decides_how_a_movement_changes_the_count(
     dashboard: Dashboard, db: Any, reason: str, quantity: str, change: int
 ) -> None:
     item, _ = await new_item(dashboard, db)
@@ -70,7 +70,7 @@ async def test_a_movement_means_what_the_operator_says(
         ({"note": "n" * 251}, "Note must be one line of at most 250 characters."),
     ],
 )
-async def test_a_movement_that_cannot_be_is_told_and_kept(
+async def test_an_invalid_movement_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
     item, _ = await new_item(dashboard, db)
@@ -83,7 +83,7 @@ async def test_a_movement_that_cannot_be_is_told_and_kept(
     assert await count_of(db, item) == 10
 
 
-async def test_the_ledger_runs_from_the_newest_and_names_who(
+async def test_the_ledger_lists_movements_newest_first_with_their_operator(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
     item, _ = await new_item(dashboard, db)
@@ -130,7 +130,7 @@ async def test_stock_is_received_by_sku_or_for_a_variant_of_a_product(dashboard:
         ({"quantity": "x"}, "Quantity must be a whole number."),
     ],
 )
-async def test_what_cannot_be_received_is_told_and_kept(
+async def test_an_invalid_receipt_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
     sku = unique_word()
@@ -144,7 +144,9 @@ async def test_what_cannot_be_received_is_told_and_kept(
     assert field(answer.text, "quantity") == fields.get("quantity", "3")
 
 
-async def test_items_are_found_by_product_location_and_count_the_scarce_first(dashboard: Dashboard, db: Any) -> None:
+async def test_stock_items_are_found_by_product_location_and_level_lowest_count_first(
+    dashboard: Dashboard, db: Any
+) -> None:
     word, location = unique_word(), await new_location(dashboard, db)
     items_by_count = {}
     for count in (7, 3, 1):
@@ -170,7 +172,7 @@ async def test_items_are_found_by_product_location_and_count_the_scarce_first(da
     ]
 
 
-async def test_items_are_paged_by_count(dashboard: Dashboard, db: Any) -> None:
+async def test_stock_items_are_paged_by_count(dashboard: Dashboard, db: Any) -> None:
     word, location = unique_word(), await new_location(dashboard, db)
     await db.execute(
         """with new_products as (insert into products (id, name, slug, status, created_at, updated_at)
@@ -205,7 +207,7 @@ async def test_items_are_paged_by_count(dashboard: Dashboard, db: Any) -> None:
     assert ("prev" in first_links, "next" in third_links) == (False, False)
 
 
-async def test_an_item_may_be_sold_beyond_what_is_there_until_more_is_owed(dashboard: Dashboard, db: Any) -> None:
+async def test_backorderable_cannot_be_turned_off_while_the_count_is_negative(dashboard: Dashboard, db: Any) -> None:
     item, _ = await new_item(dashboard, db, 1)
 
     assert saved_message(await dashboard.post(f"{item}/backorder", backorderable="1")) == "saved"
@@ -217,7 +219,7 @@ async def test_an_item_may_be_sold_beyond_what_is_there_until_more_is_owed(dashb
     assert ("stock_item_updated", "done") in await events(db, actor=dashboard.id, subject=id_of(item))
 
 
-async def test_locations_are_made_renamed_closed_and_one_is_the_default(dashboard: Dashboard, db: Any) -> None:
+async def test_a_stock_location_is_renamed_deactivated_and_made_the_default(dashboard: Dashboard, db: Any) -> None:
     item, sku = await new_item(dashboard, db)
     location = await db.fetchval("select stock_location_id from stock_items where id = $1", id_of(item))
     path, before = f"{STOCK}/locations/{location}", await db.fetchval('select id from stock_locations where "default"')
@@ -239,7 +241,7 @@ async def test_locations_are_made_renamed_closed_and_one_is_the_default(dashboar
         await db.execute('update stock_locations set "default" = true where id = $1', before)
 
 
-async def test_a_locations_name_must_be_its_own(dashboard: Dashboard, db: Any) -> None:
+async def test_the_name_of_a_stock_location_is_unique(dashboard: Dashboard, db: Any) -> None:
     location = await new_location(dashboard, db)
     name = await db.fetchval("select name from stock_locations where id = $1", UUID(location))
     other = await new_location(dashboard, db)
@@ -258,7 +260,7 @@ async def test_a_locations_name_must_be_its_own(dashboard: Dashboard, db: Any) -
     assert field(answers[2].text, "name") == name
 
 
-async def test_what_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+async def test_an_unknown_stock_item_or_location_is_404(dashboard: Dashboard) -> None:
     for path in (f"{STOCK}/{UNKNOWN_ID}", f"{STOCK}/nonsense", f"{STOCK}/locations/{UNKNOWN_ID}"):
         assert (await dashboard.get(path)).status_code == 404
         assert (await dashboard.post(path, name="x", reason="received", quantity="1")).status_code == 404

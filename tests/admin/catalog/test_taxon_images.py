@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from tests.admin.catalog_forms import TAXONS, error_messages, field, picture, saved_message, unique_word, upload
+from tests.admin.catalog_forms import TAXONS, error_messages, field, image_data, saved_message, unique_word, upload
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 
 
@@ -28,9 +28,9 @@ async def test_an_image_is_uploaded_shown_and_replaced(
 ) -> None:
     assert "No image yet" in (await dashboard.get(taxon)).text
 
-    assert saved_message(await upload(dashboard, f"{taxon}/image", picture(), new_alt="A kitchen")) == "image-saved"
+    assert saved_message(await upload(dashboard, f"{taxon}/image", image_data(), new_alt="A kitchen")) == "image-saved"
     first, page = await find_image(db, taxon), (await dashboard.get(f"{taxon}?done=image-saved")).text
-    assert saved_message(await upload(dashboard, f"{taxon}/image", picture("#222222"))) == "image-saved"
+    assert saved_message(await upload(dashboard, f"{taxon}/image", image_data("#222222"))) == "image-saved"
     second = await find_image(db, taxon)
 
     (url,) = re.findall(r'<img src="(/media/[^"]+)" alt="A kitchen"', page)
@@ -41,8 +41,8 @@ async def test_an_image_is_uploaded_shown_and_replaced(
     assert ("image_created", "done") in await events(db, actor=dashboard.id, subject=second["id"])
 
 
-async def test_an_image_is_described_and_removed(dashboard: Dashboard, db: Any, taxon: str) -> None:
-    await upload(dashboard, f"{taxon}/image", picture())
+async def test_an_image_is_described_and_deleted(dashboard: Dashboard, db: Any, taxon: str) -> None:
+    await upload(dashboard, f"{taxon}/image", image_data())
 
     assert saved_message(await dashboard.post(f"{taxon}/image/alt", alt="Mugs on a shelf")) == "image-saved"
     assert field((await dashboard.get(taxon)).text, "alt") == "Mugs on a shelf"
@@ -55,13 +55,11 @@ async def test_an_image_is_described_and_removed(dashboard: Dashboard, db: Any, 
     assert (await dashboard.post(f"{taxon}/image/remove")).status_code == 404
 
 
-async def test_a_file_that_is_no_image_is_refused_and_the_page_says_why(
-    dashboard: Dashboard, db: Any, taxon: str
-) -> None:
+async def test_an_invalid_image_file_is_refused_with_a_field_error(dashboard: Dashboard, db: Any, taxon: str) -> None:
     refusals = [
         await upload(dashboard, f"{taxon}/image", b"no picture", new_alt="Kept"),
         await upload(dashboard, f"{taxon}/image", b"", new_alt="Kept"),
-        await upload(dashboard, f"{taxon}/image", picture(), new_alt="x" * 251),
+        await upload(dashboard, f"{taxon}/image", image_data(), new_alt="x" * 251),
     ]
 
     assert [answer.status_code for answer in refusals] == [422] * 3
@@ -74,9 +72,9 @@ async def test_a_file_that_is_no_image_is_refused_and_the_page_says_why(
     assert await find_image(db, taxon) is None
 
 
-async def test_a_taxon_that_does_not_exist_gets_no_image(dashboard: Dashboard) -> None:
+async def test_an_image_of_an_unknown_taxon_is_404(dashboard: Dashboard) -> None:
     answers = [
-        await upload(dashboard, f"{TAXONS}/{UNKNOWN_ID}/image", picture()),
+        await upload(dashboard, f"{TAXONS}/{UNKNOWN_ID}/image", image_data()),
         await dashboard.post(f"{TAXONS}/{UNKNOWN_ID}/image/alt", alt="x"),
         await dashboard.post(f"{TAXONS}/{UNKNOWN_ID}/image/remove"),
     ]

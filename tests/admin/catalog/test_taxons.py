@@ -23,7 +23,7 @@ async def children_of(db: Any, parent: str) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
-async def test_a_tree_is_grown_and_shown(dashboard: Dashboard, db: Any) -> None:
+async def test_a_tree_is_created_and_shown(dashboard: Dashboard, db: Any) -> None:
     name, _, (kitchen, table) = await new_tree(dashboard, db, "Kitchen", "Table")
     saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
     (mugs,) = await children_of(db, kitchen)
@@ -40,7 +40,7 @@ async def test_a_tree_is_grown_and_shown(dashboard: Dashboard, db: Any) -> None:
     assert ("taxon_created", "done") in await events(db, actor=dashboard.id, subject=UUID(mugs))
 
 
-async def test_names_that_will_not_do_are_told(dashboard: Dashboard, db: Any) -> None:
+async def test_an_invalid_name_is_refused_with_a_field_error(dashboard: Dashboard, db: Any) -> None:
     name, root, _ = await new_tree(dashboard, db, "Kitchen")
 
     answers = [
@@ -66,7 +66,7 @@ async def test_names_that_will_not_do_are_told(dashboard: Dashboard, db: Any) ->
     assert (await dashboard.post(f"{TAXONS}/add", taxon_name="x", parent_id=UNKNOWN_ID)).status_code == 404
 
 
-async def test_a_taxon_goes_up_and_down_and_no_further_than_the_ends(dashboard: Dashboard, db: Any) -> None:
+async def test_a_taxon_is_moved_up_and_down_within_its_siblings(dashboard: Dashboard, db: Any) -> None:
     _, root, (a, b, c) = await new_tree(dashboard, db, "A", "B", "C")
 
     for verb, taxon, order in (
@@ -78,7 +78,7 @@ async def test_a_taxon_goes_up_and_down_and_no_further_than_the_ends(dashboard: 
     assert ("taxon_repositioned", "done") in await events(db, actor=dashboard.id, subject=UUID(a))
 
 
-async def test_a_taxon_is_renamed_and_hung_under_another(dashboard: Dashboard, db: Any) -> None:
+async def test_a_taxon_is_renamed_and_moved_to_another_parent(dashboard: Dashboard, db: Any) -> None:
     _, root, (kitchen, mugs) = await new_tree(dashboard, db, "Kitchen", "Mugs")
     page = (await dashboard.get(f"{TAXONS}/{mugs}")).text
     assert field(page, "name") == "Mugs"
@@ -95,7 +95,7 @@ async def test_a_taxon_is_renamed_and_hung_under_another(dashboard: Dashboard, d
     assert mugs not in re.findall(r'<option value="([^"]+)"', (await dashboard.get(f"{TAXONS}/{kitchen}")).text)
 
 
-async def test_a_tree_is_renamed_with_its_root_and_removed_with_all_in_it(dashboard: Dashboard, db: Any) -> None:
+async def test_a_tree_is_renamed_and_deleted_with_its_root(dashboard: Dashboard, db: Any) -> None:
     _, root, (kitchen,) = await new_tree(dashboard, db, "Kitchen")
     product, name = await new_product(dashboard), f"New {unique_word()}"
     saved_message(await dashboard.post(f"{product}/taxons", **{"taxon_ids[]": [kitchen]}))
@@ -111,7 +111,7 @@ async def test_a_tree_is_renamed_with_its_root_and_removed_with_all_in_it(dashbo
     assert (await dashboard.get(product)).status_code == 200
 
 
-async def test_a_taxon_is_removed_with_those_below(dashboard: Dashboard, db: Any) -> None:
+async def test_deleting_a_taxon_deletes_its_descendants(dashboard: Dashboard, db: Any) -> None:
     _, root, (kitchen, table) = await new_tree(dashboard, db, "Kitchen", "Table")
     saved_message(await dashboard.post(f"{TAXONS}/add", taxon_name="Mugs", parent_id=kitchen))
 
@@ -121,7 +121,7 @@ async def test_a_taxon_is_removed_with_those_below(dashboard: Dashboard, db: Any
     assert ("taxon_deleted", "done") in await events(db, actor=dashboard.id, subject=UUID(kitchen))
 
 
-async def test_a_taxon_that_is_not_there_is_not_found(dashboard: Dashboard, db: Any) -> None:
+async def test_an_unknown_taxon_is_404(dashboard: Dashboard, db: Any) -> None:
     _, root, _ = await new_tree(dashboard, db)
 
     for path in ("", "/remove"):

@@ -22,9 +22,7 @@ XSS = [
 ]
 
 
-async def test_a_customer_is_found_by_the_beginning_of_address_or_name(
-    dashboard: Dashboard, http: httpx2.AsyncClient
-) -> None:
+async def test_a_customer_is_found_by_prefix_of_e_mail_or_name(dashboard: Dashboard, http: httpx2.AsyncClient) -> None:
     word = f"q{uuid4().hex[:10]}"
     member = await sign_in(http, f"{word}@shoppers.example", first_name=f"F{word}", last_name=f"L{word} Long")
 
@@ -36,7 +34,7 @@ async def test_a_customer_is_found_by_the_beginning_of_address_or_name(
         assert "No customers found" in page.text, text
 
 
-async def test_a_customers_page_shows_facts_sessions_and_carts(dashboard: Dashboard, http: httpx2.AsyncClient) -> None:
+async def test_a_customer_page_shows_details_sessions_and_carts(dashboard: Dashboard, http: httpx2.AsyncClient) -> None:
     member = await sign_in(http, first_name="Ada", last_name="Lovelace")
     cart = (await member.post("/cart"))["number"]
 
@@ -47,7 +45,7 @@ async def test_a_customers_page_shows_facts_sessions_and_carts(dashboard: Dashbo
 
 
 @pytest.mark.security("T-10")
-async def test_ending_a_session_ends_that_one(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any) -> None:
+async def test_ending_a_session_ends_only_that_session(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     other = await sign_in(http, member.email)
     user_id = await member.id()
@@ -60,9 +58,7 @@ async def test_ending_a_session_ends_that_one(dashboard: Dashboard, http: httpx2
     assert ("session_end", "done") in await events(db, actor=dashboard.id, subject=user_id)
 
 
-async def test_a_session_of_somebody_else_is_not_ended_by_this_customers_page(
-    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
-) -> None:
+async def test_a_session_of_another_customer_is_404(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any) -> None:
     member, other = await sign_in(http), await sign_in(http)
     session_id = await db.fetchval("select id from sessions where user_id = $1", await other.id())
 
@@ -73,7 +69,9 @@ async def test_a_session_of_somebody_else_is_not_ended_by_this_customers_page(
 
 
 @pytest.mark.security("T-10")
-async def test_ending_all_ends_all(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any) -> None:
+async def test_ending_all_sessions_ends_every_session_of_the_customer(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
+) -> None:
     member = await sign_in(http)
     other = await sign_in(http, member.email)
     user_id = await member.id()
@@ -86,7 +84,7 @@ async def test_ending_all_ends_all(dashboard: Dashboard, http: httpx2.AsyncClien
 
 
 @pytest.mark.security("T-10")
-async def test_shutting_out_kills_the_tokens_for_good_and_sends_no_code(
+async def test_disabling_a_customer_ends_all_tokens_and_sends_no_login_code(
     dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
 ) -> None:
     member = await sign_in(http)
@@ -109,7 +107,9 @@ async def _can_sign_in(http: httpx2.AsyncClient, member: Member) -> bool:
     return await (await sign_in(http, member.email)).is_signed_in()
 
 
-async def test_what_was_done_is_in_the_customers_timeline(dashboard: Dashboard, http: httpx2.AsyncClient) -> None:
+async def test_the_timeline_of_a_customer_shows_operator_actions(
+    dashboard: Dashboard, http: httpx2.AsyncClient
+) -> None:
     user_id = await (await sign_in(http)).id()
 
     await dashboard.post(f"{CUSTOMERS}/{user_id}/disable")
@@ -121,7 +121,7 @@ async def test_what_was_done_is_in_the_customers_timeline(dashboard: Dashboard, 
 
 @pytest.mark.security("D-05")
 @pytest.mark.parametrize("name", XSS)
-async def test_names_are_shown_as_text(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any, name: str) -> None:
+async def test_names_are_escaped(dashboard: Dashboard, http: httpx2.AsyncClient, db: Any, name: str) -> None:
     member = await sign_in(http, first_name=name)
     user_id = await member.id()
     await db.execute("update sessions set user_agent = $2 where user_id = $1", user_id, name)
@@ -138,7 +138,7 @@ async def test_names_are_shown_as_text(dashboard: Dashboard, http: httpx2.AsyncC
     assert html.escape(name) in html.escape(html.unescape(pages[0]))
 
 
-async def test_customers_are_paged_by_place(dashboard: Dashboard, db: Any) -> None:
+async def test_customers_are_paged_by_keyset(dashboard: Dashboard, db: Any) -> None:
     word = f"p{uuid4().hex[:8]}"
     await db.execute(
         """insert into users (id, email, email_key, created_at, updated_at)

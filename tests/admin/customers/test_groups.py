@@ -31,7 +31,7 @@ async def members_of(db: Any, group: str) -> set[str]:
     return {row["email"] for row in rows}
 
 
-async def test_a_group_is_made_renamed_and_deleted(dashboard: Dashboard, db: Any) -> None:
+async def test_a_group_is_created_renamed_and_deleted(dashboard: Dashboard, db: Any) -> None:
     name = f"Group {unique_word()}"
     group = redirect_path(await dashboard.post(GROUPS, name=name, description="Cafés"))
     page = (await dashboard.get(group)).text
@@ -55,7 +55,9 @@ async def test_a_group_is_made_renamed_and_deleted(dashboard: Dashboard, db: Any
         ("a\u202eb", "Name must be one line of at most 100 characters."),
     ],
 )
-async def test_a_name_that_will_not_do_is_told_and_kept(dashboard: Dashboard, name: str, message: str) -> None:
+async def test_an_invalid_name_is_refused_and_the_input_is_shown_again(
+    dashboard: Dashboard, name: str, message: str
+) -> None:
     group = await new_group(dashboard)
 
     for path in (GROUPS, group):
@@ -64,7 +66,7 @@ async def test_a_name_that_will_not_do_is_told_and_kept(dashboard: Dashboard, na
         assert (field(answer.text, "name"), field(answer.text, "description")) == (name, "typed")
 
 
-async def test_a_groups_name_is_its_own(dashboard: Dashboard) -> None:
+async def test_the_name_of_a_group_is_unique(dashboard: Dashboard) -> None:
     group, other = await new_group(dashboard), await new_group(dashboard)
     name = field((await dashboard.get(group)).text, "name")
 
@@ -72,7 +74,7 @@ async def test_a_groups_name_is_its_own(dashboard: Dashboard) -> None:
     assert error_messages(await dashboard.post(other, name=name)) == ["Name is taken."]
 
 
-async def test_many_are_put_in_at_once_and_one_is_taken_out(dashboard: Dashboard, db: Any) -> None:
+async def test_several_members_are_added_at_once_and_one_is_removed(dashboard: Dashboard, db: Any) -> None:
     group, emails = await new_group(dashboard), [await new_customer(db) for _ in range(3)]
 
     assert (
@@ -97,13 +99,13 @@ async def test_many_are_put_in_at_once_and_one_is_taken_out(dashboard: Dashboard
     assert audit_events == [("customer_group_member_created", "done"), ("customer_group_member_deleted", "done")]
 
 
-async def test_who_is_no_customer_is_told_and_nobody_is_put_in(dashboard: Dashboard, db: Any) -> None:
+async def test_unknown_e_mail_addresses_are_refused_and_no_member_is_added(dashboard: Dashboard, db: Any) -> None:
     group, email = await new_group(dashboard), await new_customer(db)
-    stranger = f"{uuid4().hex}@strangers.example"
+    unknown_email = f"{uuid4().hex}@unknown.example"
 
-    answer = await dashboard.post(f"{group}/members", emails=f"{email}\n{stranger}\n<script>")
+    answer = await dashboard.post(f"{group}/members", emails=f"{email}\n{unknown_email}\n<script>")
 
-    message = f"Line 3 (<script>) is not an e-mail address. {stranger} is not the address of a customer."
+    message = f"Line 3 (<script>) is not an e-mail address. {unknown_email} is not the address of a customer."
     assert (answer.status_code, error_messages(answer)) == (422, [message])
     assert await members_of(db, group) == set()
 
@@ -117,14 +119,14 @@ async def test_members_are_searched(dashboard: Dashboard, db: Any) -> None:
     assert [email for email in emails if email in page] == [emails[3]]
 
 
-async def test_the_lists_of_a_group_are_shown(dashboard: Dashboard) -> None:
+async def test_the_price_lists_of_a_group_are_shown(dashboard: Dashboard) -> None:
     group, price_list = await new_group(dashboard), await new_list(dashboard)
     saved_message(await dashboard.post(f"{price_list}/groups", **{"group_ids[]": [str(id_of(group))]}))
 
     assert price_list in (await dashboard.get(group)).text
 
 
-async def test_a_group_that_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+async def test_an_unknown_group_is_404(dashboard: Dashboard) -> None:
     for path in ("", "/delete"):
         assert (await dashboard.get(f"{GROUPS}/{UNKNOWN_ID}{path}")).status_code == 404
     for path in ("", "/delete", "/members", f"/members/{UNKNOWN_ID}/remove"):

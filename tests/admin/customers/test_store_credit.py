@@ -37,7 +37,7 @@ async def grant_of(db: Any, member: Member) -> UUID:
 
 
 async def spend(member: Member, checkout_setup: CheckoutSetup) -> str:
-    """Buys goods for 20.00 and shipping for 5.00 with all available credit; returns the order number."""
+    """Buys a product for 20.00 and shipping for 5.00 with all available credit; returns the order number."""
     product = await checkout_setup.product("20.00")
     await member.post("/cart")
     await member.post("/cart/add_item", variant_id=product.variant_id)
@@ -59,7 +59,7 @@ def ledger_of(page: str) -> list[list[str]]:
     return [row for row in cells if row]
 
 
-async def test_credit_is_granted_spent_and_withdrawn_and_the_ledger_tells_it(
+async def test_the_ledger_shows_granted_spent_and_withdrawn_credit(
     dashboard: Dashboard, member: Member, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     assert saved_message(await grant(dashboard, member)) == "granted"
@@ -91,7 +91,7 @@ async def test_credit_is_granted_spent_and_withdrawn_and_the_ledger_tells_it(
     assert (await member.get("/account"))["store_credits"] == "7.5"
 
 
-async def test_a_long_ledger_is_turned_page_by_page_and_every_line_is_there_once(
+async def test_paging_through_a_long_ledger_shows_every_entry_once(
     dashboard: Dashboard, member: Member, writer: Machine
 ) -> None:
     for number in range(27):
@@ -122,9 +122,9 @@ async def test_a_long_ledger_is_turned_page_by_page_and_every_line_is_there_once
         ({"memo": ""}, "Reason is required."),
         ({"memo": "x" * 256}, "Reason must be one line of at most 255 characters."),
     ],
-    ids=["none", "nothing", "negative", "digits", "too large", "currency", "no reason", "long reason"],
+    ids=["missing", "zero", "negative", "decimals", "too large", "currency", "no reason", "long reason"],
 )
-async def test_a_grant_that_cannot_be_is_told_and_kept(
+async def test_an_invalid_grant_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, member: Member, db: Any, fields: dict[str, str], message: str
 ) -> None:
     answer = await grant(dashboard, member, **fields)
@@ -137,9 +137,7 @@ async def test_a_grant_that_cannot_be_is_told_and_kept(
     assert await db.fetchval("select count(*) from store_credits where user_id = $1", await member.id()) == 0
 
 
-async def test_a_withdrawal_needs_a_reason_and_something_that_is_left(
-    dashboard: Dashboard, member: Member, db: Any
-) -> None:
+async def test_a_withdrawal_needs_a_reason_and_remaining_credit(dashboard: Dashboard, member: Member, db: Any) -> None:
     await grant(dashboard, member)
     path = f"{await customer_path(member)}/credit/{await grant_of(db, member)}/withdraw"
 
@@ -155,7 +153,7 @@ async def test_a_withdrawal_needs_a_reason_and_something_that_is_left(
     assert [row["amount"] for row in amounts] == [1000, -1000]
 
 
-async def test_a_grant_of_somebody_else_is_not_withdrawn_by_this_customers_page(
+async def test_a_grant_of_another_customer_is_404(
     dashboard: Dashboard, member: Member, http: httpx2.AsyncClient, db: Any
 ) -> None:
     other = await sign_in(http)
@@ -169,7 +167,9 @@ async def test_a_grant_of_somebody_else_is_not_withdrawn_by_this_customers_page(
     assert await db.fetchval("select amount_used from store_credits where id = $1", other_grant) == 0
 
 
-async def test_money_is_given_only_with_a_password_that_is_fresh(dashboard: Dashboard, member: Member, db: Any) -> None:
+async def test_granting_and_withdrawing_credit_require_a_fresh_session(
+    dashboard: Dashboard, member: Member, db: Any
+) -> None:
     await grant(dashboard, member)
     path, credit = f"{await customer_path(member)}/credit", await grant_of(db, member)
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
@@ -206,7 +206,7 @@ async def test_a_long_ledger_is_paged(dashboard: Dashboard, member: Member, db: 
     assert 'rel="prev"' in second
 
 
-async def test_an_order_shows_what_promotions_took_off_and_what_credit_paid(
+async def test_an_order_shows_its_discounts_and_its_store_credit(
     dashboard: Dashboard, member: Member, checkout_setup: CheckoutSetup
 ) -> None:
     make, code = checkout_setup.make, f"code-{(await member.id()).hex[:12]}"
@@ -231,7 +231,7 @@ async def test_an_order_shows_what_promotions_took_off_and_what_credit_paid(
     assert "<b>Tenth</b>" not in page
 
 
-async def test_store_credit_is_no_way_to_pay_that_is_set_up(dashboard: Dashboard, db: Any) -> None:
+async def test_the_store_credit_payment_method_is_not_shown_in_the_settings(dashboard: Dashboard, db: Any) -> None:
     method = await db.fetchval("select id from payment_methods where type = 'store_credit'")
 
     page = (await dashboard.get("/admin/settings/payments")).text

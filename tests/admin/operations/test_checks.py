@@ -16,16 +16,14 @@ def check_results(page: str) -> dict[str, str]:
     return {name.lower(): re.sub(r"<[^>]+>", " ", text).strip() for name, text in rows}
 
 
-async def test_nothing_is_looked_at_before_it_is_asked_for(dashboard: Dashboard) -> None:
+async def test_no_check_runs_before_it_is_requested(dashboard: Dashboard) -> None:
     page = (await dashboard.get(CHECKS)).text
 
     assert set(check_results(page)) == {name.lower().replace("_", " ") for name in NAMES}
     assert set(check_results(page).values()) == {"not checked yet"}
 
 
-async def test_what_does_not_add_up_is_named_and_what_does_is_said_to(
-    dashboard: Dashboard, writer: Machine, db: Any
-) -> None:
+async def test_a_failed_check_is_reported(dashboard: Dashboard, writer: Machine, db: Any) -> None:
     product = await Make(writer).product(on_hand=5)
     before = check_results((await dashboard.post(CHECKS)).text)["stock counts"]
     statement = "update stock_items set count_on_hand = count_on_hand + $2 where variant_id::text = $1"

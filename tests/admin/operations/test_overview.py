@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from shop.admin.operations.overview import NARROW, REMEMBER_SECONDS, WIDE, draw, nice_top
+from shop.admin.operations.overview import NARROW, REMEMBER_SECONDS, WIDE, draw_chart, round_up_scale
 from shop.queries.dashboard import DAYS, Day
 from tests.admin.dashboard import Dashboard, new_dashboard
 
@@ -32,7 +32,7 @@ async def add_mail_budget_warnings(db: Any, times: int) -> None:
 
 
 @pytest.mark.security("M-09")
-async def test_the_overview_counts_days_sign_ins_and_failed_mails(
+async def test_the_overview_shows_orders_carts_failed_e_mails_and_the_mail_budget(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
     await empty_db.execute("delete from orders; delete from outbox_mails")
@@ -71,15 +71,15 @@ async def test_the_overview_counts_days_sign_ins_and_failed_mails(
     assert page.count('<svg class="chart') == 2
 
 
-async def test_an_empty_shop_has_an_overview_too(dashboard: Dashboard) -> None:
+async def test_an_empty_shop_has_an_overview(dashboard: Dashboard) -> None:
     assert (await dashboard.get("/admin")).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("largest", "top"), [(0, 2), (1, 2), (2, 2), (3, 4), (5, 10), (11, 20), (21, 40), (41, 100), (999, 1000)]
 )
-def test_the_scale_ends_at_a_round_number_whose_half_is_whole(largest: int, top: int) -> None:
-    assert nice_top(largest) == top
+def test_the_scale_ends_at_an_even_round_number(largest: int, top: int) -> None:
+    assert round_up_scale(largest) == top
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -87,7 +87,7 @@ def test_the_chart_has_two_bars_a_day_within_its_frame(width: int) -> None:
     start = date(2026, 11, 1)
     days = [Day(start + timedelta(days=number), number * 3, number) for number in range(DAYS)]
 
-    chart = draw(days, width)
+    chart = draw_chart(days, width)
 
     assert len(chart.bars) == 2 * DAYS
     assert all(bar.x >= 0 and bar.x + bar.width <= width for bar in chart.bars)

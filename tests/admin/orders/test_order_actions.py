@@ -14,11 +14,11 @@ from tests.builders import Make
 from tests.checkout_builders import Buyer, new_checkout_setup, on_hand, set_stock
 
 
-async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
+async def test_the_page_shows_line_items_totals_addresses_shipments_and_payments(
     dashboard: Dashboard, buyer: Buyer, make: Make, db: Any
 ) -> None:
-    colour, buyer.checkout_setup = f"Colour {unique_word()}", await new_checkout_setup(make)
-    order, _ = await buy(buyer, options={colour: ["Red"]}, name="Teapot")
+    color, buyer.checkout_setup = f"Color {unique_word()}", await new_checkout_setup(make)
+    order, _ = await buy(buyer, options={color: ["Red"]}, name="Teapot")
     url = "https://post.example/follow?n=:tracking"
     await make.change("shipping_methods", buyer.checkout_setup.post, "shipping_method", tracking_url=url)
     saved_message(await dashboard.post(f"{await shipment_of(db, order)}/ship", tracking="A/1 2"))
@@ -28,12 +28,12 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
     text = text_of(page)
 
     for words in (
-        f"Teapot {colour}: Red",
+        f"Teapot {color}: Red",
         "Items $20.00 Shipping $5.00 Discounts $0.00 Taxes $0.00 Total $25.00",
         "Paid $25.00",
         "Ada Lovelace 1 Main Street 62701 Springfield",
         "Method Post, $5.00",
-        f"2 \u00d7 Teapot ({colour}: Red)",
+        f"2 \u00d7 Teapot ({color}: Red)",
         "Method Card (visa ending in 1111) Amount $25.00 Captured $25.00 Refunded $0.00",
         "Purchase $25.00 approved",
         "Purchase of $25.00 approved by guest",
@@ -44,7 +44,7 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
     assert f"Order {order['number']}" in by_id
 
 
-async def test_what_was_bought_is_sent_with_its_tracking_number(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_a_shipment_is_shipped_with_its_tracking_number(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, _ = await buy(buyer)
     shipment = await shipment_of(db, order)
 
@@ -65,7 +65,9 @@ async def test_what_was_bought_is_sent_with_its_tracking_number(dashboard: Dashb
     assert "Shipment ship by " + dashboard.email in page
 
 
-async def test_a_tracking_number_that_is_none_is_told_and_kept(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_an_invalid_tracking_number_is_refused_and_shown_again(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
     order, _ = await buy(buyer)
 
     answer = await dashboard.post(f"{await shipment_of(db, order)}/ship", tracking="x" * 256)
@@ -76,7 +78,9 @@ async def test_a_tracking_number_that_is_none_is_told_and_kept(dashboard: Dashbo
     assert (await states(db, order))[4] == "ready"
 
 
-async def test_what_is_not_paid_is_not_ready_until_it_is_captured(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_an_unpaid_order_cannot_be_shipped_until_its_payment_is_captured(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
     order, _ = await buy(buyer, pays="check")
     shipment, payment = await shipment_of(db, order), await payment_of(db, order)
 
@@ -98,7 +102,9 @@ async def test_what_is_not_paid_is_not_ready_until_it_is_captured(dashboard: Das
     assert await states(db, order) == ("complete", "paid", "ready", "completed", "ready")
 
 
-async def test_canceling_asks_first_and_gives_stock_and_money_back(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_canceling_asks_for_confirmation_restocks_and_refunds(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
     order, variant = await buy(buyer)
     order_path = f"{ORDERS}/{order['number']}"
     assert await on_hand(db, variant) == 8
@@ -117,7 +123,7 @@ async def test_canceling_asks_first_and_gives_stock_and_money_back(dashboard: Da
     assert "$25.00 completed The order was canceled." in page
 
 
-async def test_an_order_that_can_be_paid_again_is_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_a_canceled_order_without_refund_is_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, variant = await buy(buyer, pays="check")
     order_path = f"{ORDERS}/{order['number']}"
     saved_message(await dashboard.post(f"{order_path}/cancel"))
@@ -132,7 +138,7 @@ async def test_an_order_that_can_be_paid_again_is_resumed(dashboard: Dashboard, 
 
 
 @pytest.mark.security("C-15")
-async def test_a_refunded_order_is_not_offered_to_be_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_a_refunded_order_cannot_be_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, variant = await buy(buyer)
     order_path = f"{ORDERS}/{order['number']}"
     saved_message(await dashboard.post(f"{order_path}/cancel"))
@@ -147,7 +153,7 @@ async def test_a_refunded_order_is_not_offered_to_be_resumed(dashboard: Dashboar
 
 
 @pytest.mark.parametrize("shipment_state", ["shipped", "backorder"])
-async def test_what_was_sent_cannot_be_canceled(
+async def test_an_order_with_shipped_items_cannot_be_canceled(
     dashboard: Dashboard, buyer: Buyer, db: Any, shipment_state: str
 ) -> None:
     """It makes no difference whether other items are backordered."""
@@ -163,7 +169,7 @@ async def test_what_was_sent_cannot_be_canceled(
     assert await on_hand(db, variant) == 8
 
 
-async def test_an_order_that_is_sold_out_meanwhile_is_not_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_an_order_without_enough_stock_is_not_resumed(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, variant = await buy(buyer, pays="check")
     order_path = f"{ORDERS}/{order['number']}"
     saved_message(await dashboard.post(f"{order_path}/cancel"))
@@ -186,7 +192,7 @@ async def test_an_order_is_approved_once(dashboard: Dashboard, buyer: Buyer, db:
     assert await db.fetchval("select approver_id from orders where id = $1", UUID(order.id)) == dashboard.id
 
 
-async def test_dangerous_acts_want_a_fresh_password(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+async def test_cancel_void_and_refund_require_a_fresh_session(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, _ = await buy(buyer)
     payment, order_path = await payment_of(db, order), f"{ORDERS}/{order['number']}"
     before = await states(db, order)
@@ -199,7 +205,7 @@ async def test_dangerous_acts_want_a_fresh_password(dashboard: Dashboard, buyer:
     assert await states(db, order) == before
 
 
-async def test_parts_of_another_order_are_not_there(
+async def test_a_shipment_or_payment_of_another_order_is_404(
     dashboard: Dashboard, buyer: Buyer, db: Any, http: httpx2.AsyncClient
 ) -> None:
     order, _ = await buy(buyer)
@@ -213,7 +219,7 @@ async def test_parts_of_another_order_are_not_there(
     assert await states(db, order) == ("complete", "paid", "ready", "completed", "ready")
 
 
-async def test_names_of_strangers_are_text(dashboard: Dashboard, buyer: Buyer, db: Any, make: Make) -> None:
+async def test_customer_input_is_escaped(dashboard: Dashboard, buyer: Buyer, db: Any, make: Make) -> None:
     payload, buyer.checkout_setup = "<script>alert(1)</script>", await new_checkout_setup(make)
     product = await buyer.checkout_setup.product(name=payload)
     await buyer.add_items((product, 1))

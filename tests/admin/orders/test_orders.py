@@ -61,7 +61,9 @@ async def new_orders(db: Any) -> str:
         ({"q": "{prefix}_"}, []),
     ],
 )
-async def test_orders_are_found(dashboard: Dashboard, db: Any, params: dict[str, str], suffixes: list[str]) -> None:
+async def test_orders_are_found_by_number_e_mail_state_and_date(
+    dashboard: Dashboard, db: Any, params: dict[str, str], suffixes: list[str]
+) -> None:
     prefix = await new_orders(db)
     query = {name: value.format(prefix=prefix, lower=prefix.lower()) for name, value in params.items()}
 
@@ -72,7 +74,7 @@ async def test_orders_are_found(dashboard: Dashboard, db: Any, params: dict[str,
         assert order_numbers[0] == f"{prefix}1"
 
 
-async def test_an_orders_page_shows_facts_amounts_and_timeline(
+async def test_an_order_page_shows_details_amounts_and_timeline(
     dashboard: Dashboard, db: Any, http: httpx2.AsyncClient
 ) -> None:
     prefix = await new_orders(db)
@@ -95,17 +97,17 @@ async def test_an_orders_page_shows_facts_amounts_and_timeline(
     assert '<time datetime="2001-07-15T12:00:00+00:00">15 Jul 2001, 12:00 UTC</time>' in page
 
 
-async def test_amounts_have_their_currencys_digits(dashboard: Dashboard, db: Any) -> None:
+async def test_amounts_have_the_decimals_of_their_currency(dashboard: Dashboard, db: Any) -> None:
     prefix = await new_orders(db)
 
     assert "¥123,456" in (await dashboard.get(f"{ORDERS}/{prefix}3")).text
 
 
-async def test_an_order_that_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+async def test_an_unknown_order_is_404(dashboard: Dashboard) -> None:
     assert (await dashboard.get(f"{ORDERS}/R0")).status_code == 404
 
 
-async def test_no_page_of_a_long_list_is_sorted_or_read_whole(own_database: Callable[..., str]) -> None:
+async def test_every_page_of_a_long_list_uses_an_index(own_database: Callable[..., str]) -> None:
     db = await asyncpg.connect(own_database())
     await db.execute(
         """insert into orders (id, number, currency, created_at, updated_at, completed_at)
@@ -117,10 +119,10 @@ async def test_no_page_of_a_long_list_is_sorted_or_read_whole(own_database: Call
     values = {"at_": datetime.now(UTC), "id_": uuid4(), "most": 26}
     plans = {}
 
-    for state, place in product((None, "completed"), (None, "before", "after")):
-        statement = dashboard._list_orders_statement(OrderFilter(state=state), place)
+    for state, direction in product((None, "completed"), (None, "before", "after")):
+        statement = dashboard._list_orders_statement(OrderFilter(state=state), direction)
         lines = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
-        plans[state, place] = [row[0] for row in lines]
+        plans[state, direction] = [row[0] for row in lines]
     await db.close()
 
     for plan in plans.values():

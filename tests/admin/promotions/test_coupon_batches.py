@@ -34,7 +34,7 @@ async def codes_of(db: Any, batch: str) -> list[str]:
     return [row["code"] for row in rows]
 
 
-async def test_a_batch_is_made_and_downloaded_with_what_became_of_its_codes(
+async def test_a_batch_is_created_and_downloaded_with_the_use_of_its_codes(
     dashboard: Dashboard, db: Any, http: httpx2.AsyncClient, writer: Machine
 ) -> None:
     promotion, name, checkout_setup = (
@@ -69,7 +69,9 @@ async def test_a_batch_is_made_and_downloaded_with_what_became_of_its_codes(
 
 
 @pytest.mark.parametrize("prefix", ["=1+1", "+1", "-1", "@sum(", "'x", '"quoted"', "a,b", "é"])
-async def test_no_cell_is_a_formula_and_every_code_can_be_read_back(dashboard: Dashboard, db: Any, prefix: str) -> None:
+async def test_no_csv_cell_is_a_formula_and_every_code_can_be_recovered(
+    dashboard: Dashboard, db: Any, prefix: str
+) -> None:
     batch = await new_batch(dashboard, db, await new_discount(dashboard), prefix=prefix)
 
     cells = [row[0] for row in table_of(await dashboard.get(f"{batch}/codes"))[1:]]
@@ -90,9 +92,9 @@ async def test_no_cell_is_a_formula_and_every_code_can_be_read_back(dashboard: D
         ({"prefix": "two words"}, "Prefix must be at most 20 letters without spaces and slashes."),
         ({"prefix": "x" * 21}, "Prefix must be one line of at most 20 characters."),
     ],
-    ids=["no name", "no count", "none", "too many", "no number", "a space", "too long"],
+    ids=["no name", "no count", "zero", "too many", "not a number", "a space", "too long"],
 )
-async def test_what_is_wrong_is_told_and_kept(
+async def test_an_invalid_batch_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, db: Any, fields: dict[str, str], message: str
 ) -> None:
     promotion, form = await new_discount(dashboard), {"name": "Letters", "prefix": "x", "codes_count": "3", **fields}
@@ -115,7 +117,7 @@ async def test_an_automatic_promotion_needs_no_codes(dashboard: Dashboard) -> No
     assert (answer.status_code, error_messages(answer)) == (422, ["The promotion is automatic and needs no codes."])
 
 
-async def test_a_batch_is_deleted_while_none_of_its_codes_is_used(
+async def test_deleting_a_batch_with_used_codes_is_refused(
     dashboard: Dashboard, db: Any, http: httpx2.AsyncClient, writer: Machine
 ) -> None:
     promotion, checkout_setup = await new_discount(dashboard), await new_checkout_setup(Make(writer))
@@ -136,7 +138,7 @@ async def test_a_batch_is_deleted_while_none_of_its_codes_is_used(
     assert (f"{used_batch}/codes" in page, f"{used_batch}/delete" in page, unused_batch in page) == (True, False, False)
 
 
-async def test_a_batch_of_another_promotion_is_not_there(dashboard: Dashboard, db: Any) -> None:
+async def test_a_batch_of_another_promotion_is_404(dashboard: Dashboard, db: Any) -> None:
     batch, other = await new_batch(dashboard, db, await new_discount(dashboard)), await new_discount(dashboard)
     batch_id = batch.rpartition("/")[2]
 
@@ -150,7 +152,7 @@ async def test_a_batch_of_another_promotion_is_not_there(dashboard: Dashboard, d
     assert len(await codes_of(db, batch)) == 3
 
 
-async def test_batches_are_paged_by_place(dashboard: Dashboard, db: Any) -> None:
+async def test_batches_are_paged_by_keyset(dashboard: Dashboard, db: Any) -> None:
     promotion = await new_discount(dashboard)
     await db.execute(
         """insert into coupon_batches (id, promotion_id, name, codes_count, created_at, updated_at)

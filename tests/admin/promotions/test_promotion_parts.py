@@ -18,22 +18,20 @@ TOO_MANY_IDS = [f"00000000-0000-7000-8000-{number:012}" for number in range(501)
 TABLES = {"conditions": "promotion_rules", "benefits": "promotion_actions"}
 
 
-async def load_parts(db: Any, promotion: str, what: str) -> list[tuple[str, dict[str, Any]]]:
+async def load_parts(db: Any, promotion: str, section: str) -> list[tuple[str, dict[str, Any]]]:
     rows = await db.fetch(
-        f"select type, preferences from {TABLES[what]} where promotion_id = $1 order by id", id_of(promotion)
+        f"select type, preferences from {TABLES[section]} where promotion_id = $1 order by id", id_of(promotion)
     )
     return [(row["type"], json.loads(row["preferences"])) for row in rows]
 
 
-async def part_of(db: Any, promotion: str, what: str) -> str:
+async def part_of(db: Any, promotion: str, section: str) -> str:
     """The path of the promotion's only condition or benefit."""
-    part_id = await db.fetchval(f"select id from {TABLES[what]} where promotion_id = $1", id_of(promotion))
-    return f"{promotion}/{what}/{part_id}"
+    part_id = await db.fetchval(f"select id from {TABLES[section]} where promotion_id = $1", id_of(promotion))
+    return f"{promotion}/{section}/{part_id}"
 
 
-async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(
-    dashboard: Dashboard, db: Any, make: Make
-) -> None:
+async def test_every_kind_has_a_form_and_a_readable_summary(dashboard: Dashboard, db: Any, make: Make) -> None:
     promotion, word = await new_promotion(dashboard), unique_word()
     mug = await make.product(f"Mug {word}")
     _, root = await make.taxonomy()
@@ -47,16 +45,16 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(
         "count": {"": "2"},
     }
 
-    for what, kinds in KINDS.items():
+    for part, kinds in KINDS.items():
         for kind, definition in kinds.items():
-            form = await dashboard.get(f"{promotion}/{SECTIONS[what]}/new?kind={kind}")
+            form = await dashboard.get(f"{promotion}/{SECTIONS[part]}/new?kind={kind}")
             assert form.status_code == 200, kind
             fields = {
                 f"{name}{end}": text
                 for name, form in definition.settings.items()
                 for end, text in values_by_form[form].items()
             }
-            await add_part(dashboard, promotion, SECTIONS[what], kind, **fields)
+            await add_part(dashboard, promotion, SECTIONS[part], kind, **fields)
 
     page = (await dashboard.get(f"{promotion}/parts")).text
     name = await db.fetchval("select name from taxons where id = $1", UUID(root))
@@ -83,7 +81,7 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(
 
 
 @pytest.mark.parametrize(
-    ("what", "kind", "fields", "messages"),
+    ("section", "kind", "fields", "messages"),
     [
         ("conditions", "product", {}, ["Products must include at least one."]),
         ("conditions", "taxon", {"taxon_ids[]": ["nonsense"]}, ["Categories must include at least one."]),
@@ -120,25 +118,25 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(
         "no amount",
         "wrong amounts",
         "no percent",
-        "too much",
-        "counts",
+        "percent above 100",
+        "invalid counts",
     ],
 )
-async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_is_kept(
-    dashboard: Dashboard, db: Any, what: str, kind: str, fields: dict[str, Any], messages: list[str]
+async def test_an_invalid_part_is_refused_and_its_input_is_shown_again(
+    dashboard: Dashboard, db: Any, section: str, kind: str, fields: dict[str, Any], messages: list[str]
 ) -> None:
     promotion = await new_promotion(dashboard)
 
-    answer = await dashboard.post(f"{promotion}/{what}/new", kind=kind, **fields)
+    answer = await dashboard.post(f"{promotion}/{section}/new", kind=kind, **fields)
 
     assert (answer.status_code, sorted(error_messages(answer))) == (422, sorted(messages))
     assert {name: field(answer.text, name) for name, text in fields.items() if isinstance(text, str)} == {
         name: text for name, text in fields.items() if isinstance(text, str)
     }
-    assert await load_parts(db, promotion, what) == []
+    assert await load_parts(db, promotion, section) == []
 
 
-async def test_products_are_found_by_a_search_that_saves_nothing_and_keeps_what_is_ticked(
+async def test_the_product_search_saves_nothing_and_preserves_the_selection(
     dashboard: Dashboard, db: Any, make: Make
 ) -> None:
     promotion, word = await new_promotion(dashboard), unique_word()
@@ -161,7 +159,7 @@ async def test_products_are_found_by_a_search_that_saves_nothing_and_keeps_what_
     assert await load_parts(db, promotion, "conditions") == [("product", {"product_ids": sorted([mug.id, jug.id])})]
 
 
-async def test_a_part_is_changed_and_removed_and_saving_the_same_is_no_change(dashboard: Dashboard, db: Any) -> None:
+async def test_a_part_is_updated_and_deleted_and_an_unchanged_one_is_not_audited(dashboard: Dashboard, db: Any) -> None:
     promotion = await new_promotion(dashboard)
     await add_part(dashboard, promotion, "conditions", "item_total", **{"amounts[USD]": "10", "amounts[EUR]": "9.50"})
     part = await part_of(db, promotion, "conditions")
@@ -184,7 +182,7 @@ async def test_a_part_is_changed_and_removed_and_saving_the_same_is_no_change(da
     ]
 
 
-async def test_what_is_chosen_and_no_longer_there_is_seen_and_can_be_taken_away(dashboard: Dashboard, db: Any) -> None:
+async def test_a_deleted_selection_is_shown_as_deleted(dashboard: Dashboard, db: Any) -> None:
     promotion, word = await new_promotion(dashboard), unique_word()
     missing_id, group = uuid4(), redirect_path(await dashboard.post(GROUPS, name=f"Friends {word}"))
     ids = [str(missing_id), str(id_of(group))]
@@ -199,7 +197,7 @@ async def test_what_is_chosen_and_no_longer_there_is_seen_and_can_be_taken_away(
     assert sorted(conditions[0][1].split(", ")) == sorted(["deleted", f"Friends {word}"])
 
 
-async def test_many_names_are_told_short(dashboard: Dashboard, make: Make) -> None:
+async def test_a_long_list_of_names_is_abbreviated(dashboard: Dashboard, make: Make) -> None:
     promotion, word = await new_promotion(dashboard), unique_word()
     products = [await make.product(f"{word}{number}") for number in range(5)]
     await add_part(dashboard, promotion, "conditions", "product", **{"product_ids[]": [each.id for each in products]})
@@ -210,9 +208,7 @@ async def test_many_names_are_told_short(dashboard: Dashboard, make: Make) -> No
     assert text.count(word) == 3
 
 
-async def test_a_part_of_another_promotion_or_of_a_kind_nobody_knows_is_not_there(
-    dashboard: Dashboard, db: Any
-) -> None:
+async def test_a_part_of_another_promotion_or_of_an_unknown_kind_is_404(dashboard: Dashboard, db: Any) -> None:
     mine, other = await new_promotion(dashboard), await new_promotion(dashboard)
     await add_part(dashboard, other, "benefits", "free_shipping")
     other_part = (await part_of(db, other, "benefits")).rpartition("/")[2]
@@ -224,7 +220,7 @@ async def test_a_part_of_another_promotion_or_of_a_kind_nobody_knows_is_not_ther
     assert len(await load_parts(db, other, "benefits")) == 1
 
 
-async def test_a_part_that_was_spoiled_by_hand_is_told_and_can_be_removed(dashboard: Dashboard, db: Any) -> None:
+async def test_a_part_with_invalid_settings_is_reported_and_can_be_deleted(dashboard: Dashboard, db: Any) -> None:
     promotion = await new_promotion(dashboard)
     await add_part(dashboard, promotion, "benefits", "percent_off_items", percent="10")
     part = await part_of(db, promotion, "benefits")

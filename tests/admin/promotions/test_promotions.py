@@ -25,7 +25,7 @@ async def list_promotions(dashboard: Dashboard, search: str) -> list[list[str]]:
     return [[text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
 
 
-async def test_a_promotion_is_made_and_shown_as_it_was_typed(dashboard: Dashboard, db: Any) -> None:
+async def test_a_promotion_is_created_and_its_form_shows_the_saved_values(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     form = {
         "name": f"Spring {word}",
@@ -73,7 +73,7 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(dashboard: Dashboar
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "message",
 )
-async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(
+async def test_an_invalid_promotion_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, fields: dict[str, str], message: str
 ) -> None:
     form = {"name": "Spring", **PLAIN, **fields}
@@ -85,7 +85,7 @@ async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(
     assert {name: field(answer.text, name) for name in texts} == {name: form[name] for name in texts}
 
 
-async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(dashboard: Dashboard) -> None:
+async def test_a_code_of_another_promotion_is_refused(dashboard: Dashboard) -> None:
     code = unique_word()
     promotion = await new_promotion(dashboard, way="code", code=code)
 
@@ -96,7 +96,7 @@ async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(d
     assert saved_message(own) == "saved"
 
 
-async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(dashboard: Dashboard, db: Any) -> None:
+async def test_a_change_is_saved_and_audited_and_an_unchanged_form_is_not(dashboard: Dashboard, db: Any) -> None:
     promotion = await new_promotion(
         dashboard, name="Before", way="code", code=unique_word(), expires_at="2031-01-01T00:00"
     )
@@ -117,7 +117,7 @@ async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(da
     assert tuple(row) == ("After", None, True, "2031-01-01 00:00:30+00")
 
 
-async def test_the_list_tells_state_way_and_uses_in_words(dashboard: Dashboard, db: Any) -> None:
+async def test_the_list_shows_state_activation_period_and_uses(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     running = await new_discount(dashboard, name=f"{word} running", way="code", code=f"{word}a")
     await new_discount(dashboard, name=f"{word} later", way="code", code=f"{word}b", starts_at="2031-03-01T00:00")
@@ -144,7 +144,7 @@ async def test_the_list_tells_state_way_and_uses_in_words(dashboard: Dashboard, 
     }
 
 
-async def test_a_promotion_is_found_by_its_name_its_code_and_a_code_of_a_batch(dashboard: Dashboard, db: Any) -> None:
+async def test_a_promotion_is_found_by_name_code_and_batch_code(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     promotion = await new_discount(dashboard, name=f"Whole {word} name")
     await dashboard.post(f"{promotion}/batches", name="Letters", prefix=f"b{word}-", codes_count="2")
@@ -158,7 +158,7 @@ async def test_a_promotion_is_found_by_its_name_its_code_and_a_code_of_a_batch(d
         assert [cells for cells in await list_promotions(dashboard, text) if word in cells[0]] == [], text
 
 
-async def test_promotions_are_paged_by_place(dashboard: Dashboard, db: Any) -> None:
+async def test_promotions_are_paged_by_keyset(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     await db.execute(
         """insert into promotions (id, name, created_at, updated_at)
@@ -181,7 +181,7 @@ async def test_promotions_are_paged_by_place(dashboard: Dashboard, db: Any) -> N
     assert (first, second, back) == (numbers[:25], numbers[25:], numbers[:25])
 
 
-async def test_a_promotion_is_deleted_while_no_order_used_it(
+async def test_deleting_a_promotion_used_by_an_order_is_refused(
     dashboard: Dashboard, db: Any, http: httpx2.AsyncClient, writer: Machine
 ) -> None:
     code, checkout_setup = unique_word(), await new_checkout_setup(Make(writer))
@@ -212,6 +212,6 @@ async def test_a_promotion_is_deleted_while_no_order_used_it(
 
 
 @pytest.mark.parametrize("path", ["", "/parts", "/batches", "/try", "/delete", "/conditions/new?kind=product"])
-async def test_a_promotion_that_is_not_there_is_not_found(dashboard: Dashboard, path: str) -> None:
+async def test_an_unknown_promotion_is_404(dashboard: Dashboard, path: str) -> None:
     assert (await dashboard.get(f"{PROMOTIONS}/{UNKNOWN_ID}{path}")).status_code == 404
     assert (await dashboard.get(f"{PROMOTIONS}/nonsense{path}")).status_code == 404

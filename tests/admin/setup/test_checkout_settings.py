@@ -28,7 +28,7 @@ from tests.builders import Make
 from tests.checkout_builders import Buyer, CheckoutSetup, country_id
 
 
-async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
+async def test_a_checkout_uses_the_configured_zones_taxes_shipping_and_payments(
     dashboard: Dashboard, db: Any, make: Make, http: httpx2.AsyncClient
 ) -> None:
     zone = await new_zone(dashboard, db, make, "US", "DE", description="Where we send to")
@@ -59,7 +59,7 @@ async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
         assert [outcome for _, outcome in await events(db, actor=dashboard.id, subject=UUID(record))] == ["done"]
 
 
-async def test_a_method_that_is_deleted_or_switched_off_is_offered_no_more(
+async def test_a_deleted_or_inactive_method_is_not_offered(
     dashboard: Dashboard, db: Any, make: Make, http: httpx2.AsyncClient
 ) -> None:
     zone, category = (
@@ -88,7 +88,7 @@ async def test_a_method_that_is_deleted_or_switched_off_is_offered_no_more(
     assert ("shipping_method_deleted", "done") in await events(db, actor=dashboard.id, subject=UUID(post))
 
 
-async def test_a_zone_is_changed_and_an_unchanged_one_leaves_no_trace(
+async def test_a_zone_is_updated_and_an_unchanged_form_is_not_audited(
     dashboard: Dashboard, db: Any, make: Make
 ) -> None:
     zone, germany = await new_zone(dashboard, db, make, "US", "DE"), await country_id(make, "DE")
@@ -108,7 +108,7 @@ async def test_a_zone_is_changed_and_an_unchanged_one_leaves_no_trace(
     assert [str(row["country_id"]) for row in members] == [germany]
 
 
-async def test_a_zone_of_states_is_said_by_their_codes(dashboard: Dashboard, db: Any) -> None:
+async def test_the_states_of_a_zone_are_entered_as_codes(dashboard: Dashboard, db: Any) -> None:
     name = f"States {unique_word()}"
     fields = {"name": name, "kind": "state", "states": "us-il, US-CA"}
     wrong = await dashboard.post(f"{ZONES}/new", **{**fields, "states": "US-IL, US-ZZ, nonsense"})
@@ -173,7 +173,7 @@ async def test_a_zone_of_states_is_said_by_their_codes(dashboard: Dashboard, db:
         (PAYMENTS, {**CHECK, "name": "x", "display_on": "moon"}, "Available in is not a valid choice."),
     ],
 )
-async def test_what_cannot_be_is_told_and_kept(
+async def test_an_invalid_setting_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, base: str, fields: dict[str, Any], message: str
 ) -> None:
     answer = await dashboard.post(f"{base}/new", **fields)
@@ -185,7 +185,7 @@ async def test_what_cannot_be_is_told_and_kept(
             assert field(answer.text, name) == fields[name]
 
 
-async def test_what_is_in_use_is_not_deleted(dashboard: Dashboard, db: Any, make: Make) -> None:
+async def test_a_zone_or_tax_category_in_use_cannot_be_deleted(dashboard: Dashboard, db: Any, make: Make) -> None:
     rate = await new_rate(dashboard, db, make)
     row = await db.fetchrow("select zone_id, tax_category_id from tax_rates where id = $1", UUID(rate))
     zone, category = f"{ZONES}/{row['zone_id']}", f"{TAXES}/categories/{row['tax_category_id']}"
@@ -200,7 +200,7 @@ async def test_what_is_in_use_is_not_deleted(dashboard: Dashboard, db: Any, make
         assert (await dashboard.get(path)).status_code == 404
 
 
-async def test_the_category_that_every_product_begins_with_stays(dashboard: Dashboard) -> None:
+async def test_the_default_shipping_category_cannot_be_deleted(dashboard: Dashboard) -> None:
     path = f"{CATEGORIES}/{DEFAULT_CATEGORY}"
 
     assert "/delete" not in (await dashboard.get(path)).text
@@ -208,7 +208,7 @@ async def test_the_category_that_every_product_begins_with_stays(dashboard: Dash
     assert (await dashboard.get(path)).status_code == 200
 
 
-async def test_a_shipping_method_is_shown_as_it_was_typed_and_changed_where_it_differs(
+async def test_a_shipping_method_form_saves_and_audits_only_changed_fields(
     dashboard: Dashboard, db: Any, make: Make
 ) -> None:
     zone = await new_zone(dashboard, db, make, "US")
@@ -247,7 +247,7 @@ async def test_a_shipping_method_is_shown_as_it_was_typed_and_changed_where_it_d
     assert [tuple(row) for row in rows] == [("USD", 600)]
 
 
-async def test_a_payment_methods_type_is_said_once(dashboard: Dashboard, db: Any) -> None:
+async def test_the_type_of_a_payment_method_cannot_be_changed(dashboard: Dashboard, db: Any) -> None:
     method = await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK, description="Two\nlines")
     path = f"{PAYMENTS}/{method}"
     page = (await dashboard.get(path)).text
@@ -261,7 +261,7 @@ async def test_a_payment_methods_type_is_said_once(dashboard: Dashboard, db: Any
     assert tuple(row) == ("check", "Renamed", True)
 
 
-async def test_names_are_text_and_the_menu_leads_to_every_page(dashboard: Dashboard, db: Any, make: Make) -> None:
+async def test_names_are_escaped_and_the_menu_links_to_every_page(dashboard: Dashboard, db: Any, make: Make) -> None:
     payload = f"<img src=x onerror=alert({unique_word()!r})>"
     await new_zone(dashboard, db, make, "US", name=payload)
     for base, table, fields in (

@@ -39,9 +39,7 @@ async def wait_for_currency(http: httpx2.AsyncClient, default: str) -> None:
 
 
 @pytest.mark.torture
-async def test_a_change_is_seen_by_every_process_within_two_seconds(
-    empty_client: httpx2.AsyncClient, empty_db: Any
-) -> None:
+async def test_every_process_uses_a_change_within_two_seconds(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)
     before = fields_of((await dashboard.get(SHOP)).text)
     assert await cart_currencies(empty_client, "CHF") == {"USD"}
@@ -65,7 +63,7 @@ async def test_a_change_is_seen_by_every_process_within_two_seconds(
     await wait_for_currency(empty_client, "USD")
 
 
-async def test_whoever_typed_over_an_older_version_is_told(dashboard: Dashboard, db: Any) -> None:
+async def test_saving_an_outdated_version_is_409(dashboard: Dashboard, db: Any) -> None:
     fields = fields_of((await dashboard.get(SHOP)).text)
     fields["version"] = str(int(fields["version"]) - 1)
 
@@ -92,7 +90,7 @@ async def test_whoever_typed_over_an_older_version_is_told(dashboard: Dashboard,
         ("version", "nonsense", "Someone else changed"),
     ],
 )
-async def test_what_will_not_do_is_said_at_the_field_and_changes_nothing(
+async def test_an_invalid_setting_is_refused_and_changes_nothing(
     dashboard: Dashboard, db: Any, field: str, value: str, message: str
 ) -> None:
     before = await db.fetchrow("select * from shops")
@@ -104,7 +102,7 @@ async def test_what_will_not_do_is_said_at_the_field_and_changes_nothing(
     assert await db.fetchrow("select * from shops") == before
 
 
-async def test_an_operator_who_is_shut_out_is_out_at_once(
+async def test_disabling_an_operator_ends_their_sessions_immediately(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:
     answer = await dashboard.post(f"{OPERATORS}/{other_dashboard.id}/disable")
@@ -119,7 +117,7 @@ async def test_an_operator_who_is_shut_out_is_out_at_once(
     assert audit_events == [("operator_disabled", "done"), ("operator_enabled", "done")]
 
 
-async def test_nobody_shuts_out_themselves(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
+async def test_operators_cannot_disable_themselves(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
     assert await other_dashboard.is_signed_in()
 
     answer = await dashboard.post(f"{OPERATORS}/{dashboard.id}/disable")
@@ -128,7 +126,9 @@ async def test_nobody_shuts_out_themselves(dashboard: Dashboard, other_dashboard
     assert await dashboard.is_signed_in()
 
 
-async def test_two_who_shut_each_other_out_leave_one(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
+async def test_of_two_operators_who_disable_each_other_concurrently_one_remains(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
     one, other = await new_dashboard(empty_client, empty_db), await new_dashboard(empty_client, empty_db)
 
     async def disable(actor: Dashboard, csrf: str, target: Dashboard) -> int:
@@ -147,9 +147,7 @@ async def test_two_who_shut_each_other_out_leave_one(empty_client: httpx2.AsyncC
     assert await empty_db.fetchval("select count(*) from operators where disabled_at is null") == 1
 
 
-async def test_an_invited_operator_is_not_one_who_can_open_the_shop(
-    empty_client: httpx2.AsyncClient, empty_db: Any
-) -> None:
+async def test_an_invited_operator_can_be_disabled(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)
     operator_id, _ = await new_operator(empty_db, password_hash=None)
 
@@ -159,13 +157,13 @@ async def test_an_invited_operator_is_not_one_who_can_open_the_shop(
     assert await dashboard.is_signed_in()
 
 
-async def test_an_operator_that_is_not_there_is_not_found(dashboard: Dashboard) -> None:
+async def test_an_unknown_operator_is_404(dashboard: Dashboard) -> None:
     for path in ("01890000-0000-7000-8000-000000000000", "nonsense"):
         assert (await dashboard.post(f"{OPERATORS}/{path}/disable")).status_code == 404
         assert (await dashboard.post(f"{OPERATORS}/{path}/enable")).status_code == 404
 
 
-async def test_the_menu_names_the_section_one_is_in_and_the_mailbox_while_it_is_on(dashboard: Dashboard) -> None:
+async def test_the_menu_marks_the_current_section_and_links_to_the_mailbox(dashboard: Dashboard) -> None:
     page = (await dashboard.get(OPERATORS)).text
 
     current = re.findall(r'<a href="([^"]+)" aria-current="page"', page)

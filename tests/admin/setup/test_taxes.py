@@ -22,7 +22,7 @@ from tests.builders import Make
         ({"tax_category_id": UNKNOWN_ID}, "Tax category names a record that does not exist."),
     ],
 )
-async def test_a_rate_is_a_share_of_something_somewhere(
+async def test_a_tax_rate_needs_a_valid_percentage_zone_and_category(
     dashboard: Dashboard, db: Any, make: Make, fields: dict[str, str], message: str
 ) -> None:
     rate = await new_rate(dashboard, db, make)
@@ -42,7 +42,7 @@ async def test_a_rate_is_a_share_of_something_somewhere(
     assert "7.5%" in (await dashboard.get(TAXES)).text
 
 
-async def test_one_tax_category_alone_is_the_default(dashboard: Dashboard, db: Any) -> None:
+async def test_only_one_tax_category_is_the_default(dashboard: Dashboard, db: Any) -> None:
     base = f"{TAXES}/categories"
     first = await new_record(dashboard, db, base, "tax_categories", is_default="1")
     name = await db.fetchval("select name from tax_categories where id = $1", UUID(first))

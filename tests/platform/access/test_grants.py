@@ -30,7 +30,9 @@ async def age_rotations(db: Any, machine: Machine, seconds: float) -> None:
     )
 
 
-async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_returns_a_new_pair_and_the_old_access_token_remains_valid(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     app = await new_app(db)
     machine = await grant(http, app, "admin:write")
 
@@ -45,7 +47,7 @@ async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http
     assert await machine.may_write()
 
 
-async def test_a_lost_answer_is_repeated_to_the_letter(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_repeated_refresh_within_the_grace_returns_the_same_pair(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
 
@@ -57,7 +59,7 @@ async def test_a_lost_answer_is_repeated_to_the_letter(http: httpx2.AsyncClient,
 
 
 @pytest.mark.security("R-04")
-async def test_many_refreshes_at_once_make_one_pair(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_concurrent_refreshes_create_one_pair(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
 
@@ -68,7 +70,7 @@ async def test_many_refreshes_at_once_make_one_pair(http: httpx2.AsyncClient, db
 
 
 @pytest.mark.security("R-02")
-async def test_reuse_after_the_grace_ends_this_family_and_no_other(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_refresh_token_reuse_after_the_grace_ends_only_that_grant(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine, other = await grant(http, app), await grant(http, app)
     newer = Machine(http, (await refresh(http, app, machine.refresh_token)).json)
@@ -86,7 +88,9 @@ async def test_reuse_after_the_grace_ends_this_family_and_no_other(http: httpx2.
     assert await db.fetchval(reuses, app.id) == 1
 
 
-async def test_a_grandparent_is_reuse_even_within_the_grace(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_token_two_rotations_old_counts_as_reuse_within_the_grace(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
     child = (await refresh(http, app, machine.refresh_token)).json
@@ -97,7 +101,9 @@ async def test_a_grandparent_is_reuse_even_within_the_grace(http: httpx2.AsyncCl
 
 
 @pytest.mark.security("R-06")
-async def test_another_client_cannot_refresh_and_uses_nothing_up(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_by_another_client_is_refused_and_leaves_the_token_valid(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     app, other_app = await new_app(db), await new_app(db)
     machine = await grant(http, app)
 
@@ -120,7 +126,7 @@ async def test_another_client_cannot_refresh_and_uses_nothing_up(http: httpx2.As
         ("admin", "admin", True),
     ],
 )
-async def test_a_scope_may_narrow_and_the_narrower_token_is_narrower(
+async def test_a_refresh_may_narrow_the_scope(
     http: httpx2.AsyncClient, db: Any, grant_scope: str, scope: str, writes: bool
 ) -> None:
     app = await new_app(db)
@@ -148,7 +154,7 @@ async def test_a_scope_may_narrow_and_the_narrower_token_is_narrower(
         ("admin", "everything"),
     ],
 )
-async def test_a_scope_never_grows_and_asking_uses_nothing_up(
+async def test_a_refresh_with_a_wider_scope_is_refused_and_leaves_the_token_valid(
     http: httpx2.AsyncClient, db: Any, grant_scope: str, scope: str
 ) -> None:
     app = await new_app(db)
@@ -163,7 +169,7 @@ async def test_a_scope_never_grows_and_asking_uses_nothing_up(
 
 @pytest.mark.security("R-05")
 @pytest.mark.parametrize("column", ["idle_expires_at", "absolute_expires_at"])
-async def test_a_grant_that_was_idle_too_long_or_is_too_old_is_not_refreshed(
+async def test_a_grant_past_its_idle_or_absolute_lifetime_is_not_refreshed(
     http: httpx2.AsyncClient, db: Any, column: str
 ) -> None:
     app = await new_app(db)
@@ -197,7 +203,7 @@ async def test_revoking_either_token_ends_the_whole_grant(
 
 @pytest.mark.security("P-07")
 @pytest.mark.parametrize("kind", ["access", "refresh"])
-async def test_a_grant_is_ended_by_its_own_application_alone(http: httpx2.AsyncClient, db: Any, kind: str) -> None:
+async def test_only_its_own_application_can_revoke_a_grant(http: httpx2.AsyncClient, db: Any, kind: str) -> None:
     app, other = await new_app(db), await new_app(db)
     machine = await grant(http, app)
     token = machine.access_token if kind == "access" else machine.refresh_token
@@ -222,7 +228,7 @@ async def introspect(http: httpx2.AsyncClient, app: App | None, token: str) -> A
 
 
 @pytest.mark.security("P-07")
-async def test_a_live_token_of_ones_own_is_told_about(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_introspection_describes_a_valid_token_of_the_application(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     token_pair = (await ask_for_token(http, app, "admin:write")).json
 
@@ -235,7 +241,7 @@ async def test_a_live_token_of_ones_own_is_told_about(http: httpx2.AsyncClient, 
     assert refresh_introspection == {**expected, "iat": issued_at, "exp": issued_at + 2_592_000}
 
 
-async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_introspection_shows_the_narrowed_scope(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app, "admin write")
     narrow = (await refresh(http, app, machine.refresh_token, scope="write")).json
@@ -249,7 +255,7 @@ async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx2.AsyncCli
 
 
 @pytest.mark.security("P-07")
-async def test_of_any_other_token_nothing_is_told(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_introspection_of_any_other_token_is_inactive(http: httpx2.AsyncClient, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     foreign, revoked_machine, expired_machine = (
         await new_machine(http, db),
@@ -270,7 +276,7 @@ async def test_of_any_other_token_nothing_is_told(http: httpx2.AsyncClient, db: 
 
 
 @pytest.mark.security("P-07")
-async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_introspection_without_valid_client_credentials_is_refused(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
     revoked_app = await new_app(db)
@@ -282,7 +288,7 @@ async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx2.As
 
 
 @pytest.mark.security("P-07")
-async def test_the_server_says_exactly_what_works(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_server_metadata_lists_exactly_the_supported_features(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
     metadata = (await http.get("/.well-known/oauth-authorization-server")).json()

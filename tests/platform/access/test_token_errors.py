@@ -51,19 +51,19 @@ MALFORMED: dict[str, tuple[Any, tuple[int, str]]] = {
     "an empty body": (lambda app: {"json": {}}, BAD),
     "not JSON": (lambda app: {"content": b"{", "headers": JSON}, BAD),
     "a list": (lambda app: {"json": []}, BAD),
-    "keys twice": (lambda app: {"content": b'{"scope": "admin", "scope": "read"}', "headers": JSON}, BAD),
+    "duplicate keys": (lambda app: {"content": b'{"scope": "admin", "scope": "read"}', "headers": JSON}, BAD),
     "NUL in a field": (lambda app: token_request(app, scope="admin\x00"), BAD),
-    "half a surrogate": (lambda app: {"content": b'{"scope": "\\ud800"}', "headers": JSON}, BAD),
+    "an unpaired surrogate": (lambda app: {"content": b'{"scope": "\\ud800"}', "headers": JSON}, BAD),
     "deep nesting": (lambda app: {"content": b'{"a":' * 40 + b"1" + b"}" * 40, "headers": JSON}, BAD),
     "XML": (lambda app: {"content": b"<a/>", "headers": {"Content-Type": "text/xml"}}, (415, "invalid_request")),
-    "a body too large": (lambda app: token_request(app, more="x" * 70_000), (413, "invalid_request")),
+    "an oversized body": (lambda app: token_request(app, more="x" * 70_000), (413, "invalid_request")),
     "broken percent-encoding": (lambda app: {"content": b"grant_type=%FF", "headers": FORM}, BAD),
-    "a parameter twice": (lambda app: form_request(app, "&scope=read"), BAD),
-    "a secret twice": (lambda app: form_request(app, f"&client_secret={app.secret}"), BAD),
+    "a duplicate parameter": (lambda app: form_request(app, "&scope=read"), BAD),
+    "a duplicate secret": (lambda app: form_request(app, f"&client_secret={app.secret}"), BAD),
     "brackets": (lambda app: form_request(app, "&a[b][]=c"), BAD),
     "a list of parameters": (lambda app: form_request(app, "&other[]=read"), BAD),
-    "parameters in the address": (lambda app: {**token_request(app), "params": {"scope": "admin"}}, BAD),
-    "the secret in the address": (
+    "parameters in the query": (lambda app: {**token_request(app), "params": {"scope": "admin"}}, BAD),
+    "the secret in the query": (
         lambda app: {"params": {**app.in_body, "grant_type": "client_credentials", "scope": "admin"}},
         BAD,
     ),
@@ -86,37 +86,43 @@ MALFORMED: dict[str, tuple[Any, tuple[int, str]]] = {
     "no secret": (lambda app: token_request(app, client_secret=None), CLIENT),
     "an empty secret": (lambda app: token_request(app, client_secret=""), CLIENT),
     "no client_id": (lambda app: token_request(app, client_id=None), CLIENT),
-    "two methods": (lambda app: {**token_request(app), "headers": app.in_header}, BAD),
-    "two methods, one secret wrong": (lambda app: {**token_request(app), "headers": basic(app.client_id, "x")}, BAD),
+    "two authentication methods": (lambda app: {**token_request(app), "headers": app.in_header}, BAD),
+    "two authentication methods, one secret wrong": (
+        lambda app: {**token_request(app), "headers": basic(app.client_id, "x")},
+        BAD,
+    ),
     "two client ids": (lambda app: header_request(app, app.in_header["Authorization"], client_id="another"), BAD),
     "Basic without a colon": (lambda app: header_request(app, basic_header("abc")), BAD),
     "Basic that is not base64": (lambda app: header_request(app, "Basic !!!"), BAD),
     "Basic that is not UTF-8": (lambda app: header_request(app, basic_header(b"\xff:\xff")), BAD),
     "Basic with NUL": (lambda app: header_request(app, basic_header(f"a\x00:{app.secret}")), BAD),
     "Basic with an escaped NUL": (lambda app: header_request(app, basic_header(f"a%00:{app.secret}")), BAD),
-    "Basic with nothing": (lambda app: header_request(app, "Basic"), BAD),
+    "Basic without credentials": (lambda app: header_request(app, "Basic"), BAD),
     "Basic with a wrong secret": (lambda app: header_request(app, basic_header(f"{app.client_id}:x")), CLIENT),
     "another scheme": (lambda app: header_request(app, "Digest x"), CLIENT),
-    "a bearer for the client": (lambda app: header_request(app, f"Bearer {new_secret(CLIENT_SECRET)}"), CLIENT),
+    "a bearer token as client credentials": (
+        lambda app: header_request(app, f"Bearer {new_secret(CLIENT_SECRET)}"),
+        CLIENT,
+    ),
     "no refresh_token": (lambda app: refresh_request(app, refresh_token=None), BAD),
     "an empty refresh_token": (lambda app: refresh_request(app, refresh_token=""), BAD),
     "refresh_token as a list": (lambda app: refresh_request(app, refresh_token=["x"]), BAD),
     "an unknown refresh_token": (refresh_request, GRANT),
-    "a refresh_token of any text": (lambda app: refresh_request(app, refresh_token="é" * 5000), GRANT),
+    "an overlong refresh_token": (lambda app: refresh_request(app, refresh_token="é" * 5000), GRANT),
     "refreshing without a client": (lambda app: refresh_request(app, client_secret=None), CLIENT),
 }
 
 
 @pytest.mark.security("P-01")
 @pytest.mark.parametrize("kind", MALFORMED)
-async def test_a_malformed_token_request_has_the_error_of_the_standard(
+async def test_a_malformed_token_request_gets_the_error_of_rfc_6749(
     http: httpx2.AsyncClient, db: Any, kind: str
 ) -> None:
-    call, (status, word) = MALFORMED[kind]
+    call, (status, error) = MALFORMED[kind]
 
     response = await http.post(TOKEN, **call(await new_app(db)))
 
-    assert (response.status_code, response.json()["error"]) == (status, word), response.text
+    assert (response.status_code, response.json()["error"]) == (status, error), response.text
     assert set(response.json()) == {"error", "error_description"}
     assert response.headers["content-type"].startswith("application/json")
     assert response.headers["cache-control"] == "no-store"
@@ -124,7 +130,7 @@ async def test_a_malformed_token_request_has_the_error_of_the_standard(
 
 
 @pytest.mark.security("P-01")
-async def test_two_authorization_headers_cannot_be_told_apart(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_two_authorization_headers_are_refused(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     headers = [("Authorization", basic("x", "y")["Authorization"]), ("Authorization", app.in_header["Authorization"])]
 
@@ -133,7 +139,7 @@ async def test_two_authorization_headers_cannot_be_told_apart(http: httpx2.Async
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
-async def test_the_token_address_takes_no_other_method(http: httpx2.AsyncClient) -> None:
+async def test_the_token_endpoint_accepts_only_post(http: httpx2.AsyncClient) -> None:
     for method in ("GET", "PUT", "DELETE"):
         response = await http.request(method, TOKEN)
 

@@ -52,7 +52,7 @@ async def limited_client(
 
 
 @pytest.fixture
-async def journal(limited_url: str) -> AsyncIterator[Any]:
+async def limited_db(limited_url: str) -> AsyncIterator[Any]:
     connection = await asyncpg.connect(limited_url)
     yield connection
     await connection.close()
@@ -64,40 +64,40 @@ async def send_wrong_secrets(http: httpx2.AsyncClient, app: App, source: str, ti
     return [await ask_for_token(http, wrong, "admin") for _ in range(times)]
 
 
-async def events(journal: Any, source: str) -> list[tuple[str, str]]:
+async def events(limited_db: Any, source: str) -> list[tuple[str, str]]:
     rows = "select action, outcome from audit_events where source = $1 and actor_kind = 'guest' order by id"
-    return [tuple(row) for row in await journal.fetch(rows, source)]
+    return [tuple(row) for row in await limited_db.fetch(rows, source)]
 
 
 @pytest.mark.security("P-05", "H-05")
-async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secret_still_works(
-    limited_client: httpx2.AsyncClient, journal: Any
+async def test_failures_over_the_rate_limit_are_429_and_a_valid_secret_still_works(
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    app = await new_app(journal)
+    app = await new_app(limited_db)
 
     answers = await send_wrong_secrets(limited_client, app, "198.18.0.1", 9)
-    good = await ask_for_token(limited_client, app, "admin")
+    success = await ask_for_token(limited_client, app, "admin")
 
     assert [answer.status for answer in answers] == [401] * 5 + [429] * 4
     for answer in answers[5:]:
         assert answer.json["error"] == "temporarily_unavailable"
         assert int(answer.headers["retry-after"]) <= 86400
         assert_limited(answer.response, "client failures by source")
-    assert good.status == 200
-    assert await Machine(limited_client, good.json).may_write()
+    assert success.status == 200
+    assert await Machine(limited_client, success.json).may_write()
 
 
 @pytest.mark.security("A-02")
-async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each(
-    limited_client: httpx2.AsyncClient, journal: Any
+async def test_repeated_failures_write_one_failure_and_one_rate_limit_audit_event(
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    app = await new_app(journal)
+    app = await new_app(limited_db)
 
     await send_wrong_secrets(limited_client, app, "198.18.0.2", 20)
 
-    assert await events(journal, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
+    assert await events(limited_db, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
     detail = "select detail from audit_events where source = '198.18.0.2' and action = 'limit'"
-    event_detail = json.loads(await journal.fetchval(detail))
+    event_detail = json.loads(await limited_db.fetchval(detail))
     assert (event_detail["limit"], event_detail["allowed"], event_detail["count"]) == (
         "client failures by source",
         "5/86400",
@@ -106,8 +106,10 @@ async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each
 
 
 @pytest.mark.security("P-05")
-async def test_one_sources_flood_is_no_other_sources_matter(limited_client: httpx2.AsyncClient, journal: Any) -> None:
-    app = await new_app(journal)
+async def test_failures_of_one_source_do_not_limit_another_source(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
+    app = await new_app(limited_db)
     await send_wrong_secrets(limited_client, app, "198.18.0.3", 7)
 
     (answer,) = await send_wrong_secrets(limited_client, app, "198.18.0.4", 1)
@@ -115,10 +117,10 @@ async def test_one_sources_flood_is_no_other_sources_matter(limited_client: http
     assert answer.status == 401
 
 
-async def test_introspection_counts_as_the_token_endpoint_does(
-    limited_client: httpx2.AsyncClient, journal: Any
+async def test_introspection_failures_count_toward_the_same_rate_limit(
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    app = await new_app(journal)
+    app = await new_app(limited_db)
     await send_wrong_secrets(limited_client, app, "198.18.0.5", 6)
 
     answer = await limited_client.post(
@@ -128,10 +130,10 @@ async def test_introspection_counts_as_the_token_endpoint_does(
     assert answer.status_code == 429
 
 
-async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
-    limited_client: httpx2.AsyncClient, journal: Any
+async def test_only_the_application_over_its_token_rate_limit_gets_429(
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    app, other = await new_app(journal), await new_app(journal)
+    app, other = await new_app(limited_db), await new_app(limited_db)
 
     answers = [await ask_for_token(limited_client, app, "admin") for _ in range(5)]
 
@@ -141,13 +143,13 @@ async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
     refusal = await refresh(limited_client, app, answers[0].json["refresh_token"])
     assert (refusal.status, refusal.json["error"]) == (429, "temporarily_unavailable")
     statement = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
-    assert await journal.fetchval(statement, app.id) == 1
+    assert await limited_db.fetchval(statement, app.id) == 1
 
 
-async def test_a_refresh_counts_as_a_token_and_one_that_is_told_to_wait_uses_nothing_up(
-    limited_client: httpx2.AsyncClient, journal: Any
+async def test_a_refresh_counts_as_a_token_and_a_429_leaves_the_refresh_token_valid(
+    limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
-    app = await new_app(journal)
+    app = await new_app(limited_db)
     pair = (await ask_for_token(limited_client, app, "admin")).json
 
     answers = []
@@ -156,5 +158,5 @@ async def test_a_refresh_counts_as_a_token_and_one_that_is_told_to_wait_uses_not
         pair = answers[-1].json if answers[-1].status == 200 else pair
 
     assert [answer.status for answer in answers] == [200, 200, 429]
-    await journal.execute("delete from rate_counts")
+    await limited_db.execute("delete from rate_counts")
     assert (await refresh(limited_client, app, pair["refresh_token"])).status == 200

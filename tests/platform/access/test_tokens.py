@@ -47,8 +47,11 @@ REQUESTS: dict[str, Callable[[App], dict[str, Any]]] = {
     "form": lambda app: {"data": {**GRANT, **app.in_body}},
     "basic, json": lambda app: {"json": GRANT, "headers": app.in_header},
     "basic, form": lambda app: {"data": GRANT, "headers": app.in_header},
-    "basic, and the id again": lambda app: {"json": {**GRANT, "client_id": app.client_id}, "headers": app.in_header},
-    "a stale bearer beside it": lambda app: {
+    "basic, with client_id in the body": lambda app: {
+        "json": {**GRANT, "client_id": app.client_id},
+        "headers": app.in_header,
+    },
+    "json, with an unknown bearer token": lambda app: {
         "json": {**GRANT, **app.in_body},
         "headers": {"Authorization": f"Bearer {new_secret(PLATFORM_ACCESS)}"},
     },
@@ -58,7 +61,7 @@ REQUESTS: dict[str, Callable[[App], dict[str, Any]]] = {
 @pytest.mark.security("T-06", "T-07")
 @pytest.mark.parametrize("path", [TOKEN, "/spree_oauth/token"])
 @pytest.mark.parametrize("kind", REQUESTS)
-async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
+async def test_the_token_response_is_the_same_for_every_client_authentication_method(
     http: httpx2.AsyncClient, db: Any, path: str, kind: str
 ) -> None:
     app = await new_app(db, "read")
@@ -78,7 +81,7 @@ async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
 
 
 @pytest.mark.security("T-06")
-async def test_a_token_says_the_second_it_was_made_in(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_created_at_of_a_token_is_rounded_down_to_the_second(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     # Late in a second, where rounding would name the next one.
     await db.execute("select pg_sleep(greatest(0, 0.6 - extract(epoch from clock_timestamp())::numeric % 1)::float8)")
@@ -89,7 +92,7 @@ async def test_a_token_says_the_second_it_was_made_in(http: httpx2.AsyncClient, 
     assert token_pair["created_at"] == await db.fetchval(statement, secret_hash(token_pair["access_token"]))
 
 
-SCOPE_WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
+SCOPE_SETS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
     "admin:read": frozenset({"admin", "read"}),
     "admin:write": frozenset({"admin", "write"}),
     "write admin": frozenset({"admin", "write"}),
@@ -100,11 +103,11 @@ SCOPE_WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for wo
 
 @pytest.mark.security("P-03")
 @pytest.mark.parametrize("level", ["read", "write"])
-@pytest.mark.parametrize("scope", SCOPE_WORDS)
-async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_application_writes(
+@pytest.mark.parametrize("scope", SCOPE_SETS)
+async def test_a_scope_beyond_the_access_level_is_refused(
     http: httpx2.AsyncClient, db: Any, level: str, scope: str
 ) -> None:
-    words = SCOPE_WORDS[scope]
+    words = SCOPE_SETS[scope]
 
     answer = await ask_for_token(http, await new_app(db, level), scope)
 
@@ -118,7 +121,7 @@ async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_applica
 
 
 @pytest.mark.security("P-03")
-async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_have(
+async def test_a_read_application_cannot_write_even_if_its_session_has_a_write_scope(
     http: httpx2.AsyncClient, db: Any
 ) -> None:
     app = await new_app(db, "read")
@@ -130,7 +133,7 @@ async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_h
 
 
 @pytest.mark.security("P-04")
-async def test_a_token_ends_at_its_own_second(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_access_token_expires_after_two_hours(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     token_pair = (await ask_for_token(http, app, "admin")).json
     machine = Machine(http, token_pair)
@@ -149,7 +152,7 @@ async def test_a_token_ends_at_its_own_second(http: httpx2.AsyncClient, db: Any)
 
 
 @pytest.mark.security("P-06")
-async def test_revoking_an_application_kills_its_tokens_and_its_secret_at_once(
+async def test_revoking_an_application_ends_its_tokens_and_its_secret_immediately(
     http: httpx2.AsyncClient, db: Any
 ) -> None:
     app, other = await new_app(db), await new_machine(http, db)
@@ -175,26 +178,26 @@ def comparable_parts(answer: Answer) -> tuple[Any, ...]:
     )
 
 
-async def bad_clients(db: Any) -> dict[str, App]:
+async def invalid_clients(db: Any) -> dict[str, App]:
     good, revoked_app, late = [await new_app(db) for _ in range(3)]
     await revoke_app(db, revoked_app)
     await db.execute("update application_secrets set expires_at = now() where application_id = $1", late.id)
     return {
         "an unknown client": App(good.id, new_client_id(), new_secret(CLIENT_SECRET)),
-        "an unknown client with a live secret": App(good.id, new_client_id(), good.secret),
+        "an unknown client with a valid secret": App(good.id, new_client_id(), good.secret),
         "a wrong secret": App(good.id, good.client_id, new_secret(CLIENT_SECRET)),
-        "a secret of another form": App(good.id, good.client_id, "secret"),
-        "another's secret": App(good.id, good.client_id, late.secret),
+        "a malformed secret": App(good.id, good.client_id, "secret"),
+        "the secret of another application": App(good.id, good.client_id, late.secret),
         "no secret": App(good.id, good.client_id, ""),
         "a revoked application": revoked_app,
         "an expired secret": late,
-        "a client id of any length": App(good.id, "x" * 5000, good.secret),
+        "an overlong client id": App(good.id, "x" * 5000, good.secret),
     }
 
 
 @pytest.mark.security("P-02")
-async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: httpx2.AsyncClient, db: Any) -> None:
-    answers = {why: await ask_for_token(http, app, "admin") for why, app in (await bad_clients(db)).items()}
+async def test_every_client_authentication_failure_gets_the_same_response(http: httpx2.AsyncClient, db: Any) -> None:
+    answers = {why: await ask_for_token(http, app, "admin") for why, app in (await invalid_clients(db)).items()}
 
     assert {answer.status for answer in answers.values()} == {401}
     for why, answer in answers.items():
@@ -234,7 +237,7 @@ async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx2.As
 
 @pytest.mark.security("P-02")
 @pytest.mark.torture
-async def test_no_guess_by_time_tells_an_unknown_client_from_a_wrong_secret(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_response_times_do_not_reveal_whether_a_client_exists(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
     await assert_same_time(lambda: measure_pairs(http, app, 500))
@@ -248,7 +251,7 @@ async def rotate_app_secret(ctx: Context, app: App, overlap: int) -> App:
 
 
 @pytest.mark.security("P-06")
-async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
+async def test_an_old_secret_works_during_the_overlap_and_at_most_two_are_valid(
     http: httpx2.AsyncClient, db: Any, database_url: str
 ) -> None:
     first = await new_app(db)
@@ -265,7 +268,7 @@ async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
     assert (during, two, one) == ([200, 200], [401, 200, 200], [401, 401, 200])
 
 
-async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live(
+async def test_rotation_without_overlap_ends_the_secret_immediately_but_not_its_tokens(
     http: httpx2.AsyncClient, db: Any, database_url: str
 ) -> None:
     app = await new_app(db)
@@ -279,7 +282,7 @@ async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live
 
 
 @pytest.mark.security("T-11")
-async def test_no_kind_of_credential_is_taken_for_another(http: httpx2.AsyncClient, guest: Shopper, db: Any) -> None:
+async def test_no_kind_of_credential_is_accepted_as_another(http: httpx2.AsyncClient, guest: Shopper, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
     await guest.post("/cart")
@@ -299,7 +302,7 @@ async def test_no_kind_of_credential_is_taken_for_another(http: httpx2.AsyncClie
 
 
 @pytest.mark.security("T-07")
-async def test_a_token_in_the_address_is_not_one(http: httpx2.AsyncClient, writer: Machine) -> None:
+async def test_an_access_token_in_the_query_string_is_ignored(http: httpx2.AsyncClient, writer: Machine) -> None:
     answer = await http.get(f"{PREFIX}/orders", params={"access_token": writer.access_token})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
@@ -309,7 +312,7 @@ async def test_a_token_in_the_address_is_not_one(http: httpx2.AsyncClient, write
 @pytest.mark.parametrize(
     "header", first(2, ["Bearer " + "a" * 10_000, "Bearer \x80\x81", "Bearer é", "Bearer", "Bearer a b"])
 )
-async def test_an_odd_bearer_is_no_bearer_and_costs_no_statement(
+async def test_a_malformed_bearer_token_is_refused_without_a_statement(
     http: httpx2.AsyncClient, service: Service, header: str
 ) -> None:
     answer = await http.get(f"{PREFIX}/orders", headers={b"Authorization": header.encode("latin-1")})
@@ -319,7 +322,9 @@ async def test_an_odd_bearer_is_no_bearer_and_costs_no_statement(
 
 
 @pytest.mark.security("T-03", "A-01")
-async def test_no_secret_stands_in_the_database_or_the_log(http: httpx2.AsyncClient, db: Any, service: Service) -> None:
+async def test_no_secret_is_stored_in_the_database_or_the_log(
+    http: httpx2.AsyncClient, db: Any, service: Service
+) -> None:
     app = await new_app(db)
     first = (await ask_for_token(http, app, "admin")).json
     second = (await refresh(http, app, first["refresh_token"])).json
@@ -338,7 +343,7 @@ async def test_no_secret_stands_in_the_database_or_the_log(http: httpx2.AsyncCli
 
 
 @pytest.mark.security("A-02")
-async def test_every_grant_is_in_the_audit(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_every_grant_is_audited(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     response = await ask_for_token(http, app, "admin:read")
     refresh_response = await refresh(http, app, response.json["refresh_token"])
@@ -351,7 +356,7 @@ async def test_every_grant_is_in_the_audit(http: httpx2.AsyncClient, db: Any) ->
     assert refresh_response.status == 200
 
 
-async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_repeated_refusals_for_insufficient_scope_are_audited_once(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db, "read")
     machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
 
@@ -364,7 +369,7 @@ async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx2.A
     assert [(event["action"], json.loads(event["detail"])) for event in events] == [("access", {"needed": "write"})]
 
 
-async def test_an_orders_note_may_be_written_in_any_script(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_internal_note_of_an_order_may_contain_any_unicode_text(http: httpx2.AsyncClient, db: Any) -> None:
     machine = await new_machine(http, db)
     note = "\u6771\u4eac\u90fd\u3000\u6e2f\u533a\n\U0001f469\u200d\U0001f373"
 

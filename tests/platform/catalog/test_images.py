@@ -56,7 +56,7 @@ async def download_image(http: httpx2.AsyncClient, url: str) -> Image.Image:
     return open_image(answer.content)
 
 
-async def test_a_picture_is_kept_in_widths_up_to_its_own(
+async def test_an_image_is_stored_in_every_style_up_to_its_own_width(
     writer: Machine, http: httpx2.AsyncClient, service: Service, media: Path
 ) -> None:
     product_id = await new_product(writer)
@@ -72,10 +72,10 @@ async def test_a_picture_is_kept_in_widths_up_to_its_own(
     assert image["transformed_url"] is None
     assert [(await download_image(http, style["url"])).size for style in image["styles"]] == sizes
     assert {file.name for file in (media / image.id).iterdir()} == {f"{width}.webp" for width, _ in sizes}
-    assert [place.stat().st_mode & 0o777 for place in (media, media / image.id)] == [0o700, 0o700]
+    assert [path.stat().st_mode & 0o777 for path in (media, media / image.id)] == [0o700, 0o700]
 
 
-async def test_the_smallest_style_that_covers_a_size_is_named(writer: Machine) -> None:
+async def test_transformed_url_is_the_smallest_style_that_covers_the_size(writer: Machine) -> None:
     image = await upload(writer, png(1000, 500), product_id=await new_product(writer))
     widths = {
         "40x20": 48,
@@ -88,19 +88,19 @@ async def test_the_smallest_style_that_covers_a_size_is_named(writer: Machine) -
     for size, width in widths.items():
         response = await writer.get(f"/images/{image.id}", {"image_transformation[size]": size})
         assert response["transformed_url"].endswith(f"/{image.id}/{width}.webp"), size
-    for bad in ("40", "x", "40x", "-1x5", "1e9x1", "40x20x10"):
-        assert (await writer.get(f"/images/{image.id}", {"image_transformation[size]": bad})).status == 400
+    for invalid in ("40", "x", "40x", "-1x5", "1e9x1", "40x20x10"):
+        assert (await writer.get(f"/images/{image.id}", {"image_transformation[size]": invalid})).status == 400
     assert (await writer.get(f"/images/{image.id}", {"image_transformation": "40x20"})).status == 400
 
 
-async def test_a_small_picture_is_not_made_larger(writer: Machine) -> None:
+async def test_a_small_image_is_not_enlarged(writer: Machine) -> None:
     image = await upload(writer, png(30, 20), product_id=await new_product(writer))
 
     assert [style["size"] for style in image["styles"]] == ["30x20"]
 
 
 @pytest.mark.torture
-async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
+async def test_a_large_image_is_reduced(writer: Machine) -> None:
     image = await upload(
         writer, encode_image(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer)
     )
@@ -121,20 +121,16 @@ async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
         encode_image(two_color_image(60, 40).convert("L"), "PNG"),
         encode_image(Image.linear_gradient("L").resize((60, 40)).convert("I;16"), "PNG"),
     ],
-    ids=["jpeg", "webp", "moving gif", "transparent", "palette", "cmyk", "grey", "sixteen bits"],
+    ids=["jpeg", "webp", "animated gif", "transparent", "palette", "cmyk", "grayscale", "16 bits"],
 )
-async def test_every_kind_of_picture_that_browsers_know_is_taken(
-    writer: Machine, http: httpx2.AsyncClient, data: bytes
-) -> None:
-    image = await upload(writer, data, name="picture", product_id=await new_product(writer))
+async def test_every_common_image_format_is_accepted(writer: Machine, http: httpx2.AsyncClient, data: bytes) -> None:
+    image = await upload(writer, data, name="image", product_id=await new_product(writer))
 
     assert image.status == 201, image
     assert (await download_image(http, image["original_url"])).size == (60, 40)
 
 
-async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
-    writer: Machine, http: httpx2.AsyncClient
-) -> None:
+async def test_exif_rotation_is_applied_and_metadata_is_removed(writer: Machine, http: httpx2.AsyncClient) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # Rotated by 90 degrees.
     exif[0x010F] = "A camera of mine"
@@ -158,7 +154,7 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
         assert bottom[2] > top[2] + 100
 
 
-async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, http: httpx2.AsyncClient) -> None:
+async def test_data_appended_to_an_image_is_not_served(writer: Machine, http: httpx2.AsyncClient) -> None:
     payload = b"<script>alert(1)</script>PK\x03\x04"
 
     image = await upload(
@@ -171,26 +167,26 @@ async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, h
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/x-msdownload", "image/svg+xml"])
-async def test_the_bytes_decide_and_not_what_a_file_is_called(
+async def test_the_content_of_a_file_decides_and_not_its_name_or_content_type(
     writer: Machine, http: httpx2.AsyncClient, kind: str
 ) -> None:
     product_id = await new_product(writer)
 
-    picture = await upload(writer, png(60, 40), name="../../evil.html", kind=kind, product_id=product_id)
+    image = await upload(writer, png(60, 40), name="../../evil.html", kind=kind, product_id=product_id)
     page = await upload(writer, b"<html>", name="a.png", kind="image/png", product_id=product_id)
 
-    assert (picture.status, page.status) == (201, 422)
-    assert (await http.get(picture["original_url"])).headers["content-type"] == "image/webp"
+    assert (image.status, page.status) == (201, 422)
+    assert (await http.get(image["original_url"])).headers["content-type"] == "image/webp"
 
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
 INVALID_FILES: dict[str, Callable[[], bytes]] = {
-    "nothing": lambda: b"",
-    "text": lambda: b"not a picture",
+    "empty": lambda: b"",
+    "text": lambda: b"not a image",
     "svg": lambda: SVG,
     "bmp": lambda: encode_image(two_color_image(9, 9), "BMP"),
     "tiff": lambda: encode_image(two_color_image(9, 9), "TIFF"),
-    "head of a png": lambda: png(300, 200)[:40],
+    "png header only": lambda: png(300, 200)[:40],
     "truncated png": lambda: png(300, 200)[:-40],
     "truncated jpeg": lambda: encode_image(two_color_image(300, 200), "JPEG")[:-300],
     "truncated webp": lambda: encode_image(two_color_image(300, 200), "WEBP")[:-40],
@@ -203,7 +199,7 @@ INVALID_FILES: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", first(5, INVALID_FILES))
-async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
+async def test_an_invalid_image_file_is_refused_and_stores_nothing(
     writer: Machine, db: Any, media: Path, name: str
 ) -> None:
     product_id = await new_product(writer)
@@ -218,7 +214,7 @@ async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
     assert perf_counter() - start < 10
 
 
-async def test_a_picture_that_unpacks_to_more_than_it_shows_costs_no_more(writer: Machine) -> None:
+async def test_excess_compressed_data_in_a_png_does_not_slow_the_upload(writer: Machine) -> None:
     start = perf_counter()
 
     answer = await upload(writer, png_with_excess_data(), product_id=await new_product(writer))
@@ -227,7 +223,7 @@ async def test_a_picture_that_unpacks_to_more_than_it_shows_costs_no_more(writer
     assert perf_counter() - start < 10
 
 
-async def test_fifty_megabytes_are_too_large(writer: Machine, db: Any, media: Path) -> None:
+async def test_a_file_of_50_mib_is_too_large(writer: Machine, db: Any, media: Path) -> None:
     product_id = await new_product(writer)
     before, rows = files_in(media), await count_rows(db)
 
@@ -237,15 +233,13 @@ async def test_fifty_megabytes_are_too_large(writer: Machine, db: Any, media: Pa
     assert (files_in(media), await count_rows(db)) == (before, rows)
 
 
-async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
-    writer: Machine, db: Any, media: Path
-) -> None:
+async def test_invalid_fields_of_an_upload_are_refused_and_store_nothing(writer: Machine, db: Any, media: Path) -> None:
     product_id, other = await new_product(writer), await new_product(writer)
     variant_id = await new_variant(writer, other)
     before, rows = files_in(media), await count_rows(db)
     deleted_product = await new_product(writer)
     await writer.delete(f"/products/{deleted_product}")
-    bad = {
+    invalid = {
         "product_id": [
             {"product_id": str(uuid4())},
             {"product_id": deleted_product},
@@ -257,7 +251,7 @@ async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
         "alt": [{"product_id": product_id, "alt": "x" * 5001}],
     }
 
-    for field, bodies in bad.items():
+    for field, bodies in invalid.items():
         for body in bodies:
             answer = await upload(writer, png(9, 9), **body)
             assert (answer.status, set(answer.json["errors"])) == (422, {field}), body
@@ -266,7 +260,7 @@ async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
     assert (files_in(media), await count_rows(db)) == (before, rows)
 
 
-async def test_only_multipart_is_read_here_and_multipart_nowhere_else(writer: Machine) -> None:
+async def test_only_uploads_accept_multipart_and_they_accept_nothing_else(writer: Machine) -> None:
     here = await writer.post("/images", {"image": {"product_id": str(uuid4())}})
     elsewhere = await writer.ask("POST", "/products", files={"product[name]": ("a", b"Lamp")})
     gzip_response = await writer.ask(
@@ -300,13 +294,13 @@ PART = b'--cut\r\nContent-Disposition: form-data; name="alt"\r\n\r\na\r\n'
     ],
     ids=range(13),
 )
-async def test_a_body_that_is_not_what_it_says_cannot_be_read(writer: Machine, kind: str, body: bytes) -> None:
+async def test_a_malformed_multipart_body_is_400(writer: Machine, kind: str, body: bytes) -> None:
     answer = await writer.ask("POST", "/images", headers={"Content-Type": kind}, content=body)
 
     assert (answer.status, answer.code) == (400, "malformed")
 
 
-async def test_who_may_not_write_is_told_before_the_file_is_read(
+async def test_an_upload_without_write_access_is_refused_and_stores_nothing(
     reader: Machine, http: httpx2.AsyncClient, media: Path
 ) -> None:
     before = files_in(media)
@@ -318,7 +312,7 @@ async def test_who_may_not_write_is_told_before_the_file_is_read(
     assert files_in(media) == before
 
 
-async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: Machine, db: Any) -> None:
+async def test_images_are_listed_updated_and_included_with_their_product(writer: Machine, db: Any) -> None:
     product_id = await new_product(writer)
     variant_id = await new_variant(writer, product_id)
     first, second = [(await upload(writer, png(60, 40), product_id=product_id)).id for _ in range(2)]
@@ -340,7 +334,7 @@ async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: 
     assert await db.fetchval("select image_ids::text[] from listings where product_id = $1", product_id) == order
 
 
-async def test_a_removed_picture_is_gone_with_its_files(
+async def test_deleting_an_image_deletes_its_files(
     writer: Machine, http: httpx2.AsyncClient, db: Any, media: Path
 ) -> None:
     product_id = await new_product(writer)
@@ -358,7 +352,7 @@ async def test_a_removed_picture_is_gone_with_its_files(
     assert [row["action"] for row in events] == ["image_created", "image_deleted"]
 
 
-async def test_a_repeated_request_adds_one_picture(writer: Machine, db: Any, media: Path) -> None:
+async def test_a_repeated_idempotency_key_creates_one_image(writer: Machine, db: Any, media: Path) -> None:
     product_id, key = await new_product(writer), {"Idempotency-Key": uuid4().hex, "Content-Type": BOUNDARY}
     body = b'--cut\r\nContent-Disposition: form-data; name="attachment"; filename="a"\r\n\r\n' + png(60, 40)
     body += (
@@ -376,7 +370,7 @@ async def test_a_repeated_request_adds_one_picture(writer: Machine, db: Any, med
     assert await db.fetchval("select count(*) from loose_files") == 0
 
 
-async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machine, db: Any, media: Path) -> None:
+async def test_concurrent_uploads_get_distinct_positions(writer: Machine, db: Any, media: Path) -> None:
     product_id = await new_product(writer)
 
     answers = await asyncio.gather(*(upload(writer, png(400, 300), product_id=product_id) for _ in range(6)))
@@ -389,7 +383,7 @@ async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machin
 
 
 @pytest.mark.torture
-async def test_others_are_answered_while_a_large_picture_is_worked_on(
+async def test_other_requests_are_served_while_a_large_image_is_processed(
     writer: Machine, http: httpx2.AsyncClient, service: Service
 ) -> None:
     product_id = await new_product(writer)

@@ -17,7 +17,7 @@ from tests.platform.catalog_builders import (
     post_record,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 
 
 async def new_list(machine: Machine, **fields: Any) -> str:
@@ -28,7 +28,7 @@ async def new_variant_id(machine: Machine) -> str:
     return await master_of(machine, (await new(machine, "product")).id)
 
 
-async def test_a_list_keeps_its_currency(writer: Machine) -> None:
+async def test_the_currency_of_a_price_list_cannot_be_changed(writer: Machine) -> None:
     list_id = await new_list(writer)
 
     answer = await change_record(writer, "price_list", list_id, currency="EUR", priority=3)
@@ -41,7 +41,7 @@ async def test_a_list_keeps_its_currency(writer: Machine) -> None:
 
 
 @pytest.mark.parametrize("percent", ["0", "-5", "100.01", "12.345", "1e1", "x", True, [5]])
-async def test_a_percentage_is_above_nothing_and_at_most_all(writer: Machine, percent: Any) -> None:
+async def test_a_percentage_must_be_above_0_and_at_most_100(writer: Machine, percent: Any) -> None:
     list_id = await new_list(writer)
 
     assert_refused(await post_record(writer, "price_list", currency="EUR", percent_off=percent), "percent_off")
@@ -49,13 +49,13 @@ async def test_a_percentage_is_above_nothing_and_at_most_all(writer: Machine, pe
 
 
 @pytest.mark.parametrize(("percent", "expected"), [("100", "100.0"), ("0.01", "0.01"), (12.5, "12.5"), (None, None)])
-async def test_a_percentage_is_shown_as_it_was_sent(writer: Machine, percent: Any, expected: Any) -> None:
+async def test_a_percentage_is_rendered_as_a_decimal_string(writer: Machine, percent: Any, expected: Any) -> None:
     price_list = await new(writer, "price_list", currency="EUR", percent_off=percent)
 
     assert price_list["percent_off"] == expected
 
 
-async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
+async def test_a_price_list_must_end_after_it_starts(writer: Machine) -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     list_id = await new_list(writer, starts_at=late)
 
@@ -67,7 +67,7 @@ async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
     assert (response["starts_at"], open_again["starts_at"]) == ("2026-01-01T00:00:00.000Z", None)
 
 
-async def test_a_name_is_taken_once(writer: Machine) -> None:
+async def test_the_name_of_a_price_list_is_unique(writer: Machine) -> None:
     name = uuid4().hex
     await new_list(writer, name=name)
 
@@ -76,7 +76,9 @@ async def test_a_name_is_taken_once(writer: Machine) -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("amount", "1.5"), ("amount", "-1"), ("min_quantity", 0)])
-async def test_an_entry_is_a_price_in_the_lists_currency_from_one_on(writer: Machine, field: str, value: Any) -> None:
+async def test_an_entry_has_the_currency_of_its_list_and_a_positive_minimum_quantity(
+    writer: Machine, field: str, value: Any
+) -> None:
     fields = {"price_list_id": await new_list(writer, currency="JPY"), "variant_id": await new_variant_id(writer)}
     entry = await new(writer, "price_list_entry", **fields, amount="5")
 
@@ -86,7 +88,7 @@ async def test_an_entry_is_a_price_in_the_lists_currency_from_one_on(writer: Mac
     assert_refused(await patch_record(writer, "price_list_entry", entry.id, **{field: value}), field)
 
 
-async def test_a_list_has_one_entry_of_a_variant_from_a_quantity_on(writer: Machine) -> None:
+async def test_a_list_has_one_entry_per_variant_and_minimum_quantity(writer: Machine) -> None:
     fields = {"price_list_id": await new_list(writer), "variant_id": await new_variant_id(writer), "amount": "5"}
     await new(writer, "price_list_entry", **fields)
 
@@ -96,7 +98,7 @@ async def test_a_list_has_one_entry_of_a_variant_from_a_quantity_on(writer: Mach
         assert_refused(await post_record(writer, "price_list_entry", **{**fields, name: str(uuid4())}), name)
 
 
-async def test_entries_are_compared_in_their_currencys_own_units(writer: Machine) -> None:
+async def test_filters_compare_entry_amounts_in_the_units_of_their_currency(writer: Machine) -> None:
     entries = [
         await new(
             writer,
@@ -135,7 +137,7 @@ async def test_a_list_is_assigned_once_to_a_customer_and_to_a_group(writer: Mach
     assert links(await get_record(writer, "customer_group", group), "users") == [user]
 
 
-async def test_a_removed_list_or_group_takes_its_assignments_with_it(writer: Machine, db: Any) -> None:
+async def test_deleting_a_price_list_or_group_deletes_its_assignments(writer: Machine, db: Any) -> None:
     list_id, group = await new_list(writer), (await new(writer, "customer_group", name=uuid4().hex)).id
     user = (await new(writer, "user", email=new_email())).id
     entry = await new(

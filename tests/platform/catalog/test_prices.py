@@ -15,10 +15,10 @@ from tests.platform.catalog_builders import (
     post_record,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 from tests.sampling import first
 
-WRONG: list[tuple[str, Any]] = [
+INVALID_AMOUNTS: list[tuple[str, Any]] = [
     ("USD", "19.999"),
     ("USD", 19.999),
     ("JPY", "1.5"),
@@ -44,8 +44,8 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("currency", "amount"), first(9, WRONG))
-async def test_what_is_no_amount_of_its_currency_is_refused_by_its_name(
+@pytest.mark.parametrize(("currency", "amount"), first(9, INVALID_AMOUNTS))
+async def test_an_invalid_amount_for_its_currency_is_refused_with_a_field_error(
     writer: Machine, currency: str, amount: Any
 ) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
@@ -58,7 +58,7 @@ async def test_what_is_no_amount_of_its_currency_is_refused_by_its_name(
     assert_refused(await patch_record(writer, "variant", variant_id, currency=currency, price=amount), "price")
 
 
-async def test_every_amount_that_is_wrong_is_named(writer: Machine) -> None:
+async def test_every_invalid_amount_gets_a_field_error(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
     wrong = {"amount": "1.234", "compare_at_amount": "-1"}
 
@@ -89,7 +89,7 @@ async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) ->
         ("EUR", "0", ("0.0", "€0.00")),
     ],
 )
-async def test_an_amount_is_shown_as_it_was_sent(
+async def test_an_amount_is_rendered_as_a_decimal_string_and_for_display(
     writer: Machine, currency: str, amount: Any, expected: tuple[str, str]
 ) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
@@ -100,7 +100,7 @@ async def test_an_amount_is_shown_as_it_was_sent(
     assert (price["display_price"], price["display_compare_at_price"]) == (expected[1], None)
 
 
-async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machine) -> None:
+async def test_a_compare_at_amount_has_two_display_attributes(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
 
     fields = {"currency": "EUR", "amount": "5", "compare_at_amount": "7.5"}
@@ -109,14 +109,14 @@ async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machi
     assert price["display_compare_at_price"] == price["display_compare_at_amount"] == "€7.50"
 
 
-async def test_a_variant_has_one_price_in_a_currency(writer: Machine) -> None:
+async def test_a_variant_has_one_price_per_currency(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product", price="5")).id)
 
     assert_refused(await post_record(writer, "price", variant_id=variant_id, currency="USD", amount="6"), "currency")
     assert (await post_record(writer, "price", variant_id=variant_id, currency="EUR", amount="6")).status == 201
 
 
-async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> None:
+async def test_the_variant_and_currency_of_a_price_cannot_be_changed(writer: Machine) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
     price = await new(writer, "price", variant_id=variant_id, currency="EUR", amount="6")
 
@@ -127,7 +127,7 @@ async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> No
     assert_refused(refusal, "currency", "variant_id")
 
 
-async def test_a_price_needs_a_variant_that_is_there(writer: Machine) -> None:
+async def test_a_price_needs_an_existing_variant(writer: Machine) -> None:
     product = await new(writer, "product")
     master_id = await master_of(writer, product.id)
     await delete_record(writer, "product", product.id)
@@ -142,7 +142,7 @@ async def test_a_compare_at_price_needs_a_price(writer: Machine) -> None:
     assert_refused(await post_record(writer, "product", compare_at_price="5"), "price")
 
 
-async def test_without_its_price_a_product_shows_none(writer: Machine) -> None:
+async def test_deleting_the_price_of_a_product_leaves_it_without_one(writer: Machine) -> None:
     product = await new(writer, "product", price="5")
     response = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
 

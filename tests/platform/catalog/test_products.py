@@ -17,10 +17,10 @@ from tests.platform.catalog_builders import (
     post_record,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 
 
-async def test_a_slug_is_made_from_the_name_with_accents_folded(writer: Machine) -> None:
+async def test_a_slug_is_derived_from_the_name_without_accents(writer: Machine) -> None:
     word = uuid4().hex
 
     product = await new(writer, "product", name=f"Café Crème, 250 g — {word}")
@@ -29,7 +29,7 @@ async def test_a_slug_is_made_from_the_name_with_accents_folded(writer: Machine)
     assert (await get_record(writer, "product", product["slug"])).json == product.json
 
 
-async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machine) -> None:
+async def test_products_with_the_same_name_get_numbered_slugs(writer: Machine) -> None:
     name = uuid4().hex
 
     slugs = [(await new(writer, "product", name=name))["slug"] for _ in range(3)]
@@ -37,28 +37,28 @@ async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machi
     assert slugs == [name, f"{name}-2", f"{name}-3"]
 
 
-async def test_a_name_without_latin_letters_has_its_id_for_a_slug(writer: Machine) -> None:
+async def test_a_name_without_latin_letters_gets_the_id_as_slug(writer: Machine) -> None:
     product = await new(writer, "product", name="茶碗")
 
     assert product["slug"] == product.id
 
 
 @pytest.mark.parametrize("slug", ["With Capitals", "two--hyphens", "-edge", "a/b", "é", "x" * 101, 7, None])
-async def test_a_slug_must_be_one(writer: Machine, slug: Any) -> None:
+async def test_an_invalid_slug_is_refused(writer: Machine, slug: Any) -> None:
     product = await new(writer, "product")
 
     assert_refused(await post_record(writer, "product", slug=slug), "slug")
     assert_refused(await patch_record(writer, "product", product.id, slug=slug), "slug")
 
 
-async def test_a_slug_cannot_be_taken_away(writer: Machine) -> None:
+async def test_a_slug_and_a_name_cannot_be_blank(writer: Machine) -> None:
     product = await new(writer, "product")
 
     assert_refused(await patch_record(writer, "product", product.id, slug=""), "slug")
     assert_refused(await patch_record(writer, "product", product.id, name="  "), "name")
 
 
-async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: Machine, db: Any) -> None:
+async def test_an_old_slug_is_retained_until_another_product_uses_it(writer: Machine, db: Any) -> None:
     old, product = uuid4().hex, await new(writer, "product")
     await change_record(writer, "product", product.id, slug=old)
     await change_record(writer, "product", product.id, slug=uuid4().hex)
@@ -71,7 +71,7 @@ async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: M
     assert await db.fetchval(statement, old) is None
 
 
-async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any) -> None:
+async def test_a_product_may_return_to_its_former_slug(writer: Machine, db: Any) -> None:
     product = await new(writer, "product")
     first, second = product["slug"], uuid4().hex
     await change_record(writer, "product", product.id, slug=second)
@@ -82,7 +82,7 @@ async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any
     assert [row["slug"] for row in slugs] == [second]
 
 
-async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machine) -> None:
+async def test_a_slug_or_sku_in_use_is_refused_with_a_field_error(writer: Machine) -> None:
     existing = await new(writer, "product", slug=uuid4().hex, sku=uuid4().hex)
     other = await new(writer, "product")
 
@@ -94,7 +94,7 @@ async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machin
 
 
 @pytest.mark.parametrize("name", ["slug", "sku"])
-async def test_of_two_who_take_one_slug_or_sku_at_once_one_is_refused(writer: Machine, name: str) -> None:
+async def test_of_concurrent_products_with_one_slug_or_sku_only_one_is_created(writer: Machine, name: str) -> None:
     word = uuid4().hex
 
     answers = await asyncio.gather(*(post_record(writer, "product", **{name: word}) for _ in range(4)))
@@ -103,7 +103,7 @@ async def test_of_two_who_take_one_slug_or_sku_at_once_one_is_refused(writer: Ma
     assert all(answer.json["errors"] == {name: ["is taken"]} for answer in answers if answer.status == 422)
 
 
-async def test_of_several_with_one_name_at_once_each_has_a_slug_of_its_own(writer: Machine) -> None:
+async def test_concurrent_products_with_one_name_get_distinct_slugs(writer: Machine) -> None:
     name = uuid4().hex
 
     answers = await asyncio.gather(*(post_record(writer, "product", name=name) for _ in range(4)))
@@ -112,7 +112,7 @@ async def test_of_several_with_one_name_at_once_each_has_a_slug_of_its_own(write
     assert {answer["slug"] for answer in answers} == {name, f"{name}-2", f"{name}-3", f"{name}-4"}
 
 
-async def test_a_removed_product_is_hidden_and_gives_its_slug_and_sku_back(writer: Machine, db: Any) -> None:
+async def test_a_deleted_product_is_hidden_and_frees_its_slug_and_sku(writer: Machine, db: Any) -> None:
     words = {"slug": uuid4().hex, "sku": uuid4().hex}
     product = await new(writer, "product", **words)
     master_id = await master_of(writer, product.id)
@@ -126,7 +126,7 @@ async def test_a_removed_product_is_hidden_and_gives_its_slug_and_sku_back(write
     assert await db.fetchval("select deleted_at is not null from products where id = $1", product.id)
 
 
-async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: Machine) -> None:
+async def test_a_product_is_created_with_its_price_option_types_and_taxons(writer: Machine) -> None:
     types = [(await new(writer, "option_type")).id for _ in range(2)]
     taxon = await new(writer, "taxon", taxonomy_id=(await new(writer, "taxonomy")).id)
 
@@ -147,13 +147,13 @@ async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: 
 
 
 @pytest.mark.parametrize("field", ["option_type_ids", "taxon_ids", "tax_category_id"])
-async def test_what_a_product_names_must_be_there(writer: Machine, field: str) -> None:
+async def test_a_product_cannot_refer_to_unknown_records(writer: Machine, field: str) -> None:
     unknown = str(uuid4()) if field.endswith("_id") else [str(uuid4())]
 
     assert_refused(await post_record(writer, "product", **{field: unknown}), field)
 
 
-async def test_its_place_in_a_taxon_is_kept_when_its_taxons_are_said_again(writer: Machine) -> None:
+async def test_sending_taxon_ids_again_does_not_change_the_position_in_a_taxon(writer: Machine) -> None:
     taxonomy = await new(writer, "taxonomy")
     taxons = [(await new(writer, "taxon", taxonomy_id=taxonomy.id)).id for _ in range(2)]
     product = await new(writer, "product")
@@ -164,7 +164,7 @@ async def test_its_place_in_a_taxon_is_kept_when_its_taxons_are_said_again(write
     assert (await get_record(writer, "classification", classification.id))["position"] == 7
 
 
-async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
+async def test_discontinue_on_must_be_after_available_on(writer: Machine) -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     product = await new(writer, "product", available_on=late)
 
@@ -183,7 +183,7 @@ async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
         ({"status": "active", "discontinue_on": "2001-01-01T00:00:00Z"}, False),
     ],
 )
-async def test_it_is_available_while_active_and_in_its_window(
+async def test_a_product_is_available_while_active_and_between_its_dates(
     writer: Machine, fields: dict[str, Any], available: bool
 ) -> None:
     product = await new(writer, "product", **fields)
@@ -193,8 +193,8 @@ async def test_it_is_available_while_active_and_in_its_window(
 
 
 @pytest.mark.parametrize("name", ["name", "meta_title", "description", "sku"])
-@pytest.mark.parametrize("value", HOSTILE["text"])
-async def test_a_hostile_text_is_refused_by_its_name(writer: Machine, name: str, value: Any) -> None:
+@pytest.mark.parametrize("value", INVALID_VALUES["text"])
+async def test_an_invalid_text_is_refused_with_a_field_error(writer: Machine, name: str, value: Any) -> None:
     assert_refused(await post_record(writer, "product", **{name: value}), name)
 
 
@@ -202,23 +202,23 @@ LONG = "".join(f"{number:x}" for number in range(1800))
 
 
 @pytest.mark.parametrize("kind", ["product", "option_type", "property", "taxonomy", "stock_location", "price_list"])
-async def test_a_name_is_no_longer_than_an_index_has_room_for(writer: Machine, kind: str) -> None:
+async def test_a_name_has_at_most_255_characters(writer: Machine, kind: str) -> None:
     more = {"currency": "EUR"} if kind in {"product", "price_list"} else {}
     assert_refused(await post_record(writer, kind, name=LONG[:5000], **more), "name")
     assert (await post_record(writer, kind, name=uuid4().hex + LONG[:223], **more)).status == 201
 
 
 @pytest.mark.parametrize("value", ["-1", "1e3", "9" * 28, "x", True, [1]])
-async def test_a_hostile_weight_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+async def test_an_invalid_weight_is_refused_with_a_field_error(writer: Machine, value: Any) -> None:
     assert_refused(await post_record(writer, "product", weight=value), "weight")
 
 
 @pytest.mark.parametrize("value", [7, {"a": 1}, ["x" * 101], [7], ["a"] * 201])
-async def test_hostile_tags_are_refused(writer: Machine, value: Any) -> None:
+async def test_invalid_tags_are_refused(writer: Machine, value: Any) -> None:
     assert_refused(await post_record(writer, "product", tags=value), "tags")
 
 
-async def test_products_are_found_by_what_belongs_to_them(writer: Machine) -> None:
+async def test_products_are_filtered_by_variants_taxons_and_option_types(writer: Machine) -> None:
     taxon = await new(writer, "taxon", taxonomy_id=(await new(writer, "taxonomy")).id)
     kind = await new(writer, "option_type")
     product = await new(writer, "product", sku=uuid4().hex, taxon_ids=[taxon.id], option_type_ids=[kind.id])

@@ -19,68 +19,71 @@ from tests.platform.catalog_builders import (
     post_record,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 
 
-async def movements(machine: Machine, item_id: str) -> list[tuple[int, str]]:
+async def movements_of(machine: Machine, item_id: str) -> list[tuple[int, str]]:
     response = await machine.get("/stock_movements", {"filter[stock_item_id_eq]": item_id, "sort": "id"})
     return [(item["attributes"]["quantity"], item["attributes"]["reason"]) for item in response.json["data"]]
 
 
-async def count(machine: Machine, item_id: str) -> Any:
+async def count_on_hand_of(machine: Machine, item_id: str) -> Any:
     return (await get_record(machine, "stock_item", item_id))["count_on_hand"]
 
 
-async def test_a_count_that_an_item_begins_with_is_its_first_movement(writer: Machine) -> None:
+async def test_the_initial_count_of_a_stock_item_is_its_first_movement(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 5)
 
-    assert (await count(writer, item_id), await movements(writer, item_id)) == (5, [(5, "received")])
+    assert (await count_on_hand_of(writer, item_id), await movements_of(writer, item_id)) == (5, [(5, "received")])
 
 
-async def test_a_new_count_is_a_movement_of_the_difference(writer: Machine) -> None:
+async def test_changing_a_count_creates_a_movement_of_the_difference(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 5)
 
     await change_record(writer, "stock_item", item_id, count_on_hand=3)
     await change_record(writer, "stock_item", item_id, count_on_hand=3, backorderable=True)
     await change_record(writer, "stock_item", item_id, count_on_hand=-2)
 
-    assert await count(writer, item_id) == -2
-    assert await movements(writer, item_id) == [(5, "received"), (-2, "recounted"), (-5, "recounted")]
+    assert await count_on_hand_of(writer, item_id) == -2
+    assert await movements_of(writer, item_id) == [(5, "received"), (-2, "recounted"), (-5, "recounted")]
 
 
-async def test_a_movement_says_who_made_it_and_why(writer: Machine) -> None:
+async def test_a_movement_has_an_actor_a_reason_and_a_note(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 5)
 
     movement = await new(writer, "stock_movement", stock_item_id=item_id, quantity=-2, reason="damaged", note="fell")
 
     values = (movement["quantity"], movement["reason"], movement["note"], movement["actor_kind"])
     assert values == (-2, "damaged", "fell", "application")
-    assert await count(writer, item_id) == 3
+    assert await count_on_hand_of(writer, item_id) == 3
 
 
-async def test_a_movement_of_a_variant_makes_its_item_where_there_was_none(writer: Machine) -> None:
-    variant_id, place = await master_of(writer, (await new(writer, "product")).id), await new(writer, "stock_location")
+async def test_a_movement_of_a_variant_creates_a_missing_stock_item(writer: Machine) -> None:
+    variant_id, location = (
+        await master_of(writer, (await new(writer, "product")).id),
+        await new(writer, "stock_location"),
+    )
 
-    fields: dict[str, Any] = {"variant_id": variant_id, "stock_location_id": place.id, "quantity": 4}
+    fields: dict[str, Any] = {"variant_id": variant_id, "stock_location_id": location.id, "quantity": 4}
     answers = await asyncio.gather(*(post_record(writer, "stock_movement", **fields) for _ in range(4)))
     default = await new(writer, "stock_movement", variant_id=variant_id, quantity=1)
 
     assert [answer.status for answer in answers] == [201] * 4
     (item_id,) = {links(answer, "stock_item")[0] for answer in answers}
-    assert await count(writer, item_id) == 16
+    assert await count_on_hand_of(writer, item_id) == 16
     assert links(default, "stock_item") != [item_id]
 
 
-async def test_less_than_nothing_is_refused_unless_more_may_be_sold(writer: Machine) -> None:
+async def test_a_count_below_zero_is_refused_unless_backorderable(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 2)
 
     assert_refused(await post_record(writer, "stock_movement", stock_item_id=item_id, quantity=-3), "quantity")
     assert_refused(await patch_record(writer, "stock_item", item_id, count_on_hand=-1), "count_on_hand")
-    assert (await count(writer, item_id), len(await movements(writer, item_id))) == (2, 1)
+    assert (await count_on_hand_of(writer, item_id), len(await movements_of(writer, item_id))) == (2, 1)
 
     await change_record(writer, "stock_item", item_id, backorderable=True)
     await new(writer, "stock_movement", stock_item_id=item_id, quantity=-3)
-    assert await count(writer, item_id) == -1
+    assert await count_on_hand_of(writer, item_id) == -1
     assert_refused(await patch_record(writer, "stock_item", item_id, backorderable=False), "backorderable")
     assert (await change_record(writer, "stock_item", item_id, backorderable=False, count_on_hand=0))[
         "count_on_hand"
@@ -88,7 +91,7 @@ async def test_less_than_nothing_is_refused_unless_more_may_be_sold(writer: Mach
 
 
 @pytest.mark.security("C-04")
-async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: Machine) -> None:
+async def test_of_twenty_concurrent_sales_of_the_last_seven_items_seven_succeed(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 7)
 
     answers = await asyncio.gather(
@@ -96,7 +99,7 @@ async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: M
     )
 
     assert sorted(answer.status for answer in answers) == [201] * 7 + [422] * 13
-    assert (await count(writer, item_id), len(await movements(writer, item_id))) == (0, 8)
+    assert (await count_on_hand_of(writer, item_id), len(await movements_of(writer, item_id))) == (0, 8)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,9 @@ async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: M
         "delete from stock_items where id = (select stock_item_id from stock_movements where id = $1)",
     ],
 )
-async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, db: Any, statement: str) -> None:
+async def test_a_movement_can_be_neither_updated_nor_deleted_in_the_database(
+    writer: Machine, db: Any, statement: str
+) -> None:
     movement = await new(writer, "stock_movement", stock_item_id=await new_stock_item(writer, 1), quantity=1)
 
     with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.ForeignKeyViolationError)):
@@ -127,13 +132,13 @@ async def test_a_count_below_zero_is_refused_by_the_database_too(writer: Machine
 
 
 @pytest.mark.parametrize("quantity", [0, 10**9 + 1, -(10**15), "x", 1.5, None, [1]])
-async def test_a_hostile_quantity_is_refused(writer: Machine, quantity: Any) -> None:
+async def test_an_invalid_quantity_is_refused(writer: Machine, quantity: Any) -> None:
     item_id = await new_stock_item(writer, 1)
 
     assert_refused(await post_record(writer, "stock_movement", stock_item_id=item_id, quantity=quantity), "quantity")
 
 
-async def test_what_a_movement_names_must_be_there(writer: Machine) -> None:
+async def test_a_movement_needs_an_existing_stock_item_or_variant_and_a_known_reason(writer: Machine) -> None:
     item_id, unknown_id = await new_stock_item(writer, 1), str(uuid4())
 
     assert_refused(await post_record(writer, "stock_movement", quantity=1), "stock_item_id")
@@ -144,9 +149,12 @@ async def test_what_a_movement_names_must_be_there(writer: Machine) -> None:
     )
 
 
-async def test_a_variant_has_one_item_at_a_place(writer: Machine) -> None:
-    variant_id, place = await master_of(writer, (await new(writer, "product")).id), await new(writer, "stock_location")
-    fields = {"variant_id": variant_id, "stock_location_id": place.id}
+async def test_a_variant_has_one_stock_item_per_stock_location(writer: Machine) -> None:
+    variant_id, location = (
+        await master_of(writer, (await new(writer, "product")).id),
+        await new(writer, "stock_location"),
+    )
+    fields = {"variant_id": variant_id, "stock_location_id": location.id}
     await new(writer, "stock_item", **fields)
 
     assert_refused(await post_record(writer, "stock_item", **fields), "stock_location_id")
@@ -156,14 +164,14 @@ async def test_a_variant_has_one_item_at_a_place(writer: Machine) -> None:
     )
 
 
-async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> None:
-    product, place = await new(writer, "product"), await new(writer, "stock_location", backorderable_default=True)
+async def test_items_at_an_inactive_stock_location_are_not_in_stock(writer: Machine) -> None:
+    product, location = await new(writer, "product"), await new(writer, "stock_location", backorderable_default=True)
     master_id = await master_of(writer, product.id)
-    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
+    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=location.id, count_on_hand=5)
 
     states = []
     for active in (True, False, True):
-        await change_record(writer, "stock_location", place.id, active=active)
+        await change_record(writer, "stock_location", location.id, active=active)
         product, variant = (
             await get_record(writer, "product", product.id),
             await get_record(writer, "variant", master_id),
@@ -175,7 +183,7 @@ async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> N
     assert states == [(True, True, 5), (False, False, 0), (True, True, 5)]
 
 
-async def test_what_is_not_counted_is_always_in_stock(writer: Machine) -> None:
+async def test_a_product_without_inventory_tracking_is_always_in_stock(writer: Machine) -> None:
     product = await new(writer, "product", track_inventory=False)
 
     response = await change_record(writer, "product", product.id, track_inventory=True)
@@ -183,23 +191,23 @@ async def test_what_is_not_counted_is_always_in_stock(writer: Machine) -> None:
     assert (product["in_stock"], response["in_stock"]) == (True, False)
 
 
-async def test_one_place_is_the_default(writer: Machine, db: Any) -> None:
+async def test_only_one_stock_location_is_the_default(writer: Machine, db: Any) -> None:
     first = "00000000-0000-7000-8000-000000000001"
-    place = await new(writer, "stock_location", default=True)
+    location = await new(writer, "stock_location", default=True)
     default = 'select id::text from stock_locations where "default"'
     rows = await db.fetch(default)
 
     await change_record(writer, "stock_location", first, default=True)
 
-    assert [row["id"] for row in rows] == [place.id]
+    assert [row["id"] for row in rows] == [location.id]
     assert [row["id"] for row in await db.fetch(default)] == [first]
 
 
-async def test_an_item_that_never_moved_can_be_removed(writer: Machine) -> None:
+async def test_a_stock_item_without_movements_can_be_deleted(writer: Machine) -> None:
     product = await new(writer, "product")
-    place = (await new(writer, "stock_location", backorderable_default=True)).id
+    location = (await new(writer, "stock_location", backorderable_default=True)).id
     master_id = await master_of(writer, product.id)
-    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place)
+    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=location)
     before = await get_record(writer, "product", product.id)
 
     assert (await delete_record(writer, "stock_item", item.id)).status == 204
@@ -209,7 +217,7 @@ async def test_an_item_that_never_moved_can_be_removed(writer: Machine) -> None:
     assert (before["backorderable"], after["backorderable"]) == (True, False)
 
 
-async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
+async def test_deleting_a_stock_item_with_movements_is_refused_with_advice(writer: Machine) -> None:
     item_id = await new_stock_item(writer, 5)
     await change_record(writer, "stock_item", item_id, count_on_hand=0)
 
@@ -217,32 +225,32 @@ async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machi
 
     assert_refused(refusal, "base")
     assert "set count_on_hand to 0" in refusal.json["errors"]["base"][0]
-    assert len(await movements(writer, item_id)) == 2
+    assert len(await movements_of(writer, item_id)) == 2
 
 
-async def test_a_place_where_nothing_moved_can_be_removed_with_its_empty_items(writer: Machine) -> None:
-    place = (await new(writer, "stock_location")).id
-    item_id = await new_stock_item(writer, 0, stock_location_id=place)
+async def test_a_stock_location_without_movements_is_deleted_with_its_empty_items(writer: Machine) -> None:
+    location = (await new(writer, "stock_location")).id
+    item_id = await new_stock_item(writer, 0, stock_location_id=location)
 
-    assert (await delete_record(writer, "stock_location", place)).status == 204
+    assert (await delete_record(writer, "stock_location", location)).status == 204
 
-    assert (await get_record(writer, "stock_location", place)).status == 404
+    assert (await get_record(writer, "stock_location", location)).status == 404
     assert (await get_record(writer, "stock_item", item_id)).status == 404
 
 
-async def test_a_place_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
-    place = (await new(writer, "stock_location")).id
-    empty_id = await new_stock_item(writer, 0, stock_location_id=place)
-    await new_stock_item(writer, 1, stock_location_id=place)
+async def test_deleting_a_stock_location_with_movements_is_refused_with_advice(writer: Machine) -> None:
+    location = (await new(writer, "stock_location")).id
+    empty_id = await new_stock_item(writer, 0, stock_location_id=location)
+    await new_stock_item(writer, 1, stock_location_id=location)
 
-    refusal = await delete_record(writer, "stock_location", place)
+    refusal = await delete_record(writer, "stock_location", location)
 
     assert_refused(refusal, "base")
     assert "set active to false" in refusal.json["errors"]["base"][0]
     assert (await get_record(writer, "stock_item", empty_id)).status == 200
 
 
-async def test_the_default_place_cannot_be_removed(writer: Machine) -> None:
+async def test_the_default_stock_location_cannot_be_deleted(writer: Machine) -> None:
     refusal = await delete_record(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
 
     assert_refused(refusal, "base")

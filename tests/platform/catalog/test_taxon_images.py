@@ -65,7 +65,7 @@ async def test_a_taxon_has_an_image(writer: Machine, http: httpx2.AsyncClient, t
     assert (await http.get(image["original_url"])).status_code == 200
 
 
-async def test_images_are_found_by_their_taxon_and_taxons_by_their_image(writer: Machine, taxon: str) -> None:
+async def test_images_are_filtered_by_taxon_and_taxons_by_image(writer: Machine, taxon: str) -> None:
     image = await upload(writer, taxon_id=taxon, alt=f"Alt {taxon}")
 
     images = await writer.get("/images", {"filter[taxon_id_eq]": taxon})
@@ -91,7 +91,9 @@ async def test_another_upload_replaces_the_image_and_its_files(
     assert [row["action"] for row in events] == ["image_created", "image_deleted"]
 
 
-async def test_of_uploads_at_once_one_remains_with_its_files(writer: Machine, db: Any, media: Path, taxon: str) -> None:
+async def test_of_concurrent_uploads_one_image_remains_with_its_files(
+    writer: Machine, db: Any, media: Path, taxon: str
+) -> None:
     answers = await asyncio.gather(*(upload(writer, taxon_id=taxon) for _ in range(4)))
 
     (remaining,) = await list_images_of(db, taxon)
@@ -114,7 +116,7 @@ async def test_a_repeated_upload_whose_image_was_replaced_is_a_conflict(writer: 
     assert (first.status, again.id, late.status, late.code) == (201, first.id, 409, "conflict")
 
 
-async def test_an_image_of_a_taxon_is_described_and_gets_no_variant(writer: Machine, taxon: str) -> None:
+async def test_the_alt_text_of_a_taxon_image_can_change_but_not_its_owner(writer: Machine, taxon: str) -> None:
     image = await upload(writer, taxon_id=taxon)
     product = await new(writer, "product")
     (master,) = links(product, "primary_variant")
@@ -147,7 +149,7 @@ async def test_an_image_of_a_taxon_is_deleted_with_its_files(writer: Machine, me
 
 
 @pytest.mark.parametrize("kind", ["taxon", "taxonomy"])
-async def test_the_files_of_deleted_taxons_are_noted_for_removal(
+async def test_the_files_of_deleted_taxons_are_recorded_for_deletion(
     writer: Machine, db: Any, root: str, taxon: str, kind: str
 ) -> None:
     below, beside = await taxon_under(writer, taxon), await taxon_under(writer, root)
@@ -163,7 +165,7 @@ async def test_the_files_of_deleted_taxons_are_noted_for_removal(
     assert await list_images_of(db, taxon, below, beside) == ([remaining_id] if kind == "taxon" else [])
 
 
-async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_nothing(
+async def test_an_unknown_or_ambiguous_owner_is_refused_and_stores_nothing(
     writer: Machine, db: Any, media: Path, taxon: str
 ) -> None:
     product = await new(writer, "product")
@@ -190,7 +192,7 @@ async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_no
     assert (files_in(media), await count_rows(db)) == (files, rows)
 
 
-async def test_a_refused_upload_leaves_the_image_as_it_is(writer: Machine, db: Any, taxon: str) -> None:
+async def test_a_refused_upload_does_not_change_the_image(writer: Machine, db: Any, taxon: str) -> None:
     image = await upload(writer, taxon_id=taxon)
 
     refusal = await upload(writer, b"no picture", taxon_id=taxon)
@@ -198,7 +200,7 @@ async def test_a_refused_upload_leaves_the_image_as_it_is(writer: Machine, db: A
     assert (refusal.status, await list_images_of(db, taxon)) == (422, [image.id])
 
 
-async def test_an_application_that_only_reads_cannot_change_the_image_of_a_taxon(
+async def test_a_read_application_cannot_change_the_image_of_a_taxon(
     writer: Machine, reader: Machine, taxon: str
 ) -> None:
     image = await upload(writer, taxon_id=taxon)

@@ -21,7 +21,7 @@ from tests.platform.catalog_builders import (
     taxon_under,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 
 
 async def new_tree(machine: Machine) -> tuple[str, str]:
@@ -30,7 +30,7 @@ async def new_tree(machine: Machine) -> tuple[str, str]:
     return taxonomy.id, await root_of(machine, taxonomy.id)
 
 
-async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
+async def assert_consistent(machine: Machine, taxonomy_id: str) -> list[str]:
     """Numbers nest, depths and permalinks follow from parents, positions have no gaps. Returns the ids in order."""
     response = await machine.get("/taxons", {"filter[taxonomy_id_eq]": taxonomy_id, "sort": "lft", "per_page": "500"})
     rows = {item["id"]: item["attributes"] for item in response.json["data"]}
@@ -49,11 +49,11 @@ async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_tree_is_sound_after_anything_done_to_it(writer: Machine, seed: int) -> None:
+async def test_a_tree_is_consistent_after_random_changes(writer: Machine, seed: int) -> None:
     randomizer = random.Random(seed)
     taxonomy_id, root_id = await new_tree(writer)
     for _ in range(14):
-        ids = [item for item in await assert_sound(writer, taxonomy_id) if item != root_id]
+        ids = [item for item in await assert_consistent(writer, taxonomy_id) if item != root_id]
         act = randomizer.choice(["add", "add", "add", "move", "move", "update", "delete"]) if ids else "add"
         one, other = randomizer.choice(ids or [root_id]), randomizer.choice([*ids, root_id])
         match act:
@@ -68,10 +68,10 @@ async def test_a_tree_is_sound_after_anything_done_to_it(writer: Machine, seed: 
                 answer = await delete_record(writer, "taxon", one)
         # A move of a branch below itself is refused, and changes nothing.
         assert answer.status in {200, 201, 204, 422}, answer
-    await assert_sound(writer, taxonomy_id)
+    await assert_consistent(writer, taxonomy_id)
 
 
-async def test_a_moved_taxon_stands_at_its_place_and_what_is_below_it_follows(writer: Machine) -> None:
+async def test_a_moved_taxon_gets_its_position_and_takes_its_descendants_along(writer: Machine) -> None:
     _, root_id = await new_tree(writer)
     first, second, third = [await taxon_under(writer, root_id) for _ in range(3)]
     leaf = await taxon_under(writer, third)
@@ -86,7 +86,7 @@ async def test_a_moved_taxon_stands_at_its_place_and_what_is_below_it_follows(wr
     assert permalink == slugs
 
 
-async def test_a_position_is_obeyed_whatever_the_names(writer: Machine) -> None:
+async def test_taxons_are_ordered_by_position_and_not_by_name(writer: Machine) -> None:
     _, root_id = await new_tree(writer)
     a, b, c = [await taxon_under(writer, root_id, name=f"{letter} {uuid4().hex}") for letter in "abc"]
 
@@ -96,7 +96,7 @@ async def test_a_position_is_obeyed_whatever_the_names(writer: Machine) -> None:
     assert links(await get_record(writer, "taxon", root_id), "children") == [first, b, a, c]
 
 
-async def test_a_taxon_is_moved_only_to_where_it_can_stand(writer: Machine) -> None:
+async def test_a_move_to_an_unknown_parent_or_below_itself_is_refused(writer: Machine) -> None:
     _, root_id = await new_tree(writer)
     _, other_root = await new_tree(writer)
     branch = await taxon_under(writer, root_id)
@@ -112,8 +112,8 @@ async def test_a_taxon_is_moved_only_to_where_it_can_stand(writer: Machine) -> N
     assert_refused(await reposition(writer, root_id, branch, 0), "parent_id")
 
 
-@pytest.mark.parametrize("value", [None, *HOSTILE["id"]])
-async def test_a_place_that_cannot_be_read_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+@pytest.mark.parametrize("value", [None, *INVALID_VALUES["id"]])
+async def test_an_invalid_parent_or_position_is_refused_with_a_field_error(writer: Machine, value: Any) -> None:
     _, root_id = await new_tree(writer)
     taxon_id = await taxon_under(writer, root_id)
 
@@ -121,7 +121,7 @@ async def test_a_place_that_cannot_be_read_is_refused_by_its_name(writer: Machin
     assert (await writer.patch(f"/taxons/{taxon_id}/reposition", {"taxon": 7})).status == 400
 
 
-async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machine, db: Any) -> None:
+async def test_a_move_is_audited_and_done_once_per_idempotency_key(writer: Machine, db: Any) -> None:
     _, root_id = await new_tree(writer)
     first, second = [await taxon_under(writer, root_id) for _ in range(2)]
     body = {"taxon": {"new_parent_id": first, "new_position_idx": 0}}
@@ -134,7 +134,7 @@ async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machin
     assert len(await db.fetch(statement, second)) == 1
 
 
-async def test_of_two_who_would_hang_onto_each_other_one_is_refused(writer: Machine, db: Any) -> None:
+async def test_of_two_concurrent_moves_below_each_other_one_is_refused(writer: Machine, db: Any) -> None:
     taxonomy_id, root_id = await new_tree(writer)
     one, other = [await taxon_under(writer, root_id) for _ in range(2)]
 
@@ -143,10 +143,10 @@ async def test_of_two_who_would_hang_onto_each_other_one_is_refused(writer: Mach
     answers = await run_concurrently(db, lock, [one, other], *moves)
 
     assert sorted(answer.status for answer in answers) == [200, 422], answers
-    await assert_sound(writer, taxonomy_id)
+    await assert_consistent(writer, taxonomy_id)
 
 
-async def test_moves_at_once_leave_a_sound_tree(writer: Machine) -> None:
+async def test_concurrent_moves_leave_a_consistent_tree(writer: Machine) -> None:
     taxonomy_id, root_id = await new_tree(writer)
     ids = [await taxon_under(writer, root_id) for _ in range(6)]
 
@@ -161,10 +161,10 @@ async def test_moves_at_once_leave_a_sound_tree(writer: Machine) -> None:
 
     # Of each pair of moves below each other, the later one is refused.
     assert sorted(answer.status for answer in answers) == [200, 200, 201, 204, 422, 422], answers
-    assert len(await assert_sound(writer, taxonomy_id)) == 7
+    assert len(await assert_consistent(writer, taxonomy_id)) == 7
 
 
-async def test_a_taxonomy_is_made_with_its_root_renamed_with_it_and_removed_with_all(writer: Machine) -> None:
+async def test_a_taxonomy_is_created_renamed_and_deleted_together_with_its_taxons(writer: Machine) -> None:
     taxonomy_id, root_id = await new_tree(writer)
     leaf = await taxon_under(writer, root_id)
     name = f"Brands {uuid4().hex}"
@@ -178,7 +178,7 @@ async def test_a_taxonomy_is_made_with_its_root_renamed_with_it_and_removed_with
     assert (await get_record(writer, "taxon", leaf)).status == 404
 
 
-async def test_a_name_that_stands_there_already_is_refused(writer: Machine) -> None:
+async def test_siblings_with_the_same_slug_are_refused(writer: Machine) -> None:
     _, root_id = await new_tree(writer)
     one, other = await taxon_under(writer, root_id, name="Mugs"), await taxon_under(writer, root_id)
     same = await taxon_under(writer, other, name="Mugs")
@@ -188,7 +188,7 @@ async def test_a_name_that_stands_there_already_is_refused(writer: Machine) -> N
     assert (await get_record(writer, "taxon", one)).status == 200
 
 
-async def test_a_permalink_has_an_end(writer: Machine) -> None:
+async def test_a_permalink_has_a_maximum_length(writer: Machine) -> None:
     _, parent_id = await new_tree(writer)
     for _ in range(9):
         parent_id = await taxon_under(writer, parent_id, name="x" * 100)
@@ -196,7 +196,7 @@ async def test_a_permalink_has_an_end(writer: Machine) -> None:
     assert_refused(await post_record(writer, "taxon", parent_id=parent_id, name="x" * 100), "base")
 
 
-async def test_a_taxon_names_its_products_alone_and_in_a_list_only_where_they_are_included(writer: Machine) -> None:
+async def test_a_list_of_taxons_links_products_only_if_they_are_included(writer: Machine) -> None:
     taxonomy_id, root_id = await new_tree(writer)
     product = await new(writer, "product", taxon_ids=[root_id])
     params = {"filter[taxonomy_id_eq]": taxonomy_id}

@@ -17,7 +17,7 @@ from tests.platform.catalog_builders import (
     run_concurrently,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 
 
 async def option(machine: Machine, type_id: str | None = None) -> tuple[str, str]:
@@ -26,7 +26,7 @@ async def option(machine: Machine, type_id: str | None = None) -> tuple[str, str
     return type_id, (await new(machine, "option_value", option_type_id=type_id)).id
 
 
-async def test_a_master_is_made_with_its_product_and_is_not_one_of_its_variants(writer: Machine) -> None:
+async def test_a_product_is_created_with_a_master_that_is_not_among_its_variants(writer: Machine) -> None:
     product = await new(writer, "product", sku=uuid4().hex, weight="1.5")
     other = await new(writer, "variant", product_id=product.id)
 
@@ -37,7 +37,7 @@ async def test_a_master_is_made_with_its_product_and_is_not_one_of_its_variants(
     assert (links(product, "variants"), links(product, "default_variant")) == ([other.id], [other.id])
 
 
-async def test_a_master_stays_while_its_product_does(writer: Machine) -> None:
+async def test_the_master_of_a_product_cannot_be_deleted(writer: Machine) -> None:
     product = await new(writer, "product")
     master_id = await master_of(writer, product.id)
 
@@ -45,7 +45,7 @@ async def test_a_master_stays_while_its_product_does(writer: Machine) -> None:
     assert (await get_record(writer, "variant", master_id)).status == 200
 
 
-async def test_a_removed_variant_gives_its_sku_and_its_options_back(writer: Machine) -> None:
+async def test_a_deleted_variant_frees_its_sku_and_options(writer: Machine) -> None:
     product, (_, value_id) = await new(writer, "product"), await option(writer)
     fields: dict[str, Any] = {"product_id": product.id, "sku": uuid4().hex, "option_value_ids": [value_id]}
     variant = await new(writer, "variant", **fields)
@@ -71,7 +71,7 @@ async def test_no_two_variants_of_a_product_have_the_same_options(writer: Machin
     assert elsewhere.status == 201
 
 
-async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writer: Machine, db: Any) -> None:
+async def test_of_concurrent_variants_with_the_same_options_only_one_is_created(writer: Machine, db: Any) -> None:
     product, (_, value_id) = await new(writer, "product"), await option(writer)
     fields: dict[str, Any] = {"product_id": product.id, "option_value_ids": [value_id]}
 
@@ -83,7 +83,7 @@ async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writ
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
 
 
-async def test_a_variant_has_one_value_of_an_option_type(writer: Machine) -> None:
+async def test_a_variant_has_at_most_one_value_per_option_type(writer: Machine) -> None:
     product, (type_id, red) = await new(writer, "product"), await option(writer)
     _, blue = await option(writer, type_id)
 
@@ -93,7 +93,7 @@ async def test_a_variant_has_one_value_of_an_option_type(writer: Machine) -> Non
         )
 
 
-async def test_the_option_types_of_a_product_follow_its_variants(writer: Machine) -> None:
+async def test_a_variant_adds_its_option_types_to_its_product(writer: Machine) -> None:
     product, (type_id, value_id) = await new(writer, "product"), await option(writer)
 
     await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
@@ -102,7 +102,7 @@ async def test_the_option_types_of_a_product_follow_its_variants(writer: Machine
     assert_refused(await patch_record(writer, "product", product.id, option_type_ids=[]), "option_type_ids")
 
 
-async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machine) -> None:
+async def test_an_option_type_or_value_in_use_cannot_be_deleted(writer: Machine) -> None:
     product, (type_id, value_id) = await new(writer, "product"), await option(writer)
     await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
     free_type, free_value = await option(writer)
@@ -115,7 +115,7 @@ async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machi
     assert (await delete_record(writer, "option_type", free_type)).status == 204
 
 
-async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) -> None:
+async def test_a_property_in_use_cannot_be_deleted(writer: Machine) -> None:
     material = await new(writer, "property")
     product_property = await new(
         writer, "product_property", product_id=(await new(writer, "product")).id, property_id=material.id, value="Wool"
@@ -126,7 +126,7 @@ async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) 
     assert (await delete_record(writer, "property", material.id)).status == 204
 
 
-async def test_a_variant_must_belong_to_a_product_that_is_there(writer: Machine) -> None:
+async def test_a_variant_needs_an_existing_product(writer: Machine) -> None:
     product = await new(writer, "product")
     await delete_record(writer, "product", product.id)
 
@@ -134,7 +134,7 @@ async def test_a_variant_must_belong_to_a_product_that_is_there(writer: Machine)
         assert_refused(await post_record(writer, "variant", product_id=product_id), "product_id")
 
 
-async def test_of_a_price_what_is_not_said_stays(writer: Machine) -> None:
+async def test_an_omitted_part_of_a_price_is_not_changed(writer: Machine) -> None:
     variant = await new(
         writer, "variant", product_id=(await new(writer, "product")).id, price="10.5", compare_at_price="12"
     )
@@ -150,7 +150,7 @@ async def test_of_a_price_what_is_not_said_stays(writer: Machine) -> None:
     ]
 
 
-async def test_the_same_number_in_another_currency_is_another_price(writer: Machine, db: Any) -> None:
+async def test_the_same_amount_in_another_currency_is_another_price(writer: Machine, db: Any) -> None:
     variant = await new(writer, "variant", product_id=(await new(writer, "product")).id, price="10.5")
 
     for _ in range(2):
@@ -163,7 +163,7 @@ async def test_the_same_number_in_another_currency_is_another_price(writer: Mach
     assert len(await db.fetch(statement, variant.id)) == 1
 
 
-async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: Any) -> None:
+async def test_sending_the_same_options_again_is_not_audited_as_a_change(writer: Machine, db: Any) -> None:
     product, (_, value_id) = await new(writer, "product"), await option(writer)
     variant = await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
 
@@ -174,7 +174,7 @@ async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: A
     assert await db.fetchval(statement, variant.id) == 1
 
 
-async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer: Machine) -> None:
+async def test_the_cost_price_of_a_variant_has_its_own_currency(writer: Machine) -> None:
     product = await new(writer, "product")
     variant = await new(writer, "variant", product_id=product.id, cost_price="300", cost_currency="JPY")
 
@@ -190,21 +190,21 @@ async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer:
     assert_refused(digits, "cost_price")
 
 
-async def test_how_many_there_are_is_a_number(writer: Machine) -> None:
+async def test_total_on_hand_is_a_number(writer: Machine) -> None:
     product = await new(writer, "product", status="active")
-    master_id, place = await master_of(writer, product.id), await new(writer, "stock_location")
-    await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
+    master_id, location = await master_of(writer, product.id), await new(writer, "stock_location")
+    await new(writer, "stock_item", variant_id=master_id, stock_location_id=location.id, count_on_hand=5)
 
     variant = await get_record(writer, "variant", master_id, include="stock_locations")
 
     assert (variant["total_on_hand"], variant["in_stock"], variant["purchasable"]) == (5, True, True)
-    assert [item["id"] for item in variant.json["included"]] == [place.id]
+    assert [item["id"] for item in variant.json["included"]] == [location.id]
 
 
 @pytest.mark.parametrize("name", ["position", "weight", "discontinue_on", "track_inventory"])
-async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, name: str) -> None:
+async def test_an_invalid_value_is_refused_with_a_field_error(writer: Machine, name: str) -> None:
     product = await new(writer, "product")
 
-    hostile: list[Any] = ["x", [], {}, "1e9"]
-    for value in hostile:
+    invalid_values: list[Any] = ["x", [], {}, "1e9"]
+    for value in invalid_values:
         assert_refused(await post_record(writer, "variant", product_id=product.id, **{name: value}), name)

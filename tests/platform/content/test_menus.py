@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from shop.rules.content.menus import MOST_ITEMS, MOST_LEVELS
+from shop.rules.content.menus import MAX_ITEMS, MAX_LEVELS
 from tests.platform.catalog_builders import (
     change_record,
     delete_record,
@@ -20,7 +20,7 @@ from tests.platform.catalog_builders import (
     run_concurrently,
 )
 from tests.platform.client import Machine
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 
 
 async def new_menu(machine: Machine, **fields: Any) -> tuple[str, str]:
@@ -33,7 +33,7 @@ async def item_under(machine: Machine, menu_id: str, parent_id: str | None = Non
     return (await new(machine, "menu_item", menu_id=menu_id, parent_id=parent_id, **fields)).id
 
 
-async def assert_sound(machine: Machine, menu_id: str) -> list[str]:
+async def assert_consistent(machine: Machine, menu_id: str) -> list[str]:
     """Numbers nest, depths follow from parents, positions have no gaps. Returns the ids in order."""
     response = await machine.get("/menu_items", {"filter[menu_id_eq]": menu_id, "sort": "lft", "per_page": "500"})
     rows = {item["id"]: item["attributes"] for item in response.json["data"]}
@@ -50,7 +50,7 @@ async def assert_sound(machine: Machine, menu_id: str) -> list[str]:
     return list(rows)
 
 
-async def test_a_menu_is_made_with_its_root_renamed_with_it_and_removed_with_all(writer: Machine) -> None:
+async def test_a_menu_is_created_renamed_and_deleted_together_with_its_items(writer: Machine) -> None:
     menu_id, root_id = await new_menu(writer)
     item_id = await item_under(writer, menu_id)
 
@@ -63,7 +63,7 @@ async def test_a_menu_is_made_with_its_root_renamed_with_it_and_removed_with_all
     assert [(await get_record(writer, "menu_item", each)).status for each in (root_id, item_id)] == [404, 404]
 
 
-async def test_a_location_has_one_menu_of_each_language(writer: Machine) -> None:
+async def test_a_location_has_one_menu_per_locale(writer: Machine) -> None:
     location = f"footer-{uuid4().hex}"
     await new_menu(writer, location=location, locale="de")
 
@@ -73,7 +73,7 @@ async def test_a_location_has_one_menu_of_each_language(writer: Machine) -> None
     assert_refused(await post_record(writer, "menu"), "location")
 
 
-async def test_items_stand_behind_their_siblings_under_their_parent_or_the_root(writer: Machine) -> None:
+async def test_a_new_item_is_the_last_child_of_its_parent_or_of_the_root(writer: Machine) -> None:
     menu_id, root_id = await new_menu(writer)
     first = await item_under(writer, menu_id)
     second = await item_under(writer, menu_id)
@@ -81,33 +81,33 @@ async def test_items_stand_behind_their_siblings_under_their_parent_or_the_root(
 
     item = await get_record(writer, "menu_item", below)
 
-    assert await assert_sound(writer, menu_id) == [root_id, first, below, second]
+    assert await assert_consistent(writer, menu_id) == [root_id, first, below, second]
     assert (links(item, "parent"), links(item, "menu")) == ([first], [menu_id])
     assert [item[name] for name in ("depth", "is_child", "is_leaf")] == [2, True, True]
     assert links(await get_record(writer, "menu_item", first), "children") == [below]
     await delete_record(writer, "menu_item", first)
-    assert await assert_sound(writer, menu_id) == [root_id, second]
+    assert await assert_consistent(writer, menu_id) == [root_id, second]
 
 
-async def test_an_item_is_moved_to_a_place_and_to_another_parent(writer: Machine) -> None:
+async def test_an_item_is_moved_to_a_position_and_to_another_parent(writer: Machine) -> None:
     menu_id, root_id = await new_menu(writer)
     one, two, three = [await item_under(writer, menu_id) for _ in range(3)]
 
     response = await move(writer, "menu_item", three, root_id, 0)
     assert (response.status, response["position"]) == (200, 0)
-    assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
+    assert await assert_consistent(writer, menu_id) == [root_id, three, one, two]
     await move(writer, "menu_item", three, root_id, 1)
-    assert await assert_sound(writer, menu_id) == [root_id, one, three, two]
+    assert await assert_consistent(writer, menu_id) == [root_id, one, three, two]
     await move(writer, "menu_item", one, root_id, 99)
-    assert await assert_sound(writer, menu_id) == [root_id, three, two, one]
+    assert await assert_consistent(writer, menu_id) == [root_id, three, two, one]
     await move(writer, "menu_item", two, root_id, 99)
     await move(writer, "menu_item", one, three, 99)
-    assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
+    assert await assert_consistent(writer, menu_id) == [root_id, three, one, two]
     await change_record(writer, "menu_item", three, parent_id=two)
-    assert await assert_sound(writer, menu_id) == [root_id, two, three, one]
+    assert await assert_consistent(writer, menu_id) == [root_id, two, three, one]
 
 
-async def test_an_item_cannot_be_moved_below_itself_nor_into_another_menu_nor_the_root_at_all(writer: Machine) -> None:
+async def test_a_move_below_itself_into_another_menu_or_of_the_root_is_refused(writer: Machine) -> None:
     menu_id, root_id = await new_menu(writer)
     _, other_root = await new_menu(writer)
     above = await item_under(writer, menu_id)
@@ -123,11 +123,11 @@ async def test_an_item_cannot_be_moved_below_itself_nor_into_another_menu_nor_th
     for parent_id in (other_root, str(uuid4())):
         assert (await move(writer, "menu_item", above, parent_id, 0)).status == 404
     assert (await move(writer, "menu_item", str(uuid4()), root_id, 0)).status == 404
-    assert await assert_sound(writer, menu_id) == [root_id, above, below]
+    assert await assert_consistent(writer, menu_id) == [root_id, above, below]
 
 
-@pytest.mark.parametrize("value", [None, *HOSTILE["id"]])
-async def test_a_place_that_cannot_be_read_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+@pytest.mark.parametrize("value", [None, *INVALID_VALUES["id"]])
+async def test_an_invalid_parent_or_position_is_refused_with_a_field_error(writer: Machine, value: Any) -> None:
     menu_id, _ = await new_menu(writer)
     item_id = await item_under(writer, menu_id)
 
@@ -135,7 +135,7 @@ async def test_a_place_that_cannot_be_read_is_refused_by_its_name(writer: Machin
     assert (await writer.patch(f"/menu_items/{item_id}/reposition", {"menu_item": 7})).status == 400
 
 
-async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machine, db: Any) -> None:
+async def test_a_move_is_audited_and_done_once_per_idempotency_key(writer: Machine, db: Any) -> None:
     menu_id, _ = await new_menu(writer)
     first, second = [await item_under(writer, menu_id) for _ in range(2)]
     body = {"menu_item": {"new_parent_id": first, "new_position_idx": 0}}
@@ -148,7 +148,7 @@ async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machin
     assert len(await db.fetch(events, second)) == 1
 
 
-async def test_of_two_moves_that_would_make_a_circle_one_is_refused(writer: Machine, db: Any) -> None:
+async def test_of_two_concurrent_moves_below_each_other_one_is_refused(writer: Machine, db: Any) -> None:
     menu_id, _ = await new_menu(writer)
     one, other = [await item_under(writer, menu_id) for _ in range(2)]
 
@@ -157,10 +157,10 @@ async def test_of_two_moves_that_would_make_a_circle_one_is_refused(writer: Mach
     answers = await run_concurrently(db, lock, [menu_id], *moves)
 
     assert sorted(answer.status for answer in answers) == [200, 422], answers
-    await assert_sound(writer, menu_id)
+    await assert_consistent(writer, menu_id)
 
 
-async def test_changes_at_once_leave_a_sound_tree(writer: Machine) -> None:
+async def test_concurrent_changes_leave_a_consistent_tree(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
     ids = [await item_under(writer, menu_id) for _ in range(6)]
 
@@ -174,13 +174,13 @@ async def test_changes_at_once_leave_a_sound_tree(writer: Machine) -> None:
     )
 
     assert sorted(answer.status for answer in answers) == [200, 200, 201, 204, 422, 422], answers
-    assert len(await assert_sound(writer, menu_id)) == 7
+    assert len(await assert_consistent(writer, menu_id)) == 7
 
 
-async def test_a_menu_has_so_many_levels_and_a_branch_does_not_get_deeper_by_a_move(writer: Machine) -> None:
+async def test_the_depth_of_a_menu_is_limited_for_new_and_moved_items(writer: Machine) -> None:
     menu_id, root_id = await new_menu(writer)
     trail = [root_id]
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         trail.append(await item_under(writer, menu_id, trail[-1]))
     above = await item_under(writer, menu_id)
     below = await item_under(writer, menu_id, above)
@@ -189,26 +189,26 @@ async def test_a_menu_has_so_many_levels_and_a_branch_does_not_get_deeper_by_a_m
     assert_refused(await move(writer, "menu_item", above, trail[-2], 0), "parent_id")
     assert_refused(await patch_record(writer, "menu_item", above, parent_id=trail[-2]), "parent_id")
     assert (await move(writer, "menu_item", below, trail[-2], 0)).status == 200
-    await assert_sound(writer, menu_id)
+    await assert_consistent(writer, menu_id)
 
 
-async def test_a_menu_has_so_many_items(writer: Machine, db: Any) -> None:
+async def test_the_number_of_items_of_a_menu_is_limited(writer: Machine, db: Any) -> None:
     menu_id, root_id = await new_menu(writer)
     await db.execute(
         "insert into menu_items (id, menu_id, parent_id, name, created_at, updated_at)"
         " select gen_random_uuid(), $1, $2, 'x', now(), now() from generate_series(2, $3)",
         menu_id,
         root_id,
-        MOST_ITEMS,
+        MAX_ITEMS,
     )
 
     await item_under(writer, menu_id)
 
     assert_refused(await post_record(writer, "menu_item", menu_id=menu_id), "menu_id")
-    await assert_sound(writer, menu_id)
+    await assert_consistent(writer, menu_id)
 
 
-async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: Machine) -> None:
+async def test_an_item_links_to_a_taxon_a_product_a_page_or_a_url(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
     product, page = await new(writer, "product"), await new(writer, "cms_page", title=f"Page {uuid4().hex}")
     taxon = await get_record(writer, "taxon", await root_of(writer, (await new(writer, "taxonomy")).id))
@@ -238,7 +238,7 @@ async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: M
     )
 
 
-async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
+async def test_a_link_to_an_unknown_record_or_of_an_unknown_type_is_refused(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
     product, deleted_product = await new(writer, "product"), await new(writer, "product")
     await delete_record(writer, "product", deleted_product.id)
@@ -281,7 +281,7 @@ async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
         "/" + "x" * 2000,
     ],
 )
-async def test_an_address_that_is_not_https_mailto_or_a_path_is_refused(writer: Machine, address: str) -> None:
+async def test_a_destination_that_is_not_https_mailto_or_a_path_is_refused(writer: Machine, address: str) -> None:
     menu_id, _ = await new_menu(writer)
 
     assert_refused(await post_record(writer, "menu_item", menu_id=menu_id, destination=address), "destination")
@@ -290,7 +290,7 @@ async def test_an_address_that_is_not_https_mailto_or_a_path_is_refused(writer: 
 @pytest.mark.parametrize(
     "address", ["https://e.example/a?b=c#d", "mailto:a@e.example", "/about", "/", "#top", "", None]
 )
-async def test_an_address_of_these_kinds_is_taken(writer: Machine, address: str | None) -> None:
+async def test_a_destination_that_is_https_mailto_or_a_path_is_accepted(writer: Machine, address: str | None) -> None:
     menu_id, _ = await new_menu(writer)
 
     assert (await new(writer, "menu_item", menu_id=menu_id, destination=address))["destination"] == address

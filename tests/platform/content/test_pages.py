@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from shop.rules.content.markdown import MOST_MARKDOWN
+from shop.rules.content.markdown import MAX_MARKDOWN_BYTES
 from tests.platform.catalog_builders import change_record, delete_record, get_record, new, patch_record, post_record
 from tests.platform.client import Machine
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 from tests.shopper import Answer
 
 
@@ -21,7 +21,7 @@ async def new_page(machine: Machine, **fields: Any) -> Answer:
     return await new(machine, "cms_page", **{"title": new_title(), **fields})
 
 
-async def test_a_page_is_visible_standard_and_in_the_shops_language_unless_told_otherwise(writer: Machine) -> None:
+async def test_a_page_is_visible_standard_and_in_the_default_locale_by_default(writer: Machine) -> None:
     page = await new_page(writer)
 
     attributes = {name: page[name] for name in ("visible", "type", "locale", "content", "content_html", "deleted_at")}
@@ -45,7 +45,7 @@ async def test_markdown_is_stored_as_sent_and_rendered_with_each_change(writer: 
     assert (await change_record(writer, "cms_page", page.id, content=None))["content_html"] == ""
 
 
-async def test_a_slug_is_made_from_the_title_and_is_free(writer: Machine) -> None:
+async def test_a_slug_is_derived_from_the_title_and_unique(writer: Machine) -> None:
     title = f"Über uns {uuid4().hex}"
     first, second = [await new(writer, "cms_page", title=title) for _ in range(2)]
     without_latin = await new(writer, "cms_page", title="お茶")
@@ -57,7 +57,7 @@ async def test_a_slug_is_made_from_the_title_and_is_free(writer: Machine) -> Non
 
 
 @pytest.mark.parametrize(("kind", "name"), [("cms_page", "title"), ("policy", "name")])
-async def test_records_of_one_title_made_at_once_have_different_slugs(writer: Machine, kind: str, name: str) -> None:
+async def test_concurrent_records_with_one_title_get_distinct_slugs(writer: Machine, kind: str, name: str) -> None:
     title = new_title()
 
     responses = await asyncio.gather(*(post_record(writer, kind, **{name: title}) for _ in range(4)))
@@ -66,7 +66,7 @@ async def test_records_of_one_title_made_at_once_have_different_slugs(writer: Ma
     assert len({answer["slug"] for answer in responses}) == 4
 
 
-async def test_a_slug_stays_when_the_title_changes_and_can_be_set_or_made_again(writer: Machine) -> None:
+async def test_a_slug_changes_only_when_it_is_set_or_cleared(writer: Machine) -> None:
     page, word = await new_page(writer), uuid4().hex
 
     assert (await change_record(writer, "cms_page", page.id, title=f"Other {word}"))["slug"] == page["slug"]
@@ -74,7 +74,7 @@ async def test_a_slug_stays_when_the_title_changes_and_can_be_set_or_made_again(
     assert (await change_record(writer, "cms_page", page.id, slug=""))["slug"] == f"other-{word}"
 
 
-async def test_a_slug_that_is_taken_or_no_slug_is_refused_by_its_name(writer: Machine) -> None:
+async def test_a_slug_in_use_or_malformed_is_refused_with_a_field_error(writer: Machine) -> None:
     page = await new_page(writer)
 
     assert_refused(await post_record(writer, "cms_page", title="x", slug=page["slug"]), "slug")
@@ -93,13 +93,11 @@ async def test_a_slug_that_is_taken_or_no_slug_is_refused_by_its_name(writer: Ma
         ("Spree::Cms::Pages::FeaturePage", "feature"),
     ],
 )
-async def test_the_type_of_a_page_is_known_by_our_name_and_by_spree_s(
-    writer: Machine, type_: str, expected: str
-) -> None:
+async def test_the_type_of_a_page_may_have_the_class_name_of_spree(writer: Machine, type_: str, expected: str) -> None:
     assert (await new_page(writer, type=type_))["type"] == expected
 
 
-async def test_every_field_that_is_not_acceptable_is_named(writer: Machine) -> None:
+async def test_every_invalid_field_gets_a_field_error(writer: Machine) -> None:
     fields = {"title": "a\nb", "type": "blog", "locale": "English", "meta_title": "x" * 256}
 
     assert_refused(await post_record(writer, "cms_page", **fields), *fields)
@@ -108,26 +106,28 @@ async def test_every_field_that_is_not_acceptable_is_named(writer: Machine) -> N
 
 
 @pytest.mark.parametrize(("kind", "field"), [("cms_page", "content"), ("policy", "body")])
-async def test_markdown_of_64_kib_is_taken_and_more_is_refused_by_name(writer: Machine, kind: str, field: str) -> None:
+async def test_markdown_of_64_kib_is_accepted_and_more_is_refused_with_a_field_error(
+    writer: Machine, kind: str, field: str
+) -> None:
     record = await (new_page(writer) if kind == "cms_page" else new(writer, kind))
-    largest = "ä" * (MOST_MARKDOWN // 2)
+    largest = "ä" * (MAX_MARKDOWN_BYTES // 2)
 
     assert (await change_record(writer, kind, record.id, **{field: largest}))[field] == largest
     assert_refused(await patch_record(writer, kind, record.id, **{field: largest + "x"}), field)
-    for value in [*HOSTILE["text"][:5], *HOSTILE["text"][6:]]:
+    for value in [*INVALID_VALUES["text"][:5], *INVALID_VALUES["text"][6:]]:
         assert_refused(await patch_record(writer, kind, record.id, **{field: value}), field)
     markdown = f"[a]: /{'x' * 1900}\n\n" + "[a] " * 10_000
     assert_refused(await patch_record(writer, kind, record.id, **{field: markdown}), field)
 
 
-async def test_the_audit_has_the_beginning_of_a_long_text(writer: Machine, db: Any) -> None:
+async def test_the_audit_truncates_a_long_text(writer: Machine, db: Any) -> None:
     page = await new_page(writer, content="x" * 60_000)
 
     statement = "select detail->'values'->>'content' from audit_events where subject_id = $1"
     assert await db.fetchval(statement, page.id) == "x" * 5_000 + "..."
 
 
-async def test_pages_are_filtered_by_title_type_and_language(writer: Machine) -> None:
+async def test_pages_are_filtered_by_title_type_and_locale(writer: Machine) -> None:
     word = uuid4().hex
     page = await new_page(writer, title=f"About {word}", type="feature", locale="de")
     await new_page(writer, title=f"Other {word}")
@@ -136,7 +136,7 @@ async def test_pages_are_filtered_by_title_type_and_language(writer: Machine) ->
     assert [item["id"] for item in (await writer.get("/cms_pages", params)).json["data"]] == [page.id]
 
 
-async def test_a_removed_page_frees_its_slug(writer: Machine) -> None:
+async def test_a_deleted_page_frees_its_slug(writer: Machine) -> None:
     page = await new_page(writer)
 
     assert (await delete_record(writer, "cms_page", page.id)).status == 204
@@ -145,14 +145,14 @@ async def test_a_removed_page_frees_its_slug(writer: Machine) -> None:
 
 
 @pytest.mark.parametrize("path", ["cms_pages", "policies", "menus", "menu_items"])
-async def test_a_reading_token_reads_and_does_not_write(writer: Machine, reader: Machine, path: str) -> None:
+async def test_a_read_application_cannot_write(writer: Machine, reader: Machine, path: str) -> None:
     assert (await reader.get(f"/{path}")).status == 200
     for method, address in (("POST", f"/{path}"), ("PATCH", f"/{path}/{uuid4()}"), ("DELETE", f"/{path}/{uuid4()}")):
         refusal = await reader.ask(method, address, json={})
         assert (refusal.status, refusal.code) == (403, "insufficient_scope")
 
 
-async def test_a_bare_body_may_change_the_locale(writer: Machine) -> None:
+async def test_a_body_without_the_resource_key_may_change_the_locale(writer: Machine) -> None:
     page = await writer.post("/cms_pages", {"cms_page": {"title": f"Page {uuid4().hex}"}})
 
     response = await writer.patch(f"/cms_pages/{page.id}", {"locale": "de", "title": "Impressum"})

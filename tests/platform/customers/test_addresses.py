@@ -7,7 +7,7 @@ import pytest
 
 from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 from tests.shopper import Answer
 
 PARIS = {
@@ -36,7 +36,7 @@ async def new_order_to(machine: Machine, db: Any, address_id: str, *, is_complet
     return order.id
 
 
-async def test_an_address_lies_in_its_country_and_state(writer: Machine) -> None:
+async def test_an_address_links_its_country_and_state(writer: Machine) -> None:
     address = await new_address(writer, country_iso="USA", state_code="ny", city="New York", zipcode="10001")
 
     answer = await writer.get(f"/addresses/{address.id}", {"include": "country,state"})
@@ -59,13 +59,13 @@ async def test_an_address_lies_in_its_country_and_state(writer: Machine) -> None
         ({"user_id": str(uuid4())}, ["user_id"]),
     ],
 )
-async def test_an_address_that_cannot_be_one_is_refused_by_its_fields(
+async def test_an_invalid_address_is_refused_with_field_errors(
     writer: Machine, fields: dict[str, Any], names: list[str]
 ) -> None:
     assert_refused(await new_address(writer, **fields), *names)
 
 
-async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> None:
+async def test_the_user_of_an_address_cannot_be_changed(writer: Machine) -> None:
     owner, other = await new_user(writer), await new_user(writer)
     address = await new_address(writer, user_id=owner)
 
@@ -77,7 +77,7 @@ async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> Non
     assert_refused(refusal, "user_id")
 
 
-async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, db: Any) -> None:
+async def test_the_address_of_a_completed_order_cannot_be_changed(writer: Machine, db: Any) -> None:
     address = await new_address(writer)
     order_id = await new_order_to(writer, db, address.id, is_completed=True)
 
@@ -88,14 +88,14 @@ async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, 
     assert order.json["included"][0]["attributes"]["city"] == "Paris"
 
 
-async def test_the_address_of_an_open_cart_may_change(writer: Machine, db: Any) -> None:
+async def test_the_address_of_a_cart_can_be_changed(writer: Machine, db: Any) -> None:
     address = await new_address(writer)
     await new_order_to(writer, db, address.id, is_completed=False)
 
     assert (await writer.patch(f"/addresses/{address.id}", {"address": {"label": "work"}}))["label"] == "work"
 
 
-async def test_a_removed_address_of_an_order_is_hidden_from_all_but_the_order(writer: Machine, db: Any) -> None:
+async def test_a_deleted_address_of_an_order_is_shown_only_with_the_order(writer: Machine, db: Any) -> None:
     user_id = await new_user(writer)
     deleted_address, remaining_address = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
     await writer.patch(
@@ -120,9 +120,9 @@ async def test_a_removed_address_of_an_order_is_hidden_from_all_but_the_order(wr
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in HOSTILE[kind]]
+    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in INVALID_VALUES[kind]]
 )
-async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
+async def test_an_invalid_value_is_refused_with_a_field_error(writer: Machine, kind: str, value: Any) -> None:
     name = {"text": "company", "id": "user_id", "object": "private_metadata"}[kind]
 
     assert_refused(await new_address(writer, **{name: value}), name)

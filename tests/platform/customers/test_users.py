@@ -8,7 +8,7 @@ import pytest
 
 from tests.accounts import new_email, sign_in
 from tests.platform.client import Machine
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 
 
 async def new_user(machine: Machine, **fields: Any) -> str:
@@ -17,7 +17,7 @@ async def new_user(machine: Machine, **fields: Any) -> str:
     return user.id
 
 
-async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
+async def test_a_user_created_by_an_application_is_verified_and_can_sign_in(
     http: httpx2.AsyncClient, writer: Machine
 ) -> None:
     email = new_email()
@@ -30,7 +30,7 @@ async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
     assert (await writer.get(f"/users/{user.id}"))["first_name"] == "Ada"
 
 
-async def test_another_email_ends_every_session_of_the_user(http: httpx2.AsyncClient, writer: Machine) -> None:
+async def test_changing_the_email_ends_every_session_of_the_user(http: httpx2.AsyncClient, writer: Machine) -> None:
     phone = await sign_in(http)
     laptop, other_member = await sign_in(http, phone.email), await sign_in(http)
     email = new_email()
@@ -46,7 +46,7 @@ async def test_another_email_ends_every_session_of_the_user(http: httpx2.AsyncCl
 
 
 @pytest.mark.security("A-07")
-async def test_the_old_address_is_notified_of_another_email(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_changing_the_email_notifies_the_old_address(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
     member, email = await sign_in(http), new_email()
     user_id = await member.id()
 
@@ -60,7 +60,7 @@ async def test_the_old_address_is_notified_of_another_email(http: httpx2.AsyncCl
     assert ("application", "user_email_changed") in [tuple(row) for row in events]
 
 
-async def test_the_same_email_again_ends_nothing(http: httpx2.AsyncClient, writer: Machine) -> None:
+async def test_sending_the_same_email_again_ends_no_session(http: httpx2.AsyncClient, writer: Machine) -> None:
     member = await sign_in(http)
 
     for spelling in (member.email, member.email.upper()):
@@ -74,7 +74,7 @@ async def test_the_same_email_again_ends_nothing(http: httpx2.AsyncClient, write
 @pytest.mark.parametrize(
     "email", ["", "a", "a@", "a@b@c.example", "a b@c.example", "a@c.example\n", None, 7, ["a@b.c"]]
 )
-async def test_an_email_must_be_one(writer: Machine, email: Any) -> None:
+async def test_an_invalid_email_is_refused(writer: Machine, email: Any) -> None:
     user_id = await new_user(writer)
 
     creation = await writer.post("/users", {"user": {"email": email}})
@@ -84,7 +84,7 @@ async def test_an_email_must_be_one(writer: Machine, email: Any) -> None:
     assert_refused(update, "email")
 
 
-async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> None:
+async def test_an_email_is_unique_regardless_of_case(writer: Machine) -> None:
     email = new_email()
     await new_user(writer, email=email)
     other = await new_user(writer)
@@ -97,7 +97,9 @@ async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> 
         assert refusal.json["errors"] == {"email": ["is taken"]}
 
 
-async def test_a_user_with_completed_orders_stays(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_deleting_a_user_with_completed_orders_is_refused(
+    http: httpx2.AsyncClient, writer: Machine, db: Any
+) -> None:
     member = await sign_in(http)
     user_id = await member.id()
     completed_order, open_ = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
@@ -112,7 +114,7 @@ async def test_a_user_with_completed_orders_stays(http: httpx2.AsyncClient, writ
     assert (await writer.get(f"/orders/{open_}")).status == 200
 
 
-async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
+async def test_deleting_a_user_deletes_carts_addresses_and_sessions(
     http: httpx2.AsyncClient, writer: Machine, db: Any
 ) -> None:
     member = await sign_in(http)
@@ -130,7 +132,7 @@ async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
     assert (await writer.get(f"/addresses/{address.id}")).status == 404
 
 
-async def test_a_default_address_must_be_the_users_own(writer: Machine) -> None:
+async def test_a_default_address_must_belong_to_the_user(writer: Machine) -> None:
     user_id = await new_user(writer)
     home = {"firstname": "a", "lastname": "b", "address1": "1 Rue", "city": "Paris", "zipcode": "75001"}
     mine, other_address = [
@@ -138,16 +140,18 @@ async def test_a_default_address_must_be_the_users_own(writer: Machine) -> None:
         for owner in (user_id, await new_user(writer))
     ]
 
-    good = await writer.patch(f"/users/{user_id}", {"user": {"bill_address_id": mine}})
-    bad = await writer.patch(
+    response = await writer.patch(f"/users/{user_id}", {"user": {"bill_address_id": mine}})
+    refusal = await writer.patch(
         f"/users/{user_id}", {"user": {"bill_address_id": other_address, "ship_address_id": str(uuid4())}}
     )
 
-    assert good.json["data"]["relationships"]["bill_address"]["data"] == {"id": mine, "type": "address"}
-    assert_refused(bad, "bill_address_id", "ship_address_id")
+    assert response.json["data"]["relationships"]["bill_address"]["data"] == {"id": mine, "type": "address"}
+    assert_refused(refusal, "bill_address_id", "ship_address_id")
 
 
-async def test_what_a_user_spent_is_summed_by_currency(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_the_lifetime_value_of_a_user_is_summed_by_currency(
+    http: httpx2.AsyncClient, writer: Machine, db: Any
+) -> None:
     user_id = await new_user(writer)
     for currency, total in (("USD", 1000), ("USD", 2050), ("JPY", 700)):
         order = await writer.post("/orders", {"order": {"currency": currency}})
@@ -165,9 +169,9 @@ async def test_what_a_user_spent_is_summed_by_currency(http: httpx2.AsyncClient,
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in HOSTILE[kind]]
+    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in INVALID_VALUES[kind]]
 )
-async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
+async def test_an_invalid_value_is_refused_with_a_field_error(writer: Machine, kind: str, value: Any) -> None:
     name = {"text": "first_name", "id": "bill_address_id", "object": "public_metadata"}[kind]
     user_id = await new_user(writer)
 

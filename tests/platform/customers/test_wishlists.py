@@ -6,12 +6,12 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from shop.models.customers.inputs import MOST_WISHED_ITEMS
-from shop.rules.customers.wishlists import MOST_LISTS
+from shop.models.customers.inputs import MAX_WISHED_ITEMS
+from shop.rules.customers.wishlists import MAX_LISTS
 from tests.accounts import Member, sign_in
 from tests.builders import Make
 from tests.concurrency import run_concurrently
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 from tests.shopper import Answer
 from tests.wishlists import add_items, add_lists
 
@@ -25,7 +25,7 @@ async def new_list(make: Make, member: Member, **fields: Any) -> Answer:
     return await make.new("wishlists", "wishlist", **{"user_id": str(await member.id()), "name": "Birthday", **fields})
 
 
-async def test_what_a_machine_puts_on_a_list_its_owner_sees(make: Make, member: Member) -> None:
+async def test_the_owner_sees_items_that_an_application_added(make: Make, member: Member) -> None:
     wishlist = await new_list(make, member)
     mug = await make.product(price="10")
     item = await make.new("wished_items", "wished_item", wishlist_id=wishlist.id, variant_id=mug.variant_id, quantity=3)
@@ -40,7 +40,7 @@ async def test_what_a_machine_puts_on_a_list_its_owner_sees(make: Make, member: 
     assert (item["currency"], item["price"], item["total"]) == ("USD", "10.0", "30.0")
 
 
-async def test_what_an_owner_made_is_found_by_who_they_are_and_what_it_is_called(make: Make, member: Member) -> None:
+async def test_wishlists_are_filtered_by_name_user_and_token(make: Make, member: Member) -> None:
     name = f"List {uuid4().hex}"
     wishlist = await member.post("/wishlists", name=name)
     user_id = str(await member.id())
@@ -52,7 +52,7 @@ async def test_what_an_owner_made_is_found_by_who_they_are_and_what_it_is_called
         assert [each["id"] for each in response.json["included"]] == [user_id]
 
 
-async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member: Member, db: Any) -> None:
+async def test_a_user_has_only_one_default_wishlist(make: Make, member: Member, db: Any) -> None:
     first = await member.get("/wishlists/default")
     second, third = await new_list(make, member, is_default=True), await new_list(make, member)
 
@@ -75,8 +75,8 @@ async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member:
     assert len(await defaults()) == 1
 
 
-@pytest.mark.parametrize("name", [*HOSTILE["text"], " ", "", None, "x" * 256, "a\nb"], ids=repr)
-async def test_a_name_is_one_line_for_machines_too(make: Make, member: Member, name: Any) -> None:
+@pytest.mark.parametrize("name", [*INVALID_VALUES["text"], " ", "", None, "x" * 256, "a\nb"], ids=repr)
+async def test_an_invalid_name_is_refused_with_a_field_error(make: Make, member: Member, name: Any) -> None:
     wishlist = await new_list(make, member)
 
     fields = {"user_id": str(await member.id()), "name": name}
@@ -85,7 +85,7 @@ async def test_a_name_is_one_line_for_machines_too(make: Make, member: Member, n
 
 
 @pytest.mark.parametrize("quantity", [0, -1, 1_000_001, "", None, "x", 1.5, 2**52])
-async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Member, quantity: Any) -> None:
+async def test_an_invalid_quantity_is_refused_with_a_field_error(make: Make, member: Member, quantity: Any) -> None:
     fields = {"wishlist_id": (await new_list(make, member)).id, "variant_id": (await make.product()).variant_id}
     item = await make.new("wished_items", "wished_item", **fields)
 
@@ -96,7 +96,7 @@ async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Membe
     assert_refused(refusal, "quantity")
 
 
-async def test_what_is_not_there_cannot_be_named(make: Make, member: Member) -> None:
+async def test_unknown_users_wishlists_and_variants_are_refused(make: Make, member: Member) -> None:
     deleted_product, mug, list_id = await make.product(), await make.product(), (await new_list(make, member)).id
     await make.remove("products", deleted_product.id)
     unknown_id = str(uuid4())
@@ -113,14 +113,16 @@ async def test_what_is_not_there_cannot_be_named(make: Make, member: Member) -> 
     assert_refused(await create(*items, wishlist_id=list_id, variant_id=mug.variant_id), "variant_id")
 
 
-async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member, db: Any) -> None:
+async def test_the_maximum_numbers_of_wishlists_and_items_apply_to_applications(
+    make: Make, member: Member, db: Any
+) -> None:
     user_id, list_id, products = (
         await member.id(),
         (await new_list(make, member)).id,
         [await make.product() for _ in range(2)],
     )
-    await add_lists(db, user_id, MOST_LISTS - 2)
-    await add_items(db, list_id, products[0].id, MOST_WISHED_ITEMS - 1)
+    await add_lists(db, user_id, MAX_LISTS - 2)
+    await add_items(db, list_id, products[0].id, MAX_WISHED_ITEMS - 1)
     body = {"wishlist": {"user_id": str(user_id), "name": "the last"}}
 
     lists = await run_concurrently(db, "users", user_id, *(make.machine.post("/wishlists", body) for _ in range(2)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.platform.bulk import counts, export, import_lines, new_location, new_slug, new_taxon, post_import, to_ndjson
+from tests.platform.bulk import counts, export, import_rows, new_location, new_slug, new_taxon, post_import, to_ndjson
 from tests.platform.client import PREFIX, Machine
 
 TEXTS = st.one_of(
@@ -75,16 +75,16 @@ PRODUCT = st.fixed_dictionaries(
 )
 
 
-async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
+async def assert_import_of_export_changes_nothing(machine: Machine, db: Any) -> None:
     statement = "select (select max(updated_at) from products), (select max(updated_at) from variants), count(*)"
-    for noun in ("products", "prices"):
-        first, before = await export(machine, noun), await db.fetch(f"{statement} from stock_movements")
+    for resource in ("products", "prices"):
+        first, before = await export(machine, resource), await db.fetch(f"{statement} from stock_movements")
 
-        report = (await post_import(machine, noun, first)).json
+        report = (await post_import(machine, resource, first)).json
 
         lines = first.count(b"\n")
         assert (report["lines"], report["unchanged"], report["errors"]) == (lines, lines, [])
-        assert await export(machine, noun) == first
+        assert await export(machine, resource) == first
         assert await db.fetch(f"{statement} from stock_movements") == before
 
 
@@ -98,29 +98,29 @@ async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
 )
 @given(product=PRODUCT, stock=STOCK)
 @example(product={"name": "a", "public_metadata": {"n": [1e17, 1e300, 2**53, -0.0, 5e-324, True, 1]}}, stock={})
-async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
+async def test_importing_an_export_changes_nothing(
     writer: Machine, db: Any, product: dict[str, Any], stock: dict[int, Any]
 ) -> None:
-    slug, places = new_slug(), [await new_location(writer) for _ in range(2)]
+    slug, locations = new_slug(), [await new_location(writer) for _ in range(2)]
     # The same options twice are not two variants.
     variants_by_options = {json.dumps(sorted(item["options"].items())): item for item in product.get("variants", [])}
     variants = [{**item, "sku": uuid4().hex} for item in variants_by_options.values()]
-    master = {**product.get("master", {}), "stock": {places[place]: count for place, count in stock.items()}}
+    master = {**product.get("master", {}), "stock": {locations[location]: count for location, count in stock.items()}}
     line = {**product, "slug": slug, "master": master, "variants": variants}
 
-    report = await import_lines(writer, "products", line)
-    again = await import_lines(writer, "products", line)
+    report = await import_rows(writer, "products", line)
+    again = await import_rows(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "created": 1}, report
     assert counts(again) == {"lines": 1, "unchanged": 1}, again
-    await assert_comes_back_unchanged(writer, db)
+    await assert_import_of_export_changes_nothing(writer, db)
     await db.execute("update products set deleted_at = now() where slug = $1", slug)
     await db.execute(
         "update variants v set deleted_at = now() from products p where p.id = product_id and slug = $1", slug
     )
 
 
-async def test_what_was_made_over_the_api_comes_back_unchanged_too(writer: Machine, db: Any) -> None:
+async def test_importing_an_export_of_records_made_over_the_api_changes_nothing(writer: Machine, db: Any) -> None:
     """Records that an import would not make."""
     category = await writer.post("/tax_categories", {"tax_category": {"name": f"category {uuid4().hex}"}})
     shipping = await writer.post("/shipping_categories", {"shipping_category": {"name": f"bulky {uuid4().hex}"}})
@@ -153,8 +153,8 @@ async def test_what_was_made_over_the_api_comes_back_unchanged_too(writer: Machi
     # The product loses the option type of its variant.
     await writer.patch(f"/products/{product.id}", {"product": {"option_type_ids": []}})
     for where in ({}, {"active": False}, {"backorderable_default": True}):
-        place = await writer.post("/stock_locations", {"stock_location": {"name": uuid4().hex, **where}})
-        item = {"variant_id": bare[1].id, "stock_location_id": place.id, "count_on_hand": 3}
+        location = await writer.post("/stock_locations", {"stock_location": {"name": uuid4().hex, **where}})
+        item = {"variant_id": bare[1].id, "stock_location_id": location.id, "count_on_hand": 3}
         assert (await writer.post("/stock_items", {"stock_item": item})).status == 201
     await writer.post("/prices", {"price": {"variant_id": bare[1].id, "currency": "JPY", "amount": "7"}})
     price_list = await writer.post("/price_lists", {"price_list": {"name": f"list {uuid4().hex}", "currency": "KWD"}})
@@ -164,7 +164,7 @@ async def test_what_was_made_over_the_api_comes_back_unchanged_too(writer: Machi
     await writer.delete(f"/products/{deleted_product.id}")
     assert twin["slug"] != product["slug"]
 
-    await assert_comes_back_unchanged(writer, db)
+    await assert_import_of_export_changes_nothing(writer, db)
 
     slugs = [json.loads(line)["slug"] for line in (await export(writer, "products")).splitlines()]
     assert {product["slug"], twin["slug"]} <= set(slugs)
@@ -172,20 +172,20 @@ async def test_what_was_made_over_the_api_comes_back_unchanged_too(writer: Machi
     assert slugs == sorted(slugs)
 
 
-async def test_an_export_brings_back_what_was_changed_since(writer: Machine, db: Any) -> None:
-    slug, taxon, place = new_slug(), await new_taxon(writer), await new_location(writer)
+async def test_importing_an_older_export_restores_its_values(writer: Machine, db: Any) -> None:
+    slug, taxon, location = new_slug(), await new_taxon(writer), await new_location(writer)
     line = {
         "slug": slug,
         "name": "Mug",
         "taxons": [taxon],
         "properties": {"material": "clay"},
-        "variants": [{"sku": slug, "options": {"size": "S"}, "prices": {"USD": 5}, "stock": {place: 2}}],
+        "variants": [{"sku": slug, "options": {"size": "S"}, "prices": {"USD": 5}, "stock": {location: 2}}],
     }
-    await import_lines(writer, "products", line)
+    await import_rows(writer, "products", line)
     before = await export(writer, "products")
     change = {"slug": slug, "name": "Cup", "taxons": [], "properties": {"maker": "us"}, "tags": ["new"]}
-    other = {"sku": slug, "options": {"size": "M"}, "prices": {"EUR": 1}, "stock": {place: 9}, "weight": 1}
-    await import_lines(writer, "products", {**change, "option_types": [], "variants": [other]})
+    other = {"sku": slug, "options": {"size": "M"}, "prices": {"EUR": 1}, "stock": {location: 9}, "weight": 1}
+    await import_rows(writer, "products", {**change, "option_types": [], "variants": [other]})
     assert await export(writer, "products") != before
 
     report = (await post_import(writer, "products", before)).json
@@ -194,9 +194,9 @@ async def test_an_export_brings_back_what_was_changed_since(writer: Machine, db:
     assert await export(writer, "products") == before
 
 
-async def test_more_products_than_a_batch_are_given_out_once_each(writer: Machine) -> None:
+async def test_an_export_of_several_batches_has_each_product_once(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(230)]
-    await import_lines(
+    await import_rows(
         writer, "products", *({"slug": slug, "name": "Mug", "master": {"prices": {"USD": 1}}} for slug in slugs)
     )
 
@@ -208,15 +208,15 @@ async def test_more_products_than_a_batch_are_given_out_once_each(writer: Machin
     assert len(price_lines) == len(set(price_lines)) >= 230
 
 
-async def test_exports_are_for_applications_that_may_read(http: httpx2.AsyncClient, reader: Machine) -> None:
-    for noun in ("products", "prices"):
-        assert (await reader.get(f"/exports/{noun}")).status == 200
-        assert (await http.get(f"{PREFIX}/exports/{noun}")).status_code == 401
+async def test_an_export_needs_read_access(http: httpx2.AsyncClient, reader: Machine) -> None:
+    for resource in ("products", "prices"):
+        assert (await reader.get(f"/exports/{resource}")).status == 200
+        assert (await http.get(f"{PREFIX}/exports/{resource}")).status_code == 401
 
 
-async def test_a_line_of_an_export_can_be_edited_by_hand(writer: Machine) -> None:
+async def test_an_edited_row_of_an_export_can_be_imported(writer: Machine) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", {"slug": slug, "name": "Mug"})
+    await import_rows(writer, "products", {"slug": slug, "name": "Mug"})
     lines = [json.loads(line) for line in (await export(writer, "products")).splitlines()]
     (mine,) = [line for line in lines if line["slug"] == slug]
 

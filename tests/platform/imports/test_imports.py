@@ -1,4 +1,4 @@
-"""Imports of products and prices: which values change, which stay, and that an invalid line fails alone."""
+"""Imports of products and prices: which values change, which stay, and that an invalid row fails alone."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from tests.platform.bulk import (
     counts,
     export,
     export_product,
-    import_lines,
+    import_rows,
     new_location,
     new_slug,
     new_taxon,
@@ -44,8 +44,8 @@ async def tables(db: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine) -> None:
-    slug, sku, place, taxon = new_slug(), uuid4().hex, await new_location(writer), await new_taxon(writer)
+async def test_a_new_product_has_every_value_of_its_row(writer: Machine) -> None:
+    slug, sku, location, taxon = new_slug(), uuid4().hex, await new_location(writer), await new_taxon(writer)
     line = {
         "slug": slug,
         "name": "Mug",
@@ -59,11 +59,11 @@ async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine
         "master": {"sku": sku, "weight": "0.350", "prices": {"USD": {"amount": "19.99", "compare_at": "25"}}},
         "variants": [
             {"sku": f"{sku}-1", "options": {"size": "XL"}, "barcode": "4006381333931", "prices": {"JPY": 1900}},
-            {"sku": f"{sku}-2", "options": {"size": "S"}, "stock": {place: 5}, "track_inventory": False},
+            {"sku": f"{sku}-2", "options": {"size": "S"}, "stock": {location: 5}, "track_inventory": False},
         ],
     }
 
-    report = await import_lines(writer, "products", line)
+    report = await import_rows(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "created": 1}
     record = await export_product(writer, slug)
@@ -76,20 +76,20 @@ async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine
     assert record["master"]["prices"] == {"USD": {"amount": "19.99", "compare_at": "25.0"}}
     assert [variant["sku"] for variant in record["variants"]] == [f"{sku}-1", f"{sku}-2"]
     assert record["variants"][0]["prices"] == {"JPY": {"amount": "1900.0", "compare_at": None}}
-    assert record["variants"][1]["stock"] == {place: {"count_on_hand": 5, "backorderable": False}}
+    assert record["variants"][1]["stock"] == {location: {"count_on_hand": 5, "backorderable": False}}
     product = await writer.get(f"/products/{slug}")
     assert (product["sku"], product["in_stock"]) == (sku, True)
 
 
-async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the_shop(writer: Machine) -> None:
+async def test_a_row_sets_the_shipping_category_and_cost_prices(writer: Machine) -> None:
     slug, name = new_slug(), f"Bulky {uuid4().hex}"
     category = await writer.post("/shipping_categories", {"shipping_category": {"name": name}})
     cost = {"cost_price": "7.5", "cost_currency": "EUR"}
     line = mug(slug, shipping_category=name, master={"sku": slug, **cost})
     line["variants"][0] |= {"cost_price": "800.0", "cost_currency": "JPY"}
 
-    reports = [await import_lines(writer, "products", line) for _ in range(2)]
-    report = await import_lines(
+    reports = [await import_rows(writer, "products", line) for _ in range(2)]
+    report = await import_rows(
         writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}}
     )
 
@@ -99,14 +99,14 @@ async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the
     assert record
     assert (record["shipping_category"], record["master"]["cost_price"]) == (None, None)
     assert [variant["cost_price"] for variant in record["variants"]] == ["800.0", None]
-    await import_lines(writer, "products", line)
+    await import_rows(writer, "products", line)
     product = await writer.get(f"/products/{slug}", {"include": "primary_variant"})
     assert product.json["data"]["relationships"]["shipping_category"]["data"]["id"] == category.id
     (master,) = product.json["included"]
     assert {field: master["attributes"][field] for field in cost} == cost
 
 
-async def test_bad_lines_are_told_in_their_order(writer: Machine) -> None:
+async def test_errors_are_listed_in_the_order_of_the_rows(writer: Machine) -> None:
     lines = [
         to_ndjson([{"slug": new_slug()}]),
         b"nonsense\n",
@@ -120,25 +120,25 @@ async def test_bad_lines_are_told_in_their_order(writer: Machine) -> None:
     assert [error["line"] for error in report["errors"]] == [1, 2, 4, 5]
 
 
-async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine, db: Any) -> None:
+async def test_importing_the_same_row_again_changes_no_data_and_no_timestamp(writer: Machine, db: Any) -> None:
     line = mug(new_slug(), master={"prices": {"USD": "1"}, "stock": {await new_location(writer): 3}})
-    await import_lines(writer, "products", line)
+    await import_rows(writer, "products", line)
     before = await tables(db)
 
-    report = await import_lines(writer, "products", line)
+    report = await import_rows(writer, "products", line)
 
     assert counts(report) == {"lines": 1, "unchanged": 1}
     after = await tables(db)
     assert {name for name in before if before[name] != after[name]} == {"audit_events"}
 
 
-async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine) -> None:
+async def test_absent_fields_are_not_changed_and_present_fields_replace(writer: Machine) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
+    await import_rows(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
     update = {"slug": slug, "tags": ["c"], "description": None, "properties": {"maker": "us"}}
     prices = {"sku": f"{slug}-red", "prices": {"USD": "5"}}
 
-    report = await import_lines(writer, "products", {**update, "variants": [prices]})
+    report = await import_rows(writer, "products", {**update, "variants": [prices]})
 
     product = await export_product(writer, slug)
     assert product
@@ -151,27 +151,27 @@ async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine
     ]
 
 
-async def test_variants_that_are_not_named_stay_unless_all_are_said_to_be_there(writer: Machine) -> None:
+async def test_missing_variants_are_deleted_only_with_variants_complete(writer: Machine) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", mug(slug))
+    await import_rows(writer, "products", mug(slug))
     red = {"slug": slug, "variants": [{"sku": f"{slug}-red"}]}
 
-    some = await import_lines(writer, "products", red)
-    every = await import_lines(writer, "products", {**red, "variants_complete": True})
+    some = await import_rows(writer, "products", red)
+    every = await import_rows(writer, "products", {**red, "variants_complete": True})
 
     product = await export_product(writer, slug)
     assert product
     assert (counts(some), counts(every)) == ({"lines": 1, "unchanged": 1}, {"lines": 1, "updated": 1})
     assert [variant["sku"] for variant in product["variants"]] == [f"{slug}-red"]
-    again = await import_lines(writer, "products", mug(slug))
+    again = await import_rows(writer, "products", mug(slug))
     assert counts(again) == {"lines": 1, "updated": 1}
 
 
-async def test_a_count_becomes_a_movement_of_the_difference_by_who_asked(writer: Machine, db: Any) -> None:
-    slug, place = new_slug(), await new_location(writer)
+async def test_a_count_creates_a_movement_of_the_difference_by_the_application(writer: Machine, db: Any) -> None:
+    slug, location = new_slug(), await new_location(writer)
 
     for stock in (7, {"count_on_hand": 4}, {"backorderable": True}, -2, -2):
-        await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {place: stock}}})
+        await import_rows(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {location: stock}}})
 
     movements = await db.fetch(
         "select quantity, reason, actor_kind from stock_movements m join stock_items i on i.id = m.stock_item_id"
@@ -186,7 +186,7 @@ async def test_a_count_becomes_a_movement_of_the_difference_by_who_asked(writer:
     ]
 
 
-BAD = [
+INVALID_ROWS = [
     (b"{", "base"),
     (b'{"slug": "a", "slug": "b"}', "base"),
     (b'{"slug": "\\ud800"}', "base"),
@@ -238,8 +238,8 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("line", "field"), first(20, BAD), ids=lambda value: str(value)[:60])
-async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, line: bytes, field: str) -> None:
+@pytest.mark.parametrize(("line", "field"), first(20, INVALID_ROWS), ids=lambda value: str(value)[:60])
+async def test_an_invalid_row_fails_alone_with_a_field_error(writer: Machine, db: Any, line: bytes, field: str) -> None:
     first, last = mug(new_slug()), mug(new_slug())
     body = to_ndjson([first]) + line + b"\n\n" + to_ndjson([last])
 
@@ -252,20 +252,20 @@ async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, l
     assert await db.fetchval("select count(*) from products where slug = 'a'") == 0
 
 
-async def test_a_count_below_zero_is_for_what_may_be_sold_beyond_it(writer: Machine) -> None:
+async def test_a_count_below_zero_is_refused_unless_backorderable(writer: Machine) -> None:
     slug, strict_location, backorder_location = (
         new_slug(),
         await new_location(writer),
         await new_location(writer, backorderable_default=True),
     )
 
-    refusal = await import_lines(
+    refusal = await import_rows(
         writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {strict_location: -1}}}
     )
-    report = await import_lines(
+    report = await import_rows(
         writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {backorder_location: -1}}}
     )
-    second_refusal = await import_lines(
+    second_refusal = await import_rows(
         writer, "products", {"slug": slug, "master": {"stock": {backorder_location: {"backorderable": False}}}}
     )
 
@@ -276,13 +276,13 @@ async def test_a_count_below_zero_is_for_what_may_be_sold_beyond_it(writer: Mach
 
 async def test_a_sku_or_options_of_another_variant_are_refused(writer: Machine) -> None:
     slug, other = new_slug(), new_slug()
-    await import_lines(writer, "products", mug(slug))
+    await import_rows(writer, "products", mug(slug))
     other_product = {"slug": other, "name": "Cup", "variants": [{"sku": f"{slug}-red"}]}
     twins = {"slug": slug, "variants": [{"sku": f"{slug}-new", "options": {"colour": "red"}}]}
-    # The import checks both lines before it writes either.
+    # The import checks both rows before it writes either.
     claims = [{"slug": new_slug(), "name": "Cup", "master": {"sku": f"{slug}-x"}} for _ in range(2)]
 
-    report = await import_lines(writer, "products", other_product, twins, *claims)
+    report = await import_rows(writer, "products", other_product, twins, *claims)
 
     assert counts(report) == {"lines": 4, "created": 1, "failed": 3}
     assert [(error["line"], list(error["errors"])) for error in report["errors"]] == [
@@ -292,7 +292,7 @@ async def test_a_sku_or_options_of_another_variant_are_refused(writer: Machine) 
     ]
 
 
-async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(writer: Machine) -> None:
+async def test_a_row_of_1_mib_is_read_and_a_longer_one_fails_alone(writer: Machine) -> None:
     first, long, last = new_slug(), new_slug(), new_slug()
     fits = json.dumps({"slug": first, "name": "Mug"}).encode()
     fits += b" " * (1024 * 1024 - len(fits))
@@ -307,9 +307,9 @@ async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(write
     ]
 
 
-async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(writer: Machine) -> None:
+async def test_at_most_1000_errors_are_listed_and_the_rest_are_counted(writer: Machine) -> None:
     report = (await post_import(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
-    wide = await import_lines(writer, "products", {f"f{number}": 1 for number in range(100)})
+    wide = await import_rows(writer, "products", {f"f{number}": 1 for number in range(100)})
 
     assert counts(report) == {"lines": 1501, "failed": 1501}
     assert (len(report["errors"]), report["errors_left_out"]) == (1000, 501)
@@ -318,9 +318,9 @@ async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(wr
 
 @pytest.mark.torture
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.torture)])
-async def test_a_hundred_thousand_small_lines_take_seconds(writer: Machine, count: int) -> None:
+async def test_an_import_of_100_000_small_rows_ends_in_time(writer: Machine, count: int) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await import_rows(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     line = to_ndjson([{"sku": slug, "currency": "USD", "amount": "5"}])
 
     answer = await writer.ask(
@@ -334,27 +334,27 @@ async def test_a_hundred_thousand_small_lines_take_seconds(writer: Machine, coun
     assert counts(answer.json) == {"lines": count, "created": 1, "unchanged": count - 1}
 
 
-async def test_a_dry_run_tells_the_same_and_leaves_nothing(writer: Machine, db: Any) -> None:
-    slug, place = new_slug(), await new_location(writer)
+async def test_a_dry_run_reports_the_outcome_and_writes_nothing(writer: Machine, db: Any) -> None:
+    slug, location = new_slug(), await new_location(writer)
     lines = [
-        mug(slug, option_types=[f"made {slug}"], master={"stock": {place: 4}}),
+        mug(slug, option_types=[f"made {slug}"], master={"stock": {location: 4}}),
         {"slug": slug, "name": "Again"},
         {"slug": new_slug(), "colour": 1},
     ]
     before = await tables(db)
 
-    dry = await import_lines(writer, "products", *lines, dry_run="true")
+    dry = await import_rows(writer, "products", *lines, dry_run="true")
 
     assert await tables(db) == before
     assert (dry["dry_run"], counts(dry)) == (True, {"lines": 3, "created": 2, "failed": 1})
-    wet = await import_lines(writer, "products", *lines, dry_run="false")
+    wet = await import_rows(writer, "products", *lines, dry_run="false")
     assert counts(wet) == {"lines": 3, "created": 1, "updated": 1, "failed": 1}
     assert (await post_import(writer, "products", b"", dry_run="maybe")).status == 400
 
 
-async def test_an_import_leaves_one_row_in_the_audit_that_says_what_was_touched(writer: Machine, db: Any) -> None:
+async def test_an_import_writes_one_audit_event_with_the_changed_records(writer: Machine, db: Any) -> None:
     slugs = [new_slug() for _ in range(3)]
-    await import_lines(writer, "products", *map(mug, slugs[:2]))
+    await import_rows(writer, "products", *map(mug, slugs[:2]))
 
     answer = await post_import(writer, "products", to_ndjson([*map(mug, slugs), {"slug": "x y"}]))
 
@@ -375,15 +375,15 @@ async def test_an_import_leaves_one_row_in_the_audit_that_says_what_was_touched(
 
 
 @pytest.mark.torture
-async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them_counts(writer: Machine) -> None:
+async def test_concurrent_imports_of_the_same_products_both_succeed(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(250)]
 
     def lines(name: str, order: list[str]) -> list[dict[str, Any]]:
         return [mug(slug, name=name, properties={name: "yes"}) for slug in order]
 
     reports = await asyncio.gather(
-        import_lines(writer, "products", *lines("one", slugs)),
-        import_lines(writer, "products", *lines("two", slugs[::-1])),
+        import_rows(writer, "products", *lines("one", slugs)),
+        import_rows(writer, "products", *lines("two", slugs[::-1])),
     )
 
     assert [one["failed"] for one in reports] == [0, 0], reports
@@ -397,9 +397,7 @@ async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them
 WAITS = "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 
 
-async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and_not_refused(
-    writer: Machine, db: Any
-) -> None:
+async def test_a_product_created_during_its_import_is_updated(writer: Machine, db: Any) -> None:
     slug, taxon, product_id = new_slug(), await new_taxon(writer), uuid4()
     line = {"slug": slug, "name": "Mug", "taxons": [taxon], "master": {"sku": slug}}
 
@@ -416,32 +414,30 @@ async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and
             product_id,
             slug,
         )
-        importing = asyncio.create_task(import_lines(writer, "products", line))
+        importing = asyncio.create_task(import_rows(writer, "products", line))
         await until(lambda: _is_waiting(db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
 
 
 @pytest.mark.torture
-async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request_would(
-    writer: Machine, db: Any
-) -> None:
+async def test_an_import_waits_longer_for_a_locked_product_than_a_request(writer: Machine, db: Any) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", mug(slug))
+    await import_rows(writer, "products", mug(slug))
 
     async with db.transaction():
         await db.execute("select 1 from products where slug = $1 for update", slug)
-        importing = asyncio.create_task(import_lines(writer, "products", mug(slug, name="Cup")))
+        importing = asyncio.create_task(import_rows(writer, "products", mug(slug, name="Cup")))
         for condition in (True, False, True):
             await until(partial(_is_waiting, db, expected=condition))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
 
 
-async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: Machine, db: Any) -> None:
-    slug, place = new_slug(), await new_location(writer)
-    line = {"slug": slug, "name": "Mug", "master": {"sku": slug, "stock": {place: 5}}}
-    await import_lines(writer, "products", line)
+async def test_a_sale_during_an_import_of_the_count_is_not_lost(writer: Machine, db: Any) -> None:
+    slug, location = new_slug(), await new_location(writer)
+    line = {"slug": slug, "name": "Mug", "master": {"sku": slug, "stock": {location: 5}}}
+    await import_rows(writer, "products", line)
     item = "stock_items i join variants v on v.id = i.variant_id where v.sku = $1"
     item_id = await db.fetchval(f"select i.id from {item}", slug)
 
@@ -452,8 +448,8 @@ async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: M
             " values (gen_random_uuid(), $1, -1, 'sold', 'system', now())",
             item_id,
         )
-        line["master"] = {"stock": {place: 9}}
-        importing = asyncio.create_task(import_lines(writer, "products", line))
+        line["master"] = {"stock": {location: 9}}
+        importing = asyncio.create_task(import_rows(writer, "products", line))
         await until(partial(_is_waiting, db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
@@ -469,9 +465,7 @@ async def _is_waiting(db: Any, *, expected: bool) -> bool:
     return (await db.fetchval(WAITS) is not None) is expected
 
 
-async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_price_in(
-    writer: Machine, http: httpx2.AsyncClient
-) -> None:
+async def test_importing_a_price_lists_the_product_in_its_currency(writer: Machine, http: httpx2.AsyncClient) -> None:
     sku = uuid4().hex
     product = await writer.post("/products", {"product": {"name": "Mug", "status": "active", "sku": sku}})
 
@@ -480,19 +474,19 @@ async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_pr
         return len((await http.get("/api/v2/storefront/products", params=params)).json()["data"])
 
     before = await count_listed()
-    await import_lines(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
+    await import_rows(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
     after = await count_listed()
-    await import_lines(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
+    await import_rows(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
 
     assert (before, after, await count_listed()) == (0, 1, 0)
 
 
-async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
+async def test_prices_are_created_updated_and_deleted_by_sku(writer: Machine) -> None:
     slug, name = new_slug(), f"list {uuid4().hex}"
-    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await import_rows(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     await writer.post("/price_lists", {"price_list": {"name": name, "currency": "EUR"}})
 
-    first_report = await import_lines(
+    first_report = await import_rows(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "5", "compare_at": "7"},
@@ -500,7 +494,7 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
         {"sku": slug, "price_list": name, "amount": "3"},
         {"sku": slug, "price_list": name, "amount": "2.5", "min_quantity": 10, "currency": "EUR"},
     )
-    second_report = await import_lines(
+    second_report = await import_rows(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "6"},
@@ -541,12 +535,12 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
         ({"currency": "USD", "amount": 1, "list": "x"}, "list"),
     ],
 )
-async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], field: str) -> None:
+async def test_an_invalid_price_row_fails_alone(writer: Machine, line: dict[str, Any], field: str) -> None:
     slug = new_slug()
-    await import_lines(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await import_rows(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     is_known = "variant_id" in line or "sku" in line or field == "sku"
 
-    report = await import_lines(
+    report = await import_rows(
         writer, "prices", line if is_known else {"sku": slug, **line}, {"sku": slug, "currency": "USD", "amount": 1}
     )
 
@@ -554,7 +548,7 @@ async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], fi
     assert field in report["errors"][0]["errors"], report
 
 
-async def test_an_import_is_refused_to_readers_and_with_other_bodies(
+async def test_an_import_needs_write_access_and_an_ndjson_body(
     http: httpx2.AsyncClient, reader: Machine, writer: Machine, db: Any
 ) -> None:
     slug = new_slug()
@@ -577,7 +571,7 @@ async def test_an_import_is_refused_to_readers_and_with_other_bodies(
     assert await db.fetchval("select count(*) from products where slug = $1", slug) == 0
 
 
-async def test_many_products_are_brought_in_by_few_statements(writer: Machine, service: Service) -> None:
+async def test_an_import_of_100_products_needs_few_statements(writer: Machine, service: Service) -> None:
     lines = [mug(new_slug()) for _ in range(100)]
 
     responses = [await post_import(writer, "products", to_ndjson(lines)) for _ in range(2)]

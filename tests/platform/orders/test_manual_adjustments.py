@@ -6,7 +6,7 @@ import pytest
 
 from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 from tests.shopper import Answer
 
 
@@ -15,7 +15,7 @@ async def adjust(writer: Machine, order_id: str, amount: Any, **more: Any) -> An
     return await writer.post("/adjustments", {"adjustment": body})
 
 
-async def test_an_adjustment_counts_in_the_total_and_survives_changes(
+async def test_an_adjustment_is_part_of_the_total_after_later_changes(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     buyer = Buyer(writer.http, checkout_setup)
@@ -38,7 +38,7 @@ async def test_an_adjustment_counts_in_the_total_and_survives_changes(
     assert (more["total"], response["total"]) == ("27.0", "32.0")
 
 
-async def test_an_adjustment_is_changed_and_removed(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_an_adjustment_is_updated_and_deleted(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     cart = await Buyer(writer.http, checkout_setup).add_items((await checkout_setup.product("10.00"), 1))
     adjustment = await adjust(writer, cart.id, 2)
 
@@ -50,7 +50,7 @@ async def test_an_adjustment_is_changed_and_removed(writer: Machine, checkout_se
     assert (deletion.status, (await writer.get(f"/orders/{cart.id}"))["total"]) == (204, "10.0")
 
 
-async def test_it_is_paid_with_the_order_and_stays_with_it(
+async def test_an_adjustment_is_paid_with_the_order_and_then_closed(
     writer: Machine, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     buyer = Buyer(writer.http, checkout_setup)
@@ -68,7 +68,9 @@ async def test_it_is_paid_with_the_order_and_stays_with_it(
     assert_refused(await writer.delete(f"/adjustments/{adjustment.id}"), "order_id")
 
 
-async def test_it_takes_off_no_more_than_there_is(writer: Machine, checkout_setup: CheckoutSetup, db: Any) -> None:
+async def test_an_adjustment_cannot_make_the_total_negative(
+    writer: Machine, checkout_setup: CheckoutSetup, db: Any
+) -> None:
     buyer = Buyer(writer.http, checkout_setup)
     mug, bowl = await checkout_setup.product("10.00"), await checkout_setup.product("4.00")
     cart = await buyer.add_items((mug, 1), (bowl, 1))
@@ -103,7 +105,7 @@ async def test_it_takes_off_no_more_than_there_is(writer: Machine, checkout_setu
         ({"state": "closed"}, "state"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_an_invalid_adjustment_is_refused_with_a_field_error(
     writer: Machine, checkout_setup: CheckoutSetup, body: dict[str, Any], field: str
 ) -> None:
     cart = await Buyer(writer.http, checkout_setup).add_items((await checkout_setup.product("10.00"), 1))
@@ -116,9 +118,7 @@ async def test_what_cannot_be_is_refused(
     assert (await writer.get(f"/orders/{cart.id}"))["total"] == "10.0"
 
 
-async def test_another_currency_ends_what_was_entered_in_the_first(
-    writer: Machine, checkout_setup: CheckoutSetup
-) -> None:
+async def test_changing_the_currency_deletes_manual_adjustments(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     buyer = Buyer(writer.http, checkout_setup)
     cart = await buyer.add_items((await checkout_setup.product("10.00", prices={"EUR": "9.00"}), 1))
     await adjust(writer, cart.id, "-3.00")

@@ -9,7 +9,7 @@ from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 from tests.platform.client import Machine
 
 
-async def test_an_order_is_made_with_all_its_parts_and_completed(
+async def test_an_order_is_created_with_nested_records_and_completed(
     writer: Machine, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     mug = await checkout_setup.product("10.00", on_hand=5)
@@ -40,7 +40,7 @@ async def test_an_order_is_made_with_all_its_parts_and_completed(
     assert (late.status, late.json["errors"]) == (422, {"base": ["is completed; its parts cannot be changed"]})
 
 
-async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_line_items_are_updated_and_deleted_by_id(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     mug, bowl = await checkout_setup.product(on_hand=5), await checkout_setup.product(on_hand=5)
     lines = [{"variant_id": mug.variant_id, "quantity": 2}, {"variant_id": bowl.variant_id}]
     order = await writer.post("/orders", {"order": {"line_items_attributes": lines}})
@@ -64,9 +64,9 @@ async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, che
         ({"payments_attributes": [{"payment_method_id": str(uuid4())}]}, "payment_method_id"),
         ({"shipments_attributes": [{"id": str(uuid4())}]}, "shipments_attributes"),
     ],
-    ids=["variant", "line", "none", "text", "number", "address", "method", "shipment"],
+    ids=["variant", "line item", "zero quantity", "text", "number", "address", "method", "shipment"],
 )
-async def test_what_cannot_be_is_named_and_nothing_of_it_is_kept(
+async def test_an_invalid_nested_record_is_refused_and_nothing_is_saved(
     writer: Machine, parts: dict[str, Any], field: str | None
 ) -> None:
     order = await writer.post("/orders", {"order": {}})
@@ -78,7 +78,7 @@ async def test_what_cannot_be_is_named_and_nothing_of_it_is_kept(
     assert (await writer.get(f"/orders/{order.id}"))["internal_note"] is None
 
 
-async def test_lines_of_a_cart_are_nobodys_of_another(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_a_line_item_of_another_order_is_refused(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     buyer = Buyer(writer.http, checkout_setup)
     cart = await buyer.add_items((await checkout_setup.product(), 1))
     (line,) = cart.json["data"]["relationships"]["line_items"]["data"]

@@ -9,12 +9,12 @@ from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.platform.client import Machine
 from tests.platform.customers.test_addresses import new_address
 from tests.platform.customers.test_users import new_user
-from tests.platform.hostile import assert_refused
+from tests.platform.invalid_values import assert_refused
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 
 
-async def test_an_order_is_made_for_a_customer_with_addresses_channel_and_number(writer: Machine) -> None:
+async def test_an_order_is_created_with_customer_addresses_channel_and_number(writer: Machine) -> None:
     user_id = await new_user(writer)
     address = (await new_address(writer, user_id=user_id)).id
     number = f"EU-{uuid4().hex[:12]}"
@@ -29,7 +29,7 @@ async def test_an_order_is_made_for_a_customer_with_addresses_channel_and_number
     assert (await writer.get(f"/orders/{number}")).id == order.id
 
 
-async def test_each_of_them_is_in_the_audit(writer: Machine) -> None:
+async def test_each_assignment_is_audited(writer: Machine) -> None:
     order, user_id = await writer.post("/orders", {"order": {}}), await new_user(writer)
 
     await writer.patch(f"/orders/{order.id}", {"order": {"user_id": user_id, "channel": "pos"}})
@@ -43,7 +43,9 @@ async def test_each_of_them_is_in_the_audit(writer: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", ["user_id", "bill_address_id", "ship_address_id", "channel", "number"])
-async def test_a_completed_order_keeps_them(writer: Machine, checkout_setup: CheckoutSetup, name: str) -> None:
+async def test_the_assignments_of_a_completed_order_cannot_be_changed(
+    writer: Machine, checkout_setup: CheckoutSetup, name: str
+) -> None:
     buyer = Buyer(writer.http, checkout_setup)
     await buyer.ready((await checkout_setup.product(), 1))
     order = await buyer.complete()
@@ -71,14 +73,14 @@ async def test_a_completed_order_keeps_them(writer: Machine, checkout_setup: Che
         ("number", None),
     ],
 )
-async def test_what_cannot_be_is_refused_by_its_name(writer: Machine, name: str, value: Any) -> None:
+async def test_an_invalid_assignment_is_refused_with_a_field_error(writer: Machine, name: str, value: Any) -> None:
     order = await writer.post("/orders", {"order": {}})
 
     assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {name: value}}), name)
     assert (await writer.get(f"/orders/{order.id}")).json == order.json
 
 
-async def test_a_number_that_is_taken_is_refused(writer: Machine) -> None:
+async def test_a_number_in_use_is_refused(writer: Machine) -> None:
     first, second = [await writer.post("/orders", {"order": {}}) for _ in range(2)]
 
     refusal = await writer.patch(f"/orders/{second.id}", {"order": {"number": first["number"]}})
@@ -86,7 +88,7 @@ async def test_a_number_that_is_taken_is_refused(writer: Machine) -> None:
     assert refusal.json["errors"] == {"number": ["is taken"]}
 
 
-async def test_an_address_of_another_customers_book_is_refused(writer: Machine) -> None:
+async def test_an_address_of_another_customer_is_refused(writer: Machine) -> None:
     other_address = (await new_address(writer, user_id=await new_user(writer))).id
     order = await writer.post("/orders", {"order": {"user_id": await new_user(writer)}})
 
@@ -95,7 +97,7 @@ async def test_an_address_of_another_customers_book_is_refused(writer: Machine) 
     )
 
 
-async def test_with_another_owner_prices_are_theirs_and_old_tokens_end(
+async def test_assigning_a_customer_applies_their_prices_and_ends_the_order_token(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     mug, user_id = await checkout_setup.product("10.00"), await new_user(writer)
@@ -113,7 +115,9 @@ async def test_with_another_owner_prices_are_theirs_and_old_tokens_end(
     assert (await buyer.get("/cart")).status == 404
 
 
-async def test_an_order_with_another_address_is_packed_for_it(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_changing_the_shipping_address_recalculates_the_shipments(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
     buyer = Buyer(writer.http, checkout_setup)
     cart = await buyer.add_items((await checkout_setup.product(), 1))
     address = (await new_address(writer, country_iso="DE", city="Berlin", zipcode="10115")).id

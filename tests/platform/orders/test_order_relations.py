@@ -1,4 +1,4 @@
-"""Relations and figures of the parts of an order: contents of shipments, sources of payments, adjustments of lines."""
+"""Relations of the parts of an order: contents of shipments, sources of payments, adjustments of line items."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ TRACKING_URL = "https://post.example/:tracking"
 
 
 async def new_sale(writer: Machine, checkout_setup: CheckoutSetup, source: str = "approve") -> Any:
-    """An order of two pieces with a tenth off, paid by card."""
+    """An order of two items with 10 % off, paid by card."""
     mug = await checkout_setup.product("10.00", on_hand=9)
     await create_promotion(checkout_setup.make, TENTH, conditions=[for_products(mug)])
     buyer = Buyer(writer.http, checkout_setup)
@@ -31,7 +31,7 @@ async def parts(writer: Machine, path: str, order_id: str, include: str) -> tupl
     return response.json["data"][0], included
 
 
-async def test_a_shipment_shows_what_is_in_it_and_how_it_is_sent(
+async def test_a_shipment_includes_its_inventory_units_rate_and_address(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     order = await new_sale(writer, checkout_setup)
@@ -50,7 +50,7 @@ async def test_a_shipment_shows_what_is_in_it_and_how_it_is_sent(
     assert included["address"][0]["attributes"]["city"] == "Springfield"
 
 
-async def test_a_shipment_shows_where_it_can_be_followed(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_a_shipment_shows_its_tracking_url(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     order = await new_sale(writer, checkout_setup)
     (shipment, _) = await parts(writer, "shipments", order.id, "order")
     await checkout_setup.make.change(
@@ -63,7 +63,7 @@ async def test_a_shipment_shows_where_it_can_be_followed(writer: Machine, checko
     assert (shipment["attributes"]["tracking_url"], response["tracking_url"]) == (None, "https://post.example/1%20Z")
 
 
-async def test_a_line_shows_its_cost_its_sums_and_its_adjustments(
+async def test_a_line_item_shows_its_cost_totals_and_adjustments(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     order = await new_sale(writer, checkout_setup)
@@ -88,7 +88,7 @@ async def test_a_line_shows_its_cost_its_sums_and_its_adjustments(
     assert [len(answer.json["data"]) for answer in (response, none)] == [1, 0]
 
 
-async def test_an_adjustment_includes_what_it_is_of_and_where_it_comes_from(
+async def test_an_adjustment_includes_its_adjustable_and_its_source(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     order = await new_sale(writer, checkout_setup)
@@ -103,7 +103,7 @@ async def test_an_adjustment_includes_what_it_is_of_and_where_it_comes_from(
     assert (unknown.status, unknown.code) == (400, "unknown_include")
 
 
-async def test_a_payment_shows_its_card_and_what_was_captured(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_a_payment_includes_its_card_and_capture_events(writer: Machine, checkout_setup: CheckoutSetup) -> None:
     order = await new_sale(writer, checkout_setup)
 
     payment, included = await parts(writer, "payments", order.id, "source,capture_events,state_changes")
@@ -116,7 +116,9 @@ async def test_a_payment_shows_its_card_and_what_was_captured(writer: Machine, c
     assert payment["relationships"]["state_changes"]["data"] == []
 
 
-async def test_zones_taxonomies_and_categories_show_their_parts(writer: Machine, checkout_setup: CheckoutSetup) -> None:
+async def test_zones_taxonomies_and_promotion_categories_include_their_records(
+    writer: Machine, checkout_setup: CheckoutSetup
+) -> None:
     taxonomy = await writer.post("/taxonomies?include=root", {"taxonomy": {"name": "Things"}})
     zone = await writer.get(f"/zones/{checkout_setup.zone}", {"include": "zone_members"})
     category = await writer.post("/promotion_categories", {"promotion_category": {"name": taxonomy.id}})
@@ -140,7 +142,7 @@ async def test_a_tax_rate_has_metadata(writer: Machine, checkout_setup: Checkout
     await writer.delete(f"/tax_rates/{tax_rate.id}")
 
 
-async def test_a_shipping_method_links_its_newest_rates_where_it_is_shown_alone(
+async def test_a_shipping_method_links_its_newest_rates_only_outside_lists(
     writer: Machine, checkout_setup: CheckoutSetup
 ) -> None:
     await new_sale(writer, checkout_setup)
@@ -152,7 +154,7 @@ async def test_a_shipping_method_links_its_newest_rates_where_it_is_shown_alone(
     assert "shipping_rates" not in response.json["data"][0]["relationships"]
 
 
-async def test_relations_that_are_not_included_cost_no_statements(
+async def test_relations_that_are_not_included_need_no_statements(
     writer: Machine, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
     order = await new_sale(writer, checkout_setup)

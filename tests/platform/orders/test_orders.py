@@ -1,4 +1,4 @@
-"""Orders over the Platform API: a new one is open and has no user, few fields can change, only open ones can go."""
+"""Orders over the Platform API: a new one is open and has no user, few fields can change, only carts can be deleted."""
 
 from typing import Any
 from uuid import uuid4
@@ -9,12 +9,12 @@ import pytest
 from tests.platform.client import Machine, new_machine
 from tests.platform.customers.test_addresses import new_address
 from tests.platform.customers.test_users import new_user
-from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.invalid_values import INVALID_VALUES, assert_refused
 from tests.service import Service
 from tests.shopper import Shopper
 
 
-async def test_a_new_order_is_an_open_cart_of_nobody(writer: Machine) -> None:
+async def test_a_new_order_is_an_empty_cart_without_a_user(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {}})
 
     assert (order.status, order["state"], order["currency"]) == (201, "cart", "USD")
@@ -23,7 +23,7 @@ async def test_a_new_order_is_an_open_cart_of_nobody(writer: Machine) -> None:
     assert "token" not in order.json["data"]["attributes"]
 
 
-async def test_the_currency_is_chosen_once(writer: Machine) -> None:
+async def test_the_currency_of_an_order_cannot_be_changed(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {"currency": "JPY"}})
 
     same = await writer.patch(f"/orders/{order.id}", {"order": {"currency": "JPY", "internal_note": "x"}})
@@ -36,7 +36,7 @@ async def test_the_currency_is_chosen_once(writer: Machine) -> None:
 
 
 @pytest.mark.parametrize("email", ["a", "a@b@c.example", "a@b.example\n", "x" * 300 + "@b.example", 7, {"a": "b"}])
-async def test_an_orders_email_must_be_one_or_none(writer: Machine, email: Any) -> None:
+async def test_the_email_of_an_order_must_be_valid_or_null(writer: Machine, email: Any) -> None:
     order = await writer.post("/orders", {"order": {"email": "ada@shoppers.example"}})
 
     assert_refused(await writer.post("/orders", {"order": {"email": email}}), "email")
@@ -44,7 +44,7 @@ async def test_an_orders_email_must_be_one_or_none(writer: Machine, email: Any) 
     assert (await writer.patch(f"/orders/{order.id}", {"order": {"email": None}}))["email"] is None
 
 
-async def test_an_order_answers_to_its_number_as_to_its_id(writer: Machine) -> None:
+async def test_an_order_is_addressed_by_its_number_or_its_id(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {}})
     path = f"/orders/{order['number']}"
 
@@ -56,7 +56,7 @@ async def test_an_order_answers_to_its_number_as_to_its_id(writer: Machine) -> N
 
 
 @pytest.mark.parametrize("body", [None, {}, {"order": {}}, {"order": {"total": "0.00"}}, {"total": 0}])
-async def test_changing_nothing_of_an_order_is_no_error(writer: Machine, db: Any, body: Any) -> None:
+async def test_an_update_without_changes_succeeds_and_is_not_audited(writer: Machine, db: Any, body: Any) -> None:
     order = await writer.post("/orders", {"order": {}})
 
     answer = await writer.ask("PATCH", f"/orders/{order.id}", **({} if body is None else {"json": body}))
@@ -68,13 +68,13 @@ async def test_changing_nothing_of_an_order_is_no_error(writer: Machine, db: Any
 
 @pytest.mark.parametrize("path", ["/orders", "/users", "/addresses", "/tax_categories"])
 @pytest.mark.parametrize("body", [{}, {"nothing": {}}, [], "text"])
-async def test_a_body_without_its_object_makes_nothing(writer: Machine, path: str, body: Any) -> None:
+async def test_a_body_without_the_resource_object_is_400(writer: Machine, path: str, body: Any) -> None:
     answer = await writer.post(path, body)
 
     assert (answer.status, answer.code) == (400, "malformed")
 
 
-async def test_an_object_may_be_wrapped_or_bare_or_a_form(writer: Machine) -> None:
+async def test_a_body_may_be_wrapped_bare_or_form_encoded(writer: Machine) -> None:
     bare = await writer.post("/orders", {"internal_note": "bare"})
     form = await writer.ask("POST", "/orders", data={"order[internal_note]": "form", "order[public_metadata][a]": "1"})
 
@@ -82,7 +82,7 @@ async def test_an_object_may_be_wrapped_or_bare_or_a_form(writer: Machine) -> No
     assert (form.status, form["internal_note"], form["public_metadata"]) == (201, "form", {"a": "1"})
 
 
-async def test_a_completed_order_stays(writer: Machine, db: Any) -> None:
+async def test_a_completed_order_cannot_be_deleted(writer: Machine, db: Any) -> None:
     order = await writer.post("/orders", {"order": {}})
     await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", order.id)
 
@@ -91,7 +91,7 @@ async def test_a_completed_order_stays(writer: Machine, db: Any) -> None:
 
 
 @pytest.mark.security("T-05")
-async def test_a_machine_sees_the_carts_of_shoppers_and_not_their_keys(guest: Shopper, writer: Machine) -> None:
+async def test_an_application_sees_carts_without_their_order_tokens(guest: Shopper, writer: Machine) -> None:
     cart = await guest.post("/cart")
 
     answer = await writer.get(f"/orders/{cart['number']}")
@@ -102,7 +102,7 @@ async def test_a_machine_sees_the_carts_of_shoppers_and_not_their_keys(guest: Sh
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db: Any, method: str) -> None:
+async def test_a_request_is_done_once_per_idempotency_key(writer: Machine, db: Any, method: str) -> None:
     key = {"Idempotency-Key": uuid4().hex}
     order = await writer.post("/orders", {"order": {}})
     path = "/orders" if method == "POST" else f"/orders/{order.id}"
@@ -120,7 +120,9 @@ async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_is_its_own_machines(http: httpx2.AsyncClient, writer: Machine, db: Any) -> None:
+async def test_an_idempotency_key_is_valid_for_one_application_only(
+    http: httpx2.AsyncClient, writer: Machine, db: Any
+) -> None:
     key, other = {"Idempotency-Key": "1"}, await new_machine(http, db)
 
     orders = [await machine.post("/orders", {"order": {}}, headers=key) for machine in (writer, other)]
@@ -128,7 +130,7 @@ async def test_a_key_is_its_own_machines(http: httpx2.AsyncClient, writer: Machi
     assert orders[0].id != orders[1].id
 
 
-async def test_a_refused_request_does_not_use_its_key_up(writer: Machine) -> None:
+async def test_a_refused_request_leaves_its_idempotency_key_unused(writer: Machine) -> None:
     key = {"Idempotency-Key": uuid4().hex}
 
     refusal = await writer.post("/orders", {"order": {"currency": "CHF"}}, headers=key)
@@ -137,8 +139,10 @@ async def test_a_refused_request_does_not_use_its_key_up(writer: Machine) -> Non
     assert (refusal.status, order.status) == (422, 201)
 
 
-@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind in ("text", "object") for value in HOSTILE[kind]])
-async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "value"), [(kind, value) for kind in ("text", "object") for value in INVALID_VALUES[kind]]
+)
+async def test_an_invalid_value_is_refused_with_a_field_error(writer: Machine, kind: str, value: Any) -> None:
     name = {"text": "internal_note", "object": "private_metadata"}[kind]
     order = await writer.post("/orders", {"order": {}})
 
@@ -146,14 +150,14 @@ async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str
     assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {name: value}}), name)
 
 
-@pytest.mark.parametrize("value", HOSTILE["flag"])
-async def test_a_hostile_flag_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+@pytest.mark.parametrize("value", INVALID_VALUES["flag"])
+async def test_an_invalid_flag_is_refused_with_a_field_error(writer: Machine, value: Any) -> None:
     body = {"tax_category": {"name": uuid4().hex, "is_default": value}}
 
     assert_refused(await writer.post("/tax_categories", body), "is_default")
 
 
-async def test_a_name_that_is_taken_is_refused_by_its_field(writer: Machine) -> None:
+async def test_a_name_in_use_is_refused_with_a_field_error(writer: Machine) -> None:
     body = {"tax_category": {"name": uuid4().hex}}
     await writer.post("/tax_categories", body)
 
@@ -163,26 +167,28 @@ async def test_a_name_that_is_taken_is_refused_by_its_field(writer: Machine) -> 
     assert refusal.json["errors"] == {"name": ["is taken"]}
 
 
-async def test_every_failing_field_is_named(writer: Machine) -> None:
+async def test_every_invalid_field_gets_a_field_error(writer: Machine) -> None:
     body: dict[str, Any] = {"name": None, "description": 7, "tax_code": [], "is_default": "perhaps"}
 
     assert_refused(await writer.post("/tax_categories", {"tax_category": body}), *body)
 
 
 @pytest.mark.parametrize("body", [b'{"order": {"internal_note": "\\u0000"}}', b'{"order": {"a": 9007199254740993}}'])
-async def test_a_body_that_cannot_be_read_is_malformed(writer: Machine, body: bytes) -> None:
+async def test_an_unreadable_body_is_400(writer: Machine, body: bytes) -> None:
     answer = await writer.ask("POST", "/orders", content=body, headers={"Content-Type": "application/json"})
 
     assert (answer.status, answer.code) == (400, "malformed")
 
 
-async def test_relations_of_many_orders_cost_as_much_as_of_one(writer: Machine, db: Any, service: Service) -> None:
+async def test_including_relations_needs_as_many_statements_for_many_orders_as_for_one(
+    writer: Machine, db: Any, service: Service
+) -> None:
     ids = []
     for _ in range(5):
         order, user_id = await writer.post("/orders", {"order": {}}), await new_user(writer)
-        places = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
+        address_ids = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
         update = "update orders set user_id = $2, bill_address_id = $3, ship_address_id = $4 where id = $1"
-        await db.execute(update, order.id, user_id, *places)
+        await db.execute(update, order.id, user_id, *address_ids)
         ids.append(order.id)
     include = "user.addresses.country,bill_address.state,ship_address.country"
 

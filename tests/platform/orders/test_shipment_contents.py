@@ -1,4 +1,4 @@
-"""Contents of shipments: add, remove, transfer to another location or shipment; no piece is lost."""
+"""Contents of shipments: add, remove, transfer to another location or shipment; no item is lost."""
 
 from typing import Any
 from uuid import uuid4
@@ -6,7 +6,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
 from tests.platform.client import Machine
 from tests.sampling import first
@@ -19,13 +19,13 @@ STOCK_COUNTS = """select l.name, i.count_on_hand from stock_items i join stock_l
 
 
 class Sale(msgspec.Struct, frozen=True):
-    """An order of three pieces of a product with stock at two locations."""
+    """An order of three items of a product with stock at two locations."""
 
     checkout_setup: CheckoutSetup
     buyer: Buyer
-    mug: MadeProduct
+    mug: ProductIds
     order_id: str
-    places: tuple[str, str]
+    locations: tuple[str, str]
 
     async def shipments(self, writer: Machine) -> list[str]:
         response = await writer.get(f"/shipments?filter[order_id_eq]={self.order_id}&sort=id")
@@ -36,16 +36,16 @@ async def new_sale(writer: Machine, db: Any, *, is_completed: bool = True) -> Sa
     make = Make(writer)
     checkout_setup = await new_checkout_setup(make)
     names = [f"{letter} {uuid4().hex}" for letter in "AB"]
-    places = [(await make.new("stock_locations", "stock_location", name=name)).id for name in names]
+    locations = [(await make.new("stock_locations", "stock_location", name=name)).id for name in names]
     mug = await make.product(price="10.00", shipping_category_id=checkout_setup.category)
-    for place, count in zip(places, (3, 2), strict=True):
-        fields = {"variant_id": mug.variant_id, "stock_location_id": place, "count_on_hand": count}
+    for location, count in zip(locations, (3, 2), strict=True):
+        fields = {"variant_id": mug.variant_id, "stock_location_id": location, "count_on_hand": count}
         await make.new("stock_items", "stock_item", **fields)
     buyer = Buyer(writer.http, checkout_setup)
     cart = await buyer.ready((mug, 3))
     if is_completed:
         assert (await buyer.complete()).status == 200
-    return Sale(checkout_setup, buyer, mug, cart.id, (places[0], places[1]))
+    return Sale(checkout_setup, buyer, mug, cart.id, (locations[0], locations[1]))
 
 
 async def shipment_items(db: Any, sale: Sale) -> list[tuple[str, int]]:
@@ -60,11 +60,11 @@ async def patch_shipment(writer: Machine, shipment_id: str, verb: str, **body: A
     return await writer.patch(f"/shipments/{shipment_id}/{verb}", {"shipment": body})
 
 
-async def test_pieces_go_from_another_place_and_the_goods_with_them(writer: Machine, db: Any) -> None:
+async def test_a_transfer_moves_items_and_stock_between_stock_locations(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db)
     (first,) = await sale.shipments(writer)
     total = (await writer.get(f"/orders/{sale.order_id}"))["total"]
-    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1]}
+    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.locations[1]}
 
     some = await patch_shipment(writer, first, "transfer_to_location", **fields, quantity=2)
     assert (some.status, some.id != first) == (201, True)
@@ -90,11 +90,11 @@ async def test_pieces_go_from_another_place_and_the_goods_with_them(writer: Mach
     assert await db.fetchval(costs, sale.order_id) == 500
 
 
-async def test_deleting_a_pending_shipment_gives_its_items_and_cost_to_another(writer: Machine, db: Any) -> None:
+async def test_deleting_a_pending_shipment_moves_its_items_and_cost_to_another(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db)
     (first,) = await sale.shipments(writer)
     total = (await writer.get(f"/orders/{sale.order_id}"))["total"]
-    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1], "quantity": 2}
+    fields = {"variant_id": sale.mug.variant_id, "stock_location_id": sale.locations[1], "quantity": 2}
     second = await patch_shipment(writer, first, "transfer_to_location", **fields)
     ready = await writer.delete(f"/shipments/{second.id}")
     await writer.patch(f"/shipments/{first}/pend", {})
@@ -112,7 +112,7 @@ async def test_deleting_a_pending_shipment_gives_its_items_and_cost_to_another(w
     assert await db.fetchval("select cost from shipments where id::text = $1", first) == 500
 
 
-async def test_a_parcel_that_goes_whole_stays_the_same_parcel(writer: Machine, db: Any) -> None:
+async def test_transferring_every_item_of_a_shipment_does_not_replace_the_shipment(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db)
     await Make(writer).change("stock_items", await stock_item_id_of(writer, sale, 1), "stock_item", count_on_hand=5)
     (first,) = await sale.shipments(writer)
@@ -123,25 +123,25 @@ async def test_a_parcel_that_goes_whole_stays_the_same_parcel(writer: Machine, d
         "transfer_to_location",
         variant_id=sale.mug.variant_id,
         quantity=3,
-        stock_location_id=sale.places[1],
+        stock_location_id=sale.locations[1],
     )
 
     assert (shipment.status, shipment.id) == (201, first)
     assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("B", 3)], [3, 2])
 
 
-async def stock_item_id_of(writer: Machine, sale: Sale, place: int) -> str:
-    query = f"filter[variant_id_eq]={sale.mug.variant_id}&filter[stock_location_id_eq]={sale.places[place]}"
+async def stock_item_id_of(writer: Machine, sale: Sale, location: int) -> str:
+    query = f"filter[variant_id_eq]={sale.mug.variant_id}&filter[stock_location_id_eq]={sale.locations[location]}"
     return str((await writer.get(f"/stock_items?{query}")).json["data"][0]["id"])
 
 
-async def test_what_was_sent_stays_where_it_is(writer: Machine, db: Any) -> None:
+async def test_a_transfer_from_a_shipped_shipment_is_refused(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db)
     (first,) = await sale.shipments(writer)
     await writer.patch(f"/shipments/{first}/ship", {})
 
     refusal = await patch_shipment(
-        writer, first, "transfer_to_location", variant_id=sale.mug.variant_id, stock_location_id=sale.places[1]
+        writer, first, "transfer_to_location", variant_id=sale.mug.variant_id, stock_location_id=sale.locations[1]
     )
 
     assert (refusal.status, refusal.code) == (422, "illegal_transition")
@@ -164,22 +164,22 @@ async def test_what_was_sent_stays_where_it_is(writer: Machine, db: Any) -> None
         ],
     ),
 )
-async def test_what_cannot_be_is_told_and_nothing_moves(
+async def test_an_invalid_transfer_is_refused_and_moves_nothing(
     writer: Machine, db: Any, verb: str, fields: dict[str, Any], code: str
 ) -> None:
     sale = await new_sale(writer, db)
     (first,) = await sale.shipments(writer)
 
-    place = {"stock_location_id": sale.places[1]} if verb == "transfer_to_location" else {}
+    location = {"stock_location_id": sale.locations[1]} if verb == "transfer_to_location" else {}
     refusal = await patch_shipment(
-        writer, first, verb, **{"variant_id": sale.mug.variant_id, "quantity": 1, **place, **fields}
+        writer, first, verb, **{"variant_id": sale.mug.variant_id, "quantity": 1, **location, **fields}
     )
 
     assert (refusal.status, refusal.code) == (422, code)
     assert (await shipment_items(db, sale), await stock_counts(db, sale)) == ([("A", 3)], [0, 2])
 
 
-async def test_an_open_order_is_packed_anew_when_pieces_are_put_in_or_taken_out(writer: Machine, db: Any) -> None:
+async def test_adding_and_removing_items_recalculates_the_shipments_of_a_cart(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db, is_completed=False)
     (first,) = await sale.shipments(writer)
 
@@ -193,15 +193,20 @@ async def test_an_open_order_is_packed_anew_when_pieces_are_put_in_or_taken_out(
     assert await stock_counts(db, sale) == [3, 2]
 
 
-async def test_a_shipment_is_made_from_a_place_for_an_order_by_its_number(writer: Machine, db: Any) -> None:
+async def test_a_shipment_is_created_from_a_stock_location_by_order_number(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db, is_completed=False)
     number = (await writer.get(f"/orders/{sale.order_id}"))["number"]
-    body = {"order_id": number, "variant_id": sale.mug.variant_id, "stock_location_id": sale.places[1], "quantity": 1}
+    body = {
+        "order_id": number,
+        "variant_id": sale.mug.variant_id,
+        "stock_location_id": sale.locations[1],
+        "quantity": 1,
+    }
 
     shipment = await writer.post("/shipments", {"shipment": body})
 
     assert shipment.status == 201, shipment
-    assert shipment.json["data"]["relationships"]["stock_location"]["data"]["id"] == sale.places[1]
+    assert shipment.json["data"]["relationships"]["stock_location"]["data"]["id"] == sale.locations[1]
     assert sum(quantity for _, quantity in await shipment_items(db, sale)) == 4
     for fields, code in (
         ({"order_id": "R0"}, "order_not_found"),
@@ -215,7 +220,7 @@ async def test_a_shipment_is_made_from_a_place_for_an_order_by_its_number(writer
     assert sum(await stock_counts(db, sale)) == 1
 
 
-async def test_another_rate_of_an_open_shipment_is_chosen_by_its_id(writer: Machine, db: Any) -> None:
+async def test_the_shipping_rate_of_a_shipment_is_selected_by_id(writer: Machine, db: Any) -> None:
     sale = await new_sale(writer, db, is_completed=False)
     (first,) = await sale.shipments(writer)
     rates = (await writer.get(f"/shipping_rates?filter[shipment_id_eq]={first}")).json["data"]
@@ -229,7 +234,7 @@ async def test_another_rate_of_an_open_shipment_is_chosen_by_its_id(writer: Mach
 
 
 @pytest.mark.parametrize("verb", first(2, ["ship", "cancel", "ready", "resume", "pend"]))
-async def test_a_shipment_of_an_order_that_is_still_open_goes_nowhere(writer: Machine, db: Any, verb: str) -> None:
+async def test_state_changes_of_a_shipment_of_a_cart_are_refused(writer: Machine, db: Any, verb: str) -> None:
     sale = await new_sale(writer, db, is_completed=False)
     (shipment,) = await sale.shipments(writer)
     before = await writer.get(f"/shipments/{shipment}")

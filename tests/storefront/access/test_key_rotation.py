@@ -61,7 +61,7 @@ async def create_credentials(http: httpx2.AsyncClient) -> Credentials:
 
 @pytest.mark.security("A-03")
 @pytest.mark.torture
-async def test_with_a_new_key_in_front_all_that_was_given_is_good_and_without_the_old_one_it_is_not(
+async def test_credentials_of_an_old_key_are_valid_until_that_key_is_removed(
     own_database: Callable[..., str], tmp_path: Path
 ) -> None:
     shop = own_database(), tmp_path

@@ -1,4 +1,4 @@
-"""Signing in with a one-time code: requesting it, trading it once, and revealing nothing to strangers."""
+"""Signing in with a one-time code: requesting it, exchanging it once, and revealing nothing about addresses."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ def new_address(name: str = "mike") -> str:
     return f"{name}-{uuid4().hex}@example.com"
 
 
-async def ask(http: httpx2.AsyncClient, headers: Any = None, /, **user: Any) -> httpx2.Response:
+async def post_auth(http: httpx2.AsyncClient, headers: Any = None, /, **user: Any) -> httpx2.Response:
     return await http.post(AUTH, json={"user": user}, headers=headers)
 
 
@@ -34,7 +34,7 @@ async def mails_to(http: httpx2.AsyncClient, email: str) -> list[dict[str, Any]]
 
 async def new_code(http: httpx2.AsyncClient, email: str, headers: dict[str, str] | None = None, /, **names: str) -> str:
     """Asks for a code and reads it in the mailbox."""
-    response = await ask(http, headers, email=email, **names)
+    response = await post_auth(http, headers, email=email, **names)
     assert response.status_code == 200, response.text
     return str((await mails_to(http, email))[0]["code"])
 
@@ -52,16 +52,16 @@ def stable_headers(answer: httpx2.Response) -> list[tuple[str, str]]:
 
 
 async def sign_in(http: httpx2.AsyncClient, email: str) -> dict[str, Any]:
-    answer = await ask(http, email=email, code=await new_code(http, email))
+    answer = await post_auth(http, email=email, code=await new_code(http, email))
     assert answer.status_code == 200, answer.text
     pair: dict[str, Any] = answer.json()
     return pair
 
 
-async def test_asking_for_a_code_answers_a_notice_and_nothing_else(http: httpx2.AsyncClient) -> None:
+async def test_requesting_a_code_returns_only_a_notice(http: httpx2.AsyncClient) -> None:
     email = new_address()
 
-    answer = await ask(http, email=email)
+    answer = await post_auth(http, email=email)
 
     assert (answer.status_code, answer.json()) == (200, NOTICE)
     assert answer.headers["content-type"].startswith("application/json")
@@ -71,7 +71,7 @@ async def test_asking_for_a_code_answers_a_notice_and_nothing_else(http: httpx2.
 
 
 @pytest.mark.security("L-01")
-async def test_the_mail_shows_six_digits_and_its_lifetime_and_has_no_code_in_its_subject(
+async def test_the_email_has_a_six_digit_code_and_its_lifetime_and_no_code_in_its_subject(
     http: httpx2.AsyncClient,
 ) -> None:
     email = new_address()
@@ -87,10 +87,12 @@ async def test_the_mail_shows_six_digits_and_its_lifetime_and_has_no_code_in_its
     assert "10 minutes" in mail["text"]
 
 
-async def test_asking_makes_an_unverified_user_with_the_given_names(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_requesting_a_code_creates_an_unverified_user_with_the_given_names(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     email = new_address("Mike")
 
-    await ask(http, email=email, first_name="Mike", last_name="O\u2019Hara")
+    await post_auth(http, email=email, first_name="Mike", last_name="O\u2019Hara")
 
     user = await db.fetchrow("select * from users where email_key = $1", email.lower())
     assert (user["email"], user["first_name"], user["last_name"]) == (email, "Mike", "O\u2019Hara")
@@ -100,19 +102,19 @@ async def test_asking_makes_an_unverified_user_with_the_given_names(http: httpx2
 async def test_names_are_optional_and_may_be_null(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
 
-    answer = await ask(http, email=email, first_name=None)
+    answer = await post_auth(http, email=email, first_name=None)
 
     names = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
     assert (answer.status_code, tuple(names)) == (200, (None, None))
 
 
 @pytest.mark.security("M-04")
-async def test_the_names_of_the_request_that_is_redeemed_win(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_names_of_the_redeemed_request_are_saved(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
-    await ask(http, email=email, first_name="Evil", last_name="Stranger")
+    await post_auth(http, email=email, first_name="Evil", last_name="Stranger")
     code = await new_code(http, email, first_name="Mike", last_name="Smith")
 
-    answer = await ask(http, email=email, code=code)
+    answer = await post_auth(http, email=email, code=code)
 
     user = await db.fetchrow("select * from users where email_key = $1", email)
     assert answer.status_code == 200
@@ -123,11 +125,11 @@ async def test_the_names_of_the_request_that_is_redeemed_win(http: httpx2.AsyncC
 @pytest.mark.security("M-04")
 async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
-    await ask(http, email=email, code=await new_code(http, email, first_name="Mike", last_name="Smith"))
+    await post_auth(http, email=email, code=await new_code(http, email, first_name="Mike", last_name="Smith"))
 
     code = await new_code(http, email, first_name="Evil", last_name="Stranger")
     names_before = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
-    again = await ask(http, email=email, code=code)
+    again = await post_auth(http, email=email, code=code)
 
     names_after = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
     assert again.status_code == 200
@@ -135,7 +137,7 @@ async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: http
 
 
 @pytest.mark.security("M-04")
-async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx2.AsyncClient) -> None:
+async def test_the_email_contains_no_text_from_the_caller(http: httpx2.AsyncClient) -> None:
     email = new_address()
 
     await new_code(http, email, first_name="visit evil.example", last_name="<b>WON</b> {{ 7 * 1357913 }}")
@@ -147,12 +149,12 @@ async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx2.Async
 
 
 @pytest.mark.security("T-06")
-async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx2.AsyncClient) -> None:
+async def test_a_code_is_exchanged_for_an_access_and_a_refresh_token(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
     before = int(time.time())
 
-    answer = await ask(http, email=email, code=code)
+    answer = await post_auth(http, email=email, code=code)
 
     pair = answer.json()
     assert answer.status_code == 200
@@ -167,11 +169,11 @@ async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx2.AsyncCli
 
 
 @pytest.mark.security("T-07")
-async def test_token_answers_are_not_for_caches_and_set_no_cookie(http: httpx2.AsyncClient) -> None:
+async def test_token_responses_are_not_cacheable_and_set_no_cookie(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
-    code_response = await ask(http, email=email, code=code)
-    refresh_response = await ask(http, email=email, refresh_token=code_response.json()["refresh_token"])
+    code_response = await post_auth(http, email=email, code=code)
+    refresh_response = await post_auth(http, email=email, refresh_token=code_response.json()["refresh_token"])
 
     for answer in (code_response, refresh_response):
         assert answer.status_code == 200
@@ -184,17 +186,17 @@ async def test_a_code_works_once(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
 
-    first, second = await ask(http, email=email, code=code), await ask(http, email=email, code=code)
+    first, second = await post_auth(http, email=email, code=code), await post_auth(http, email=email, code=code)
 
     assert (first.status_code, second.status_code, second.json()["code"]) == (200, 401, "invalid_code")
 
 
 @pytest.mark.security("L-03")
-async def test_a_hundred_trades_of_one_code_at_once_let_one_in(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_of_a_hundred_concurrent_exchanges_of_one_code_one_succeeds(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
 
-    answers = await asyncio.gather(*(ask(http, email=email, code=code) for _ in range(100)))
+    answers = await asyncio.gather(*(post_auth(http, email=email, code=code) for _ in range(100)))
 
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses == [200] + [401] * 99
@@ -203,28 +205,30 @@ async def test_a_hundred_trades_of_one_code_at_once_let_one_in(http: httpx2.Asyn
 
 
 @pytest.mark.security("L-03")
-async def test_trades_that_all_took_their_try_before_one_was_done_let_one_in(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_of_exchanges_that_all_counted_an_attempt_before_one_finished_one_succeeds(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     """All requests wait for the lock on the login request, so that all compare the code before one uses it up."""
     email = new_address()
     code = await new_code(http, email)
 
     async with asyncio.timeout(20), db.transaction():
         await db.execute("select id from login_requests where email_key = $1 for update", email)
-        trades = [asyncio.create_task(ask(http, email=email, code=code)) for _ in range(5)]
+        exchanges = [asyncio.create_task(post_auth(http, email=email, code=code)) for _ in range(5)]
         while await db.fetchval("select count(*) from pg_locks where not granted") < 5:
             pass
-    answers = await asyncio.gather(*trades)
+    answers = await asyncio.gather(*exchanges)
 
     assert sorted(answer.status_code for answer in answers) == [200] + [401] * 4
 
 
 @pytest.mark.security("L-04")
-async def test_two_hundred_wrong_guesses_at_once_close_the_code(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_two_hundred_concurrent_wrong_codes_invalidate_the_code(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
 
-    guesses = await asyncio.gather(*(ask(http, email=email, code=wrong_code(code, by)) for by in range(1, 201)))
-    right = await ask(http, email=email, code=code)
+    guesses = await asyncio.gather(*(post_auth(http, email=email, code=wrong_code(code, by)) for by in range(1, 201)))
+    right = await post_auth(http, email=email, code=code)
 
     # On a slow machine the shop rejects some of so many requests with 503.
     assert {answer.status_code for answer in guesses} - {503} == {401}
@@ -232,24 +236,24 @@ async def test_two_hundred_wrong_guesses_at_once_close_the_code(http: httpx2.Asy
     assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 5
 
 
-async def test_four_wrong_tries_leave_the_fifth_to_be_right(http: httpx2.AsyncClient) -> None:
+async def test_the_right_code_is_accepted_after_four_wrong_attempts(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
     for by in range(1, 5):
-        await ask(http, email=email, code=wrong_code(code, by))
+        await post_auth(http, email=email, code=wrong_code(code, by))
 
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("L-04")
-async def test_five_wrong_tries_close_a_code_and_a_fresh_one_works(http: httpx2.AsyncClient) -> None:
+async def test_five_wrong_attempts_invalidate_a_code_and_a_new_one_works(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
     for by in range(1, 6):
-        assert (await ask(http, email=email, code=wrong_code(code, by))).status_code == 401
+        assert (await post_auth(http, email=email, code=wrong_code(code, by))).status_code == 401
 
-    refusal = await ask(http, email=email, code=code)
-    fresh = await ask(http, email=email, code=await new_code(http, email))
+    refusal = await post_auth(http, email=email, code=code)
+    fresh = await post_auth(http, email=email, code=await new_code(http, email))
 
     assert (refusal.status_code, fresh.status_code) == (401, 200)
 
@@ -260,21 +264,21 @@ async def test_only_the_newest_code_works(http: httpx2.AsyncClient) -> None:
     old = await new_code(http, email)
     new = await new_code(http, email)
 
-    assert (await ask(http, email=email, code=old)).status_code == (401 if old != new else 200)
-    assert (await ask(http, email=email, code=new)).status_code == (200 if old != new else 401)
+    assert (await post_auth(http, email=email, code=old)).status_code == (401 if old != new else 200)
+    assert (await post_auth(http, email=email, code=new)).status_code == (200 if old != new else 401)
 
 
 @pytest.mark.security("L-08")
-async def test_many_requests_at_once_leave_one_live_code(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_many_concurrent_requests_leave_one_valid_code(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
 
-    answers = await asyncio.gather(*(ask(http, email=email) for _ in range(5)))
+    answers = await asyncio.gather(*(post_auth(http, email=email) for _ in range(5)))
 
     live = "select id from login_requests where email_key = $1 and superseded_at is null and consumed_at is null"
     assert {answer.status_code for answer in answers} == {200}
     assert len(await db.fetch(live, email)) == 1
     codes = [mail["code"] for mail in await mails_to(http, email)]
-    statuses = [(await ask(http, email=email, code=code)).status_code for code in codes]
+    statuses = [(await post_auth(http, email=email, code=code)).status_code for code in codes]
     assert (len(codes), statuses.count(200), statuses.count(401)) == (5, 1, 4)
 
 
@@ -286,22 +290,22 @@ async def test_a_code_works_only_with_the_address_it_was_sent_to(http: httpx2.As
     while eves == mikes:
         eves = await new_code(http, eve)
 
-    foreign = [await ask(http, email=eve, code=mikes), await ask(http, email=mike, code=eves)]
-    own = [await ask(http, email=eve, code=eves), await ask(http, email=mike, code=mikes)]
+    foreign = [await post_auth(http, email=eve, code=mikes), await post_auth(http, email=mike, code=eves)]
+    own = [await post_auth(http, email=eve, code=eves), await post_auth(http, email=mike, code=mikes)]
 
     assert [answer.status_code for answer in foreign] == [401, 401]
     assert [answer.status_code for answer in own] == [200, 200]
 
 
 @pytest.mark.security("M-05")
-async def test_an_address_in_another_case_is_the_same_user_and_mail_goes_to_the_stored_spelling(
+async def test_an_address_in_another_case_is_the_same_user_and_email_is_sent_to_the_stored_one(
     http: httpx2.AsyncClient, db: Any
 ) -> None:
     email = new_address("Mike")
     await sign_in(http, email)
 
     code = await new_code(http, email.upper())
-    answer = await ask(http, email=email.lower(), code=code)
+    answer = await post_auth(http, email=email.lower(), code=code)
 
     assert answer.status_code == 200
     assert {mail["to"] for mail in await mails_to(http, email)} == {email}
@@ -309,26 +313,26 @@ async def test_an_address_in_another_case_is_the_same_user_and_mail_goes_to_the_
 
 
 @pytest.mark.security("M-05")
-async def test_a_look_alike_of_an_address_gets_neither_its_mail_nor_its_tokens(http: httpx2.AsyncClient) -> None:
+async def test_a_homoglyph_of_an_address_gets_neither_its_email_nor_its_tokens(http: httpx2.AsyncClient) -> None:
     email = new_address("mike")
     code = await new_code(http, email)
-    for look_alike in (email.replace("i", "\u0131", 1), email.replace("k", "\u212a", 1)):
-        code_request = await ask(http, email=look_alike)
-        exchange = await ask(http, email=look_alike, code=code)
+    for homoglyph in (email.replace("i", "\u0131", 1), email.replace("k", "\u212a", 1)):
+        code_request = await post_auth(http, email=homoglyph)
+        exchange = await post_auth(http, email=homoglyph, code=code)
 
         assert (code_request.status_code, exchange.status_code) == (422, 422)
     assert len(await mails_to(http, email)) == 1
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-05")
-async def test_a_domain_of_another_script_signs_in_under_either_form(http: httpx2.AsyncClient) -> None:
+async def test_an_internationalized_domain_is_accepted_in_either_form(http: httpx2.AsyncClient) -> None:
     name = uuid4().hex
 
-    await ask(http, email=f"{name}@bücher.example")
+    await post_auth(http, email=f"{name}@bücher.example")
 
     mails = await mails_to(http, f"{name}@xn--bcher-kva.example")
-    answer = await ask(http, email=f"{name}@bücher.example", code=mails[0]["code"])
+    answer = await post_auth(http, email=f"{name}@bücher.example", code=mails[0]["code"])
     assert answer.status_code == 200
 
 
@@ -341,11 +345,11 @@ async def test_an_expired_code_is_refused(http: httpx2.AsyncClient, db: Any) -> 
         email,
     )
 
-    assert (await ask(http, email=email, code=code)).status_code == 401
+    assert (await post_auth(http, email=email, code=code)).status_code == 401
 
 
 @pytest.mark.security("L-02")
-async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_code_expires_after_600_seconds_on_the_database_clock(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
 
@@ -356,19 +360,19 @@ async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(htt
     )
 
     assert life.total_seconds() == 600
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("L-09")
-async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_code_request_does_not_reveal_whether_the_address_is_known(http: httpx2.AsyncClient, db: Any) -> None:
     unknown, unverified, known_email, disabled_email = (new_address(name) for name in ("un", "unv", "kn", "dis"))
-    await ask(http, email=unverified)
+    await post_auth(http, email=unverified)
     for email in (known_email, disabled_email):
         await sign_in(http, email)
     await db.execute("update users set disabled_at = now() where email_key = $1", disabled_email)
     mail_count = len(await mails_to(http, disabled_email))
 
-    answers = [await ask(http, email=email) for email in (unknown, unverified, known_email, disabled_email)]
+    answers = [await post_auth(http, email=email) for email in (unknown, unverified, known_email, disabled_email)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
     assert all(stable_headers(answer) == stable_headers(answers[0]) for answer in answers)
@@ -376,20 +380,20 @@ async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx
 
 
 @pytest.mark.security("L-09")
-async def test_every_code_that_is_not_good_gets_one_and_the_same_answer(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_every_invalid_code_gets_the_same_response(http: httpx2.AsyncClient, db: Any) -> None:
     guessed_email, expired_email, used_email, tried_email = (
         new_address(name) for name in ("guessed", "expired", "used", "tried")
     )
     codes = {email: await new_code(http, email) for email in (guessed_email, expired_email, used_email, tried_email)}
     await db.execute("update login_requests set expires_at = now() where email_key = $1", expired_email)
-    await ask(http, email=used_email, code=codes[used_email])
+    await post_auth(http, email=used_email, code=codes[used_email])
     for by in range(1, 6):
-        await ask(http, email=tried_email, code=wrong_code(codes[tried_email], by))
+        await post_auth(http, email=tried_email, code=wrong_code(codes[tried_email], by))
 
     codes[guessed_email] = wrong_code(codes[guessed_email])
-    answers = [await ask(http, email=email, code=code) for email, code in codes.items()]
-    answers.append(await ask(http, email=new_address("unknown"), code="123456"))
-    answers.append(await ask(http, email=guessed_email, code="0" * 26))
+    answers = [await post_auth(http, email=email, code=code) for email, code in codes.items()]
+    answers.append(await post_auth(http, email=new_address("unknown"), code="123456"))
+    answers.append(await post_auth(http, email=guessed_email, code="0" * 26))
 
     assert [answer.status_code for answer in answers] == [401] * 6
     assert without_id(answers[0])["code"] == "invalid_code"
@@ -398,18 +402,18 @@ async def test_every_code_that_is_not_good_gets_one_and_the_same_answer(http: ht
     assert answers[0].headers["www-authenticate"] == 'Bearer realm="shop"'
 
 
-async def test_a_disabled_user_cannot_trade_a_code_that_came_before(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_disabled_user_cannot_exchange_an_earlier_code(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
     await db.execute("update users set disabled_at = now() where email_key = $1", email)
 
-    answer = await ask(http, email=email, code=code)
+    answer = await post_auth(http, email=email, code=code)
 
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_code")
 
 
 @pytest.mark.parametrize("user", [None, "x", 1, True, [], [{"email": "mike@example.com"}]])
-async def test_a_body_without_an_object_user_cannot_be_read(http: httpx2.AsyncClient, user: Any) -> None:
+async def test_a_body_without_a_user_object_is_malformed(http: httpx2.AsyncClient, user: Any) -> None:
     bodies: list[dict[str, Any]] = [{"user": user}, {"users": {}}, {"email": "mike@example.com"}, {}]
     for body in bodies:
         answer = await http.post(AUTH, json=body)
@@ -417,14 +421,14 @@ async def test_a_body_without_an_object_user_cannot_be_read(http: httpx2.AsyncCl
         assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
 
 
-async def test_no_body_at_all_cannot_be_read(http: httpx2.AsyncClient) -> None:
+async def test_a_missing_body_is_malformed(http: httpx2.AsyncClient) -> None:
     answer = await http.post(AUTH)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
 
 
-async def test_an_empty_user_lacks_an_address(http: httpx2.AsyncClient) -> None:
-    answer = await ask(http)
+async def test_an_empty_user_is_422_for_its_missing_email(http: httpx2.AsyncClient) -> None:
+    answer = await post_auth(http)
 
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["email"])
 
@@ -436,14 +440,14 @@ async def test_a_code_and_a_refresh_token_together_are_refused_and_both_still_wo
     code = await new_code(http, email)
 
     for _ in range(6):
-        both = await ask(http, email=email, code=code, refresh_token=token)
+        both = await post_auth(http, email=email, code=code, refresh_token=token)
         assert (both.status_code, both.json()["code"]) == (400, "malformed")
     for empty in (None, "", 0):
-        assert (await ask(http, email=email, code=code, refresh_token=empty)).status_code == 400
-        assert (await ask(http, email=email, code=empty, refresh_token=token)).status_code == 400
+        assert (await post_auth(http, email=email, code=code, refresh_token=empty)).status_code == 400
+        assert (await post_auth(http, email=email, code=empty, refresh_token=token)).status_code == 400
 
-    assert (await ask(http, email=email, refresh_token=token)).status_code == 200
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, refresh_token=token)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-03")
@@ -465,12 +469,12 @@ async def test_a_code_and_a_refresh_token_together_are_refused_and_both_still_wo
     ],
     ids=lambda email: repr(email)[:40],
 )
-async def test_what_is_no_address_is_named_in_every_operation_and_nothing_is_mailed(
+async def test_an_invalid_address_is_422_in_every_operation_and_sends_no_email(
     http: httpx2.AsyncClient, db: Any, email: Any
 ) -> None:
     before = await db.fetchval("select count(*) from outbox_mails")
     for operation in ({}, {"code": "123456"}, {"refresh_token": "x"}, {"first_name": "Mike"}):
-        answer = await ask(http, email=email, **operation)
+        answer = await post_auth(http, email=email, **operation)
 
         assert answer.status_code == 422, operation
         assert (answer.json()["code"], list(answer.json()["errors"])) == ("validation_failed", ["email"])
@@ -478,10 +482,10 @@ async def test_what_is_no_address_is_named_in_every_operation_and_nothing_is_mai
 
 
 @pytest.mark.security("M-03")
-async def test_nul_in_any_field_cannot_be_read(http: httpx2.AsyncClient) -> None:
+async def test_a_nul_in_any_field_is_malformed(http: httpx2.AsyncClient) -> None:
     email = new_address()
     for field in ("email", "code", "refresh_token", "first_name", "last_name"):
-        answer = await ask(http, **{"email": email, field: f"{email}\x00"})
+        answer = await post_auth(http, **{"email": email, field: f"{email}\x00"})
 
         assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
     assert await mails_to(http, email) == []
@@ -489,7 +493,7 @@ async def test_nul_in_any_field_cannot_be_read(http: httpx2.AsyncClient) -> None
 
 @pytest.mark.security("L-11")
 @pytest.mark.parametrize("field", ["code", "refresh_token", "first_name", "last_name"])
-async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consumed(
+async def test_a_field_of_the_wrong_type_is_422_and_sends_and_consumes_nothing(
     http: httpx2.AsyncClient, db: Any, field: str
 ) -> None:
     email = new_address()
@@ -497,12 +501,12 @@ async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consume
     for value in WRONG_TYPES:
         if value is None and field in {"first_name", "last_name"}:
             continue
-        answer = await ask(http, **{"email": email, field: value})
+        answer = await post_auth(http, **{"email": email, field: value})
 
         assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), value
     assert len(await mails_to(http, email)) == 1
     assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 0
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("L-11")
@@ -511,43 +515,41 @@ async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consume
     ["", " ", "-", "\u0661\u0662\u0663\u0664\u0665\u0666", "123_456", "123456\n", "123456\n9", "abcdef", "x" * 60_000],
     ids=lambda code_text: ascii(code_text)[:30],
 )
-async def test_what_cannot_be_a_code_is_named_and_costs_no_try(
+async def test_text_that_cannot_be_a_code_is_422_and_counts_as_no_attempt(
     http: httpx2.AsyncClient, db: Any, code_text: str
 ) -> None:
     email = new_address()
     await new_code(http, email)
 
-    answer = await ask(http, email=email, code=code_text)
+    answer = await post_auth(http, email=email, code=code_text)
 
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["code"])
     assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 0
 
 
-async def test_a_code_may_be_typed_with_blanks_and_dashes(http: httpx2.AsyncClient) -> None:
+async def test_a_code_may_contain_spaces_and_dashes(http: httpx2.AsyncClient) -> None:
     for form in ("{0}{1}", "{0} {1}", "{0}-{1}", " {0}{1} "):
         email = new_address()
         code = await new_code(http, email)
 
-        assert (await ask(http, email=email, code=form.format(code[:3], code[3:]))).status_code == 200
+        assert (await post_auth(http, email=email, code=form.format(code[:3], code[3:]))).status_code == 200
 
 
-async def test_a_code_too_long_to_be_one_is_merely_wrong(http: httpx2.AsyncClient) -> None:
+async def test_a_code_of_the_wrong_length_is_401(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
 
     for candidate in (code + "0", "0" + code, code[:5], code * 9000):
-        assert (await ask(http, email=email, code=candidate)).status_code == 401
-    assert (await ask(http, email=email, code=code)).status_code == 200
+        assert (await post_auth(http, email=email, code=candidate)).status_code == 401
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-03")
 @pytest.mark.parametrize("name", ["a" * 256, "Mike\r\nBcc: eve@example.net", "a\nb", "a\tb", "\x1b[31m", "a\u202eb"])
-async def test_a_name_that_is_not_one_short_line_is_named_and_nothing_is_mailed(
-    http: httpx2.AsyncClient, name: str
-) -> None:
+async def test_a_long_or_multiline_name_is_422_and_sends_no_email(http: httpx2.AsyncClient, name: str) -> None:
     email = new_address()
 
-    answer = await ask(http, email=email, first_name=name, last_name=name)
+    answer = await post_auth(http, email=email, first_name=name, last_name=name)
 
     assert (answer.status_code, set(answer.json()["errors"])) == (422, {"first_name", "last_name"})
     assert await mails_to(http, email) == []
@@ -556,15 +558,15 @@ async def test_a_name_that_is_not_one_short_line_is_named_and_nothing_is_mailed(
 async def test_a_name_may_have_255_characters_of_any_script(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
 
-    answer = await ask(http, email=email, first_name="名" * 255, last_name="\U0001f600" * 255)
+    answer = await post_auth(http, email=email, first_name="名" * 255, last_name="\U0001f600" * 255)
 
     names = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
     assert (answer.status_code, tuple(names)) == (200, ("名" * 255, "\U0001f600" * 255))
 
 
-async def test_every_failing_field_is_named_at_once(http: httpx2.AsyncClient) -> None:
-    code_request = await ask(http, email="mike", first_name=5, last_name="a\nb")
-    exchange = await ask(http, email="mike", code=5)
+async def test_all_invalid_fields_are_reported_together(http: httpx2.AsyncClient) -> None:
+    code_request = await post_auth(http, email="mike", first_name=5, last_name="a\nb")
+    exchange = await post_auth(http, email="mike", code=5)
 
     assert set(code_request.json()["errors"]) == {"email", "first_name", "last_name"}
     assert set(exchange.json()["errors"]) == {"email", "code"}
@@ -576,27 +578,27 @@ async def test_a_body_beyond_64_kib_is_too_large_and_consumes_nothing(http: http
     email = new_address()
     code = await new_code(http, email)
 
-    answer = await ask(http, **{"email": email, "code": code, field: "x" * 70_000})
+    answer = await post_auth(http, **{"email": email, "code": code, field: "x" * 70_000})
 
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("T-07")
-async def test_secrets_are_read_in_the_body_and_never_in_the_address(http: httpx2.AsyncClient) -> None:
+async def test_secrets_are_read_from_the_body_and_never_from_the_query(http: httpx2.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
     query = {"user[email]": email, "user[code]": code}
 
     alone = await http.post(AUTH, params=query)
-    beside = await http.post(AUTH, params=query, json={"user": {"email": new_address(), "code": "000000"}})
+    with_body = await http.post(AUTH, params=query, json={"user": {"email": new_address(), "code": "000000"}})
 
-    assert (alone.status_code, beside.status_code) == (400, 401)
-    assert (await ask(http, email=email, code=code)).status_code == 200
+    assert (alone.status_code, with_body.status_code) == (400, 401)
+    assert (await post_auth(http, email=email, code=code)).status_code == 200
 
 
 @pytest.mark.parametrize("make", [lambda _: "Bearer junk", lambda _: "Bearer", lambda token: f"Bearer {token}"])
-async def test_a_bearer_that_is_no_good_does_not_hinder_signing_in(
+async def test_an_invalid_bearer_token_does_not_prevent_signing_in(
     http: httpx2.AsyncClient, db: Any, make: Callable[[str], str]
 ) -> None:
     email = new_address()
@@ -604,8 +606,8 @@ async def test_a_bearer_that_is_no_good_does_not_hinder_signing_in(
     await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(pair["access_token"]))
     headers = {"Authorization": make(pair["access_token"])}
 
-    refresh_response = await ask(http, headers, email=email, refresh_token=pair["refresh_token"])
-    code_response = await ask(http, headers, email=email, code=await new_code(http, email, headers))
+    refresh_response = await post_auth(http, headers, email=email, refresh_token=pair["refresh_token"])
+    code_response = await post_auth(http, headers, email=email, code=await new_code(http, email, headers))
     sign_out_response = await http.delete(f"{AUTH}/{pair['refresh_token']}", headers=headers)
 
     assert (refresh_response.status_code, code_response.status_code, sign_out_response.status_code) == (200, 200, 200)
@@ -615,13 +617,13 @@ async def test_an_idempotency_key_never_repeats_a_sign_in(http: httpx2.AsyncClie
     email, key = new_address(), {"Idempotency-Key": str(uuid4())}
     code = await new_code(http, email, key)
 
-    first, second = [await ask(http, key, email=email, code=code) for _ in range(2)]
+    first, second = [await post_auth(http, key, email=email, code=code) for _ in range(2)]
 
     assert (first.status_code, second.status_code) == (200, 401)
 
 
 @pytest.mark.security("T-09")
-async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(http: httpx2.AsyncClient) -> None:
+async def test_signing_out_ends_the_session_and_any_token_gets_the_same_response(http: httpx2.AsyncClient) -> None:
     email = new_address()
     pair = await sign_in(http, email)
     other = await sign_in(http, email)
@@ -633,14 +635,14 @@ async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(ht
     ended_session = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {pair['access_token']}"})
     alive = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {other['access_token']}"})
     assert (ended_session.status_code, alive.status_code) == (401, 200)
-    assert (await ask(http, email=email, refresh_token=pair["refresh_token"])).status_code == 401
+    assert (await post_auth(http, email=email, refresh_token=pair["refresh_token"])).status_code == 401
 
 
 @pytest.mark.security("A-01")
-async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx2.AsyncClient, service: Service) -> None:
+async def test_the_log_contains_no_code_and_no_token(http: httpx2.AsyncClient, service: Service) -> None:
     email = new_address()
     code = await new_code(http, email)
-    answer = await ask(http, email=email, code=code)
+    answer = await post_auth(http, email=email, code=code)
     pair = answer.json()
     response = await http.delete(f"{AUTH}/{pair['access_token']}")
     line = service.request_line(response.headers["x-request-id"])
@@ -653,11 +655,11 @@ async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx2.Asy
 
 
 @pytest.mark.security("A-02")
-async def test_each_sign_in_and_each_refusal_is_one_event_of_the_audit(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_each_sign_in_and_each_refusal_is_one_audit_event(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
-    refusal = await ask(http, email=email, code=wrong_code(code))
-    success = await ask(http, email=email, code=code)
+    refusal = await post_auth(http, email=email, code=wrong_code(code))
+    success = await post_auth(http, email=email, code=code)
 
     event = "select action, outcome, actor_kind, detail::text from audit_events where request_id = $1"
     first = await db.fetch(event, refusal.headers["x-request-id"])
@@ -667,18 +669,18 @@ async def test_each_sign_in_and_each_refusal_is_one_event_of_the_audit(http: htt
     assert code not in first[0]["detail"] + second[0]["detail"]
 
 
-async def test_callers_of_this_machine_are_not_counted_by_source(http: httpx2.AsyncClient, service: Service) -> None:
-    answers = [await ask(http, email=new_address()) for _ in range(25)]
+async def test_requests_from_loopback_are_not_limited_by_source(http: httpx2.AsyncClient, service: Service) -> None:
+    answers = [await post_auth(http, email=new_address()) for _ in range(25)]
 
     assert {answer.status_code for answer in answers} == {200}
     assert service.request_line(answers[-1].headers["x-request-id"])["source"] == "127.0.0.1"
 
 
 @pytest.mark.security("T-03")
-async def test_neither_code_nor_token_lies_in_the_database(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_no_code_and_no_token_is_stored_in_the_database(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
-    pair = (await ask(http, email=email, code=code)).json()
+    pair = (await post_auth(http, email=email, code=code)).json()
     statement = f"select t::text from {{}} t where t.email_key = '{email}'"
     tables = ("sessions", "access_tokens", "refresh_tokens", "audit_events", "outbox_mails", "rate_counts")
 

@@ -15,7 +15,15 @@ from tests.cluster import Cluster
 from tests.http_client import SharedTransport
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
-from tests.storefront.access.test_login import NOTICE, ask, mails_to, new_address, new_code, stable_headers, wrong_code
+from tests.storefront.access.test_login import (
+    NOTICE,
+    mails_to,
+    new_address,
+    new_code,
+    post_auth,
+    stable_headers,
+    wrong_code,
+)
 
 # Windows of one day, so that a window hardly ever ends during a test.
 LIMITS = {
@@ -74,11 +82,11 @@ async def limited_db(limited_url: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-async def fail(http: httpx2.AsyncClient, email: str, code: str, times: int) -> None:
+async def send_wrong_codes(http: httpx2.AsyncClient, email: str, code: str, times: int) -> None:
     """Sends wrong codes, each from another source."""
     for by in range(1, times + 1):
         guess = wrong_code(code, by) if len(code) == 6 else f"{by:06}"
-        answer = await ask(http, new_source(), email=email, code=guess)
+        answer = await post_auth(http, new_source(), email=email, code=guess)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid_code")
 
 
@@ -90,12 +98,12 @@ async def fetch_audited_limits(limited_db: Any, answers: list[httpx2.Response]) 
 
 
 @pytest.mark.security("M-01", "H-05")
-async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mail(
+async def test_an_address_over_its_mail_budget_gets_the_same_response_and_no_email(
     limited_client: httpx2.AsyncClient,
 ) -> None:
     email = new_address()
 
-    answers = [await ask(limited_client, new_source(), email=email) for _ in range(6)]
+    answers = [await post_auth(limited_client, new_source(), email=email) for _ in range(6)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
     assert answers[0].json() == NOTICE
@@ -106,34 +114,38 @@ async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mai
 
 
 @pytest.mark.security("M-01")
-async def test_a_request_beyond_the_budget_leaves_the_live_code_good(limited_client: httpx2.AsyncClient) -> None:
+async def test_a_request_over_the_budget_does_not_invalidate_the_current_code(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     email = new_address()
     codes = [await new_code(limited_client, email, new_source()) for _ in range(4)]
     for _ in range(3):
-        await ask(limited_client, new_source(), email=email, first_name="Evil")
+        await post_auth(limited_client, new_source(), email=email, first_name="Evil")
 
-    answer = await ask(limited_client, new_source(), email=email, code=codes[-1])
+    answer = await post_auth(limited_client, new_source(), email=email, code=codes[-1])
 
     assert answer.status_code == 200
 
 
 @pytest.mark.security("M-01")
-async def test_tags_dots_and_case_spend_one_budget(limited_client: httpx2.AsyncClient, limited_db: Any) -> None:
+async def test_addresses_that_differ_in_tags_dots_and_case_share_one_budget(
+    limited_client: httpx2.AsyncClient, limited_db: Any
+) -> None:
     name = uuid4().hex
     spellings = [name, name.upper(), f"{name[:3]}.{name[3:]}", f"{name}+a", f"{name[0]}.{name[1:]}+b.c", f"{name}+"]
     before = await limited_db.fetchval("select count(*) from outbox_mails")
 
-    answers = [await ask(limited_client, new_source(), email=f"{spelling}@Example.com") for spelling in spellings]
+    answers = [await post_auth(limited_client, new_source(), email=f"{spelling}@Example.com") for spelling in spellings]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
     assert await limited_db.fetchval("select count(*) from outbox_mails") == before + 4
 
 
 @pytest.mark.security("M-01")
-async def test_twenty_requests_at_once_send_no_more_than_the_budget(limited_client: httpx2.AsyncClient) -> None:
+async def test_twenty_concurrent_requests_do_not_exceed_the_budget(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
 
-    answers = await asyncio.gather(*(ask(limited_client, new_source(), email=email) for _ in range(20)))
+    answers = await asyncio.gather(*(post_auth(limited_client, new_source(), email=email) for _ in range(20)))
 
     assert {answer.status_code for answer in answers} == {200}
     assert len(await mails_to(limited_client, email)) == 4
@@ -144,23 +156,23 @@ async def test_a_mail_flood_delays_the_owner_by_one_window_at_most(
 ) -> None:
     email = new_address()
     for _ in range(6):
-        await ask(limited_client, new_source(), email=email)
+        await post_auth(limited_client, new_source(), email=email)
     await limited_db.execute("update rate_counts set window_start = window_start - interval '1 day'")
 
     code = await new_code(limited_client, email, new_source())
 
     assert len(await mails_to(limited_client, email)) == 5
-    assert (await ask(limited_client, new_source(), email=email, code=code)).status_code == 200
+    assert (await post_auth(limited_client, new_source(), email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-01")
-async def test_beyond_its_mail_budget_a_source_is_refused_and_no_other_is(
+async def test_a_source_over_its_mail_budget_is_429_and_other_sources_are_served(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, emails = new_source(), [new_address() for _ in range(6)]
 
-    answers = [await ask(limited_client, source, email=email) for email in emails]
-    other = await ask(limited_client, new_source(), email=emails[-1])
+    answers = [await post_auth(limited_client, source, email=email) for email in emails]
+    other = await post_auth(limited_client, new_source(), email=emails[-1])
 
     left = await limited_db.fetchval("select 86400 - extract(epoch from now())::bigint % 86400")
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
@@ -171,36 +183,40 @@ async def test_beyond_its_mail_budget_a_source_is_refused_and_no_other_is(
     assert len(await mails_to(limited_client, emails[-1])) == 1
 
 
-async def test_a_refused_source_spends_nothing_of_an_address(limited_client: httpx2.AsyncClient) -> None:
+async def test_a_rate_limited_source_does_not_use_up_the_budget_of_an_address(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     source, email = new_source(), new_address()
     for _ in range(5):
-        await ask(limited_client, source, email=new_address())
-    refusals = [await ask(limited_client, source, email=email) for _ in range(5)]
+        await post_auth(limited_client, source, email=new_address())
+    refusals = [await post_auth(limited_client, source, email=email) for _ in range(5)]
 
     code = await new_code(limited_client, email, new_source())
 
     assert {answer.status_code for answer in refusals} == {429}
-    assert (await ask(limited_client, new_source(), email=email, code=code)).status_code == 200
+    assert (await post_auth(limited_client, new_source(), email=email, code=code)).status_code == 200
 
 
 @pytest.mark.security("M-01")
-async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limited_client: httpx2.AsyncClient) -> None:
+async def test_over_the_shops_budget_the_response_is_the_same_and_no_email_is_sent(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     for _ in range(20):
-        await ask(limited_client, new_source(), email=new_address())
+        await post_auth(limited_client, new_source(), email=new_address())
     email = new_address()
 
-    answer = await ask(limited_client, new_source(), email=email)
+    answer = await post_auth(limited_client, new_source(), email=email)
 
     assert (answer.status_code, answer.json()) == (200, NOTICE)
     assert await mails_to(limited_client, email) == []
 
 
 @pytest.mark.security("M-02")
-async def test_only_what_the_trusted_proxy_added_names_the_source(limited_client: httpx2.AsyncClient) -> None:
+async def test_only_the_address_added_by_the_trusted_proxy_is_the_source(limited_client: httpx2.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
     header_sets = [{"X-Forwarded-For": f"{new_source()['X-Forwarded-For']}, {source}"} for _ in range(10)]
 
-    answers = [await ask(limited_client, headers, email=new_address()) for headers in header_sets]
+    answers = [await post_auth(limited_client, headers, email=new_address()) for headers in header_sets]
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 5
 
@@ -209,11 +225,13 @@ async def test_an_ipv6_network_of_64_bits_is_one_source(limited_client: httpx2.A
     network = uuid4().hex[:4]
     header_sets = [{"X-Forwarded-For": f"2001:db8:{network}:1:{number}::{number}"} for number in range(1, 8)]
 
-    answers = [await ask(limited_client, headers, email=new_address()) for headers in header_sets]
-    neighbour = await ask(limited_client, {"X-Forwarded-For": f"2001:db8:{network}:2::1"}, email=new_address())
+    answers = [await post_auth(limited_client, headers, email=new_address()) for headers in header_sets]
+    other_network = await post_auth(
+        limited_client, {"X-Forwarded-For": f"2001:db8:{network}:2::1"}, email=new_address()
+    )
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
-    assert neighbour.status_code == 200
+    assert other_network.status_code == 200
 
 
 @pytest.mark.security("M-07")
@@ -231,30 +249,32 @@ async def test_larger_ipv6_networks_have_4_and_16_times_the_limit(limited_client
     assert await from_networks(4, 12) == [201] * 11 + [429]
 
 
-async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(
+async def test_an_ipv4_mapped_ipv6_address_is_the_same_source_as_the_ipv4_address(
     limited_client: httpx2.AsyncClient,
 ) -> None:
     source = new_source()["X-Forwarded-For"]
     headers = {"X-Forwarded-For": f"::ffff:{source}"}
     for _ in range(6):
-        await ask(limited_client, headers, email=new_address())
+        await post_auth(limited_client, headers, email=new_address())
 
-    other = await ask(
+    other = await post_auth(
         limited_client, {"X-Forwarded-For": f"::ffff:{new_source()['X-Forwarded-For']}"}, email=new_address()
     )
-    plain = await ask(limited_client, {"X-Forwarded-For": source}, email=new_address())
+    plain = await post_auth(limited_client, {"X-Forwarded-For": source}, email=new_address())
 
     assert (other.status_code, plain.status_code) == (200, 429)
 
 
 @pytest.mark.security("L-07")
-async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limited_client: httpx2.AsyncClient) -> None:
+async def test_a_source_with_too_many_failures_is_429_even_with_the_right_code(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     source, email = new_source(), new_address()
-    failures = [await ask(limited_client, source, email=new_address(), code="123456") for _ in range(6)]
+    failures = [await post_auth(limited_client, source, email=new_address(), code="123456") for _ in range(6)]
     code = await new_code(limited_client, email, new_source())
 
-    refusal = await ask(limited_client, source, email=email, code=code)
-    elsewhere = await ask(limited_client, new_source(), email=email, code=code)
+    refusal = await post_auth(limited_client, source, email=email, code=code)
+    elsewhere = await post_auth(limited_client, new_source(), email=email, code=code)
 
     assert [answer.status_code for answer in failures] == [401] * 4 + [429] * 2
     for answer in [*failures[4:], refusal]:
@@ -263,23 +283,23 @@ async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limite
     assert (refusal.status_code, elsewhere.status_code) == (429, 200)
 
 
-async def test_a_source_within_its_failures_may_still_be_right(limited_client: httpx2.AsyncClient) -> None:
+async def test_a_source_below_its_failure_limit_can_sign_in(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
     code = await new_code(limited_client, email, source)
-    failures = [await ask(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 5)]
+    failures = [await post_auth(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 5)]
 
-    right = await ask(limited_client, source, email=email, code=code)
+    right = await post_auth(limited_client, source, email=email, code=code)
 
     assert [answer.status_code for answer in [*failures, right]] == [401] * 4 + [200]
 
 
 @pytest.mark.security("L-07")
-async def test_bad_refreshes_are_failures_of_their_source(limited_client: httpx2.AsyncClient) -> None:
+async def test_invalid_refresh_tokens_count_as_failures_of_their_source(limited_client: httpx2.AsyncClient) -> None:
     source, email = new_source(), new_address()
 
-    refreshes = [await ask(limited_client, source, email=email, refresh_token="junk") for _ in range(4)]
+    refreshes = [await post_auth(limited_client, source, email=email, refresh_token="junk") for _ in range(4)]
     more = [
-        await ask(limited_client, source, email=email, **field)
+        await post_auth(limited_client, source, email=email, **field)
         for field in ({"refresh_token": "x"}, {"code": "123456"})
     ]
 
@@ -288,24 +308,24 @@ async def test_bad_refreshes_are_failures_of_their_source(limited_client: httpx2
 
 
 @pytest.mark.security("L-07")
-async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_token(
+async def test_a_source_with_too_many_failures_is_429_even_with_a_valid_refresh_token(
     limited_client: httpx2.AsyncClient,
 ) -> None:
     source, email = new_source(), new_address()
     code = await new_code(limited_client, email, new_source())
-    pair = (await ask(limited_client, new_source(), email=email, code=code)).json()
+    pair = (await post_auth(limited_client, new_source(), email=email, code=code)).json()
     for _ in range(5):
-        await ask(limited_client, source, email=new_address(), code="123456")
+        await post_auth(limited_client, source, email=new_address(), code="123456")
 
-    refusal = await ask(limited_client, source, email=email, refresh_token=pair["refresh_token"])
-    elsewhere = await ask(limited_client, new_source(), email=email, refresh_token=pair["refresh_token"])
+    refusal = await post_auth(limited_client, source, email=email, refresh_token=pair["refresh_token"])
+    elsewhere = await post_auth(limited_client, new_source(), email=email, refresh_token=pair["refresh_token"])
 
     assert (refusal.status_code, refusal.json()["code"]) == (429, "too_many_requests")
     assert 1 <= int(refusal.headers["retry-after"]) <= 86400
     assert elsewhere.status_code == 200
 
 
-async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
+async def test_a_source_over_its_cart_limit_is_429_and_other_sources_are_served(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     carts = [await limited_client.post(CART) for _ in range(5)]
@@ -322,9 +342,9 @@ async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
 
 
 @pytest.mark.security("L-05")
-async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limited_client: httpx2.AsyncClient) -> None:
+async def test_after_too_many_failures_an_address_is_sent_a_long_code(limited_client: httpx2.AsyncClient) -> None:
     email = new_address()
-    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
+    await send_wrong_codes(limited_client, email, await new_code(limited_client, email, new_source()), 4)
 
     long = await new_code(limited_client, email, new_source())
 
@@ -336,51 +356,55 @@ async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limi
 
 @pytest.mark.security("L-05")
 @pytest.mark.parametrize("format_code", [str, str.lower, "-".join, lambda code: f" {code[:5]} {code[5:]}"])
-async def test_no_wrong_guess_locks_the_owner_of_a_long_code_out(
+async def test_wrong_codes_do_not_lock_out_the_owner_of_a_long_code(
     limited_client: httpx2.AsyncClient, format_code: Any
 ) -> None:
     email = new_address()
-    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
+    await send_wrong_codes(limited_client, email, await new_code(limited_client, email, new_source()), 4)
     long = await new_code(limited_client, email, new_source())
 
-    await fail(limited_client, email, long, 8)
+    await send_wrong_codes(limited_client, email, long, 8)
     for guess in ("0" * 26, long[1:] + long[:1], long[:-1] + ("0" if long[-1] != "0" else "1")):
-        assert (await ask(limited_client, new_source(), email=email, code=guess)).status_code == 401
+        assert (await post_auth(limited_client, new_source(), email=email, code=guess)).status_code == 401
 
-    assert (await ask(limited_client, new_source(), email=email, code=format_code(long))).status_code == 200
-    assert (await ask(limited_client, new_source(), email=email, code=long)).status_code == 401
+    assert (await post_auth(limited_client, new_source(), email=email, code=format_code(long))).status_code == 200
+    assert (await post_auth(limited_client, new_source(), email=email, code=long)).status_code == 401
 
 
 @pytest.mark.security("L-05")
-async def test_a_success_ends_the_count_since_the_last_one_but_not_the_days(limited_client: httpx2.AsyncClient) -> None:
+async def test_a_success_resets_the_count_since_the_last_success_but_not_the_daily_count(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     email = new_address()
-    await fail(limited_client, email, await new_code(limited_client, email, new_source()), 4)
+    await send_wrong_codes(limited_client, email, await new_code(limited_client, email, new_source()), 4)
     long = await new_code(limited_client, email, new_source())
-    assert (await ask(limited_client, new_source(), email=email, code=long)).status_code == 200
+    assert (await post_auth(limited_client, new_source(), email=email, code=long)).status_code == 200
 
     after_success = await new_code(limited_client, email, new_source())
-    await fail(limited_client, email, after_success, 2)
-    after_the_days = await new_code(limited_client, email, new_source())
+    await send_wrong_codes(limited_client, email, after_success, 2)
+    after_daily_limit = await new_code(limited_client, email, new_source())
 
-    assert (len(long), len(after_success), len(after_the_days)) == (26, 6, 26)
+    assert (len(long), len(after_success), len(after_daily_limit)) == (26, 6, 26)
 
 
-async def test_guesses_at_no_live_code_do_not_count_against_the_address(limited_client: httpx2.AsyncClient) -> None:
+async def test_guesses_without_a_valid_code_do_not_count_against_the_address(
+    limited_client: httpx2.AsyncClient,
+) -> None:
     email = new_address()
-    await fail(limited_client, email, "123456", 10)
+    await send_wrong_codes(limited_client, email, "123456", 10)
 
     code = await new_code(limited_client, email, new_source())
 
     assert len(code) == 6
 
 
-async def test_tries_that_are_left_no_more_do_not_count_against_the_shop(
+async def test_attempts_on_a_code_without_attempts_left_do_not_count_against_the_shop(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     email = new_address()
     code = await new_code(limited_client, email, new_source())
 
-    await fail(limited_client, email, code, 20)
+    await send_wrong_codes(limited_client, email, code, 20)
 
     assert await limited_db.fetchval("select attempts from login_requests where email_key = $1", email) == 5
     assert len(await new_code(limited_client, new_address(), new_source())) == 6
@@ -392,14 +416,14 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
 ) -> None:
     for _ in range(4):
         email = new_address()
-        await fail(limited_client, email, await new_code(limited_client, email, new_source()), 3)
+        await send_wrong_codes(limited_client, email, await new_code(limited_client, email, new_source()), 3)
     code_before = await new_code(limited_client, new_address(), new_source())
     before = await limited_db.fetchval("select now()")
-    await fail(limited_client, email, "000000", 1)
+    await send_wrong_codes(limited_client, email, "000000", 1)
 
     emails = [new_address() for _ in range(3)]
     long_codes = [await new_code(limited_client, email, new_source()) for email in emails]
-    response = await ask(limited_client, new_source(), email=emails[0], code=long_codes[0])
+    response = await post_auth(limited_client, new_source(), email=emails[0], code=long_codes[0])
     window_start = await limited_db.fetchval("select window_start from rate_counts where seconds = 3600")
     statement = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
     await limited_db.execute(statement, timedelta(minutes=59, seconds=30))
@@ -414,29 +438,29 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
 
 
 @pytest.mark.security("A-02")
-async def test_the_audit_names_a_passed_mail_budget_once_a_key_and_window(
+async def test_an_exceeded_mail_budget_is_audited_once_per_key_and_window(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, emails = new_source(), [new_address(), new_address()]
-    by_address = [await ask(limited_client, new_source(), email=email) for email in emails for _ in range(6)]
-    by_source = [await ask(limited_client, source, email=new_address()) for _ in range(8)]
+    by_address = [await post_auth(limited_client, new_source(), email=email) for email in emails for _ in range(6)]
+    by_source = [await post_auth(limited_client, source, email=new_address()) for _ in range(8)]
     once = await fetch_audited_limits(limited_db, [*by_address, *by_source])
     await limited_db.execute("update rate_counts set window_start = window_start - interval '1 day'")
 
-    again = [await ask(limited_client, new_source(), email=emails[0]) for _ in range(6)]
+    again = [await post_auth(limited_client, new_source(), email=emails[0]) for _ in range(6)]
 
     assert once == ["mails by address", "mails by address", "mails by source"]
     assert await fetch_audited_limits(limited_db, again) == ["mails by address"]
 
 
 @pytest.mark.security("A-02")
-async def test_the_audit_names_passed_failures_once_a_key_and_window(
+async def test_an_exceeded_failure_limit_is_audited_once_per_key_and_window(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, email = new_source(), new_address()
     code = await new_code(limited_client, email, new_source())
 
-    answers = [await ask(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 9)]
+    answers = [await post_auth(limited_client, source, email=email, code=wrong_code(code, by)) for by in range(1, 9)]
 
     assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 4
     assert await fetch_audited_limits(limited_db, answers) == ["failures by address", "failures by source"]
@@ -445,23 +469,23 @@ async def test_the_audit_names_passed_failures_once_a_key_and_window(
     assert sources.count(source["X-Forwarded-For"]) == 1
 
 
-async def test_a_burst_of_requests_is_one_event_of_the_audit(
+async def test_a_burst_of_limited_requests_is_one_audit_event(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source = new_source()
 
-    answers = await asyncio.gather(*(ask(limited_client, source, email=new_address()) for _ in range(20)))
+    answers = await asyncio.gather(*(post_auth(limited_client, source, email=new_address()) for _ in range(20)))
 
     assert sorted(answer.status_code for answer in answers) == [200] * 5 + [429] * 15
     assert await fetch_audited_limits(limited_db, answers) == ["mails by source"]
 
 
-async def test_neither_address_nor_source_stands_beside_a_count(
+async def test_rate_counts_contain_no_address_and_no_source(
     limited_client: httpx2.AsyncClient, limited_db: Any
 ) -> None:
     source, email = new_source(), new_address()
-    await ask(limited_client, source, email=email)
-    await ask(limited_client, source, email=email, code="123456")
+    await post_auth(limited_client, source, email=email)
+    await post_auth(limited_client, source, email=email, code="123456")
 
     rows = [row[0] for row in await limited_db.fetch("select t::text from rate_counts t")]
 
@@ -472,11 +496,11 @@ async def test_neither_address_nor_source_stands_beside_a_count(
 
 @pytest.mark.security("M-02")
 @pytest.mark.torture
-async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_database: Any, tmp_path: Any) -> None:
+async def test_without_a_trusted_proxy_x_forwarded_for_is_ignored(own_database: Any, tmp_path: Any) -> None:
     service = serve(own_database(), tmp_path, **LIMITS)
     try:
         async with service.client() as http:
-            answers = [await ask(http, new_source(), email=new_address()) for _ in range(50)]
+            answers = [await post_auth(http, new_source(), email=new_address()) for _ in range(50)]
     finally:
         service.stop()
 
@@ -485,15 +509,15 @@ async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_dat
 
 
 @pytest.mark.torture
-async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> None:
+async def test_a_limit_of_zero_is_disabled(own_database: Any, tmp_path: Any) -> None:
     off = dict.fromkeys(LIMITS, "0") | {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_TRIES_PER_CODE": "0"}
     service, email = serve(own_database(), tmp_path, **off), new_address()
     try:
         async with service.client() as http:
             codes = [await new_code(http, email) for _ in range(25)]
-            guesses = [await ask(http, email=email, code=wrong_code(codes[-1], by)) for by in range(1, 41)]
-            right = await ask(http, email=email, code=codes[-1])
-            refreshes = [await ask(http, email=email, refresh_token="junk") for _ in range(40)]
+            guesses = [await post_auth(http, email=email, code=wrong_code(codes[-1], by)) for by in range(1, 41)]
+            right = await post_auth(http, email=email, code=codes[-1])
+            refreshes = [await post_auth(http, email=email, refresh_token="junk") for _ in range(40)]
     finally:
         service.stop()
 

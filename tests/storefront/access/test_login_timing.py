@@ -11,10 +11,10 @@ import httpx2
 import pytest
 
 from shop.actions.mail.budget import UNVERIFIED
-from shop.rules.limits import counter_key
+from shop.rules.rate_limits import counter_key
 from tests.cluster import Cluster
 from tests.service import KEYS, Service
-from tests.storefront.access.test_login import ask, new_address
+from tests.storefront.access.test_login import new_address, post_auth
 from tests.timing import Pair, assert_same_time
 
 pytestmark = pytest.mark.torture
@@ -53,8 +53,8 @@ async def quiet_client(quiet_service: Service) -> AsyncIterator[httpx2.AsyncClie
     async with quiet_service.client() as client:
         for _ in range(15):
             email = new_address()
-            await ask(client, email=email)
-            await ask(client, email=email, code="123456")
+            await post_auth(client, email=email)
+            await post_auth(client, email=email, code="123456")
         yield client
 
 
@@ -65,7 +65,7 @@ async def database(quiet_url: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-async def known_addresses(database: Any, count: int) -> list[str]:
+async def create_known_addresses(database: Any, count: int) -> list[str]:
     """Addresses of users who have signed in before."""
     emails = [new_address("known") for _ in range(count)]
     await database.executemany(
@@ -76,7 +76,7 @@ async def known_addresses(database: Any, count: int) -> list[str]:
     return emails
 
 
-async def pairs_of(http: httpx2.AsyncClient, emails: list[str], status: int, **fields: Any) -> list[Pair]:
+async def measure_pairs(http: httpx2.AsyncClient, emails: list[str], status: int, **fields: Any) -> list[Pair]:
     """Durations for a known and an unknown address, measured one after the other; each comes first equally often."""
     pairs = []
     for number, email in enumerate(emails):
@@ -84,7 +84,7 @@ async def pairs_of(http: httpx2.AsyncClient, emails: list[str], status: int, **f
         times = {}
         for kind in pair if number % 2 else reversed(pair):
             start = time.perf_counter()
-            answer = await ask(http, email=pair[kind], **fields)
+            answer = await post_auth(http, email=pair[kind], **fields)
             times[kind] = time.perf_counter() - start
             assert answer.status_code == status
         pairs.append((times["known"], times["unknown"]))
@@ -92,17 +92,17 @@ async def pairs_of(http: httpx2.AsyncClient, emails: list[str], status: int, **f
 
 
 @pytest.mark.security("L-10")
-async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(
+async def test_requesting_a_code_takes_as_long_for_an_unknown_address(
     quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
     async def measure_round() -> list[Pair]:
-        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 200)
+        return await measure_pairs(quiet_client, await create_known_addresses(database, PAIRS), 200)
 
     await assert_same_time(measure_round)
 
 
 @pytest.mark.security("M-08", "L-10")
-async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer(
+async def test_requesting_a_code_takes_as_long_for_a_customer_while_others_are_limited(
     quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
     """Only customers get a mail then; the response time must not reveal which addresses are customers'."""
@@ -118,7 +118,7 @@ async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer
     async def measure_round() -> list[Pair]:
         nonlocal request_count
         request_count += PAIRS
-        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 200)
+        return await measure_pairs(quiet_client, await create_known_addresses(database, PAIRS), 200)
 
     try:
         await assert_same_time(measure_round)
@@ -132,18 +132,18 @@ async def test_a_wrong_code_takes_as_long_for_an_unknown_address(
     quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
     async def measure_round() -> list[Pair]:
-        return await pairs_of(quiet_client, await known_addresses(database, PAIRS), 401, code="000000")
+        return await measure_pairs(quiet_client, await create_known_addresses(database, PAIRS), 401, code="000000")
 
     await assert_same_time(measure_round)
 
 
 @pytest.mark.security("L-10")
-async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
+async def test_a_wrong_code_takes_as_long_whether_or_not_a_valid_code_exists(
     quiet_client: httpx2.AsyncClient, database: Any
 ) -> None:
     async def measure_round() -> list[Pair]:
-        emails = await known_addresses(database, PAIRS)
-        await asyncio.gather(*(ask(quiet_client, email=email) for email in emails))
-        return await pairs_of(quiet_client, emails, 401, code="000000")
+        emails = await create_known_addresses(database, PAIRS)
+        await asyncio.gather(*(post_auth(quiet_client, email=email) for email in emails))
+        return await measure_pairs(quiet_client, emails, 401, code="000000")
 
     await assert_same_time(measure_round)

@@ -24,7 +24,7 @@ async def member(http: httpx2.AsyncClient) -> Member:
 
 
 @pytest.fixture
-async def stranger(http: httpx2.AsyncClient) -> Member:
+async def other_member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -63,7 +63,7 @@ async def test_a_replaced_token_is_404_on_every_route_like_an_unknown_one(
     assert (new_cart.status, new_cart.id != cart.id) == (201, True)
 
 
-async def test_nothing_of_the_token_is_stored_but_a_number(member: Member, guest: Shopper, db: Any) -> None:
+async def test_only_the_version_of_an_order_token_is_stored(member: Member, guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
     first = await db.fetchval("select token_version from orders where id = $1", UUID(cart.id))
     user_cart = await associate(member, guest.order_token)
@@ -88,7 +88,7 @@ async def test_each_associate_replaces_the_token_again(member: Member, guest: Sh
 
 
 @pytest.mark.security("T-02")
-async def test_reading_a_cart_is_one_statement_in_any_version_and_a_forged_version_none(
+async def test_a_cart_is_read_in_one_statement_and_a_forged_token_version_costs_none(
     member: Member, guest: Shopper, service: Service
 ) -> None:
     cart = await guest.post("/cart")
@@ -112,7 +112,7 @@ async def test_a_cart_that_was_never_associated_keeps_its_token(guest: Shopper, 
 
 @pytest.mark.security("C-11")
 @pytest.mark.parametrize("strategy", ["merge", "keep_guest", "keep_user"])
-async def test_a_repeated_associate_with_the_replaced_token_answers_with_the_same_cart(
+async def test_a_repeated_associate_with_the_replaced_token_returns_the_same_cart(
     member: Member, guest: Shopper, strategy: str, db: Any
 ) -> None:
     await member.post("/cart")
@@ -129,7 +129,7 @@ async def test_a_repeated_associate_with_the_replaced_token_answers_with_the_sam
 
 
 @pytest.mark.security("C-11")
-async def test_after_ten_minutes_the_replaced_token_is_unknown_to_associate_too(
+async def test_after_ten_minutes_associate_with_the_replaced_token_is_404(
     member: Member, guest: Shopper, db: Any
 ) -> None:
     await guest.post("/cart")
@@ -143,19 +143,17 @@ async def test_after_ten_minutes_the_replaced_token_is_unknown_to_associate_too(
 
 
 @pytest.mark.security("C-11")
-async def test_only_the_same_user_repeats_an_associate(member: Member, stranger: Member, guest: Shopper) -> None:
+async def test_only_the_same_user_can_repeat_an_associate(member: Member, other_member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
     await associate(member, guest.order_token)
     other_session = await sign_in(member.http, member.email)
 
-    foreign, own = await associate(stranger, guest.order_token), await associate(other_session, guest.order_token)
+    foreign, own = await associate(other_member, guest.order_token), await associate(other_session, guest.order_token)
 
     assert (foreign.status, own.status) == (404, 200)
 
 
-async def test_of_many_associates_at_once_one_replaces_the_token_and_all_show_it(
-    member: Member, guest: Shopper
-) -> None:
+async def test_concurrent_associates_replace_the_token_once_and_all_return_it(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
 
     answers = await asyncio.gather(*(associate(member, guest.order_token) for _ in range(6)))
@@ -166,11 +164,11 @@ async def test_of_many_associates_at_once_one_replaces_the_token_and_all_show_it
 
 
 @pytest.mark.security("C-07")
-async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, stranger: Member, guest: Shopper) -> None:
+async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, other_member: Member, guest: Shopper) -> None:
     """Otherwise the client that opened the cart could use that token after another user has associated the cart."""
     cart = await guest.post("/cart")
 
-    preview = await associate(stranger, guest.order_token, dry_run=True)
+    preview = await associate(other_member, guest.order_token, dry_run=True)
 
     assert (preview.status, preview["token"]) == (200, cart["token"])
     user_cart = await associate(member, guest.order_token)
@@ -178,7 +176,7 @@ async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, stranger
 
 
 @pytest.mark.security("C-07")
-async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token(
+async def test_the_idempotency_key_that_created_a_cart_does_not_reveal_its_new_token(
     http: httpx2.AsyncClient, member: Member
 ) -> None:
     guest, key = Shopper(http), {"Idempotency-Key": str(uuid4())}
@@ -195,7 +193,9 @@ async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token
         assert user_cart["token"] not in answer.text
 
 
-async def test_an_associate_under_a_key_is_repeated_with_the_new_token(member: Member, guest: Shopper) -> None:
+async def test_an_associate_repeated_with_an_idempotency_key_returns_the_new_token(
+    member: Member, guest: Shopper
+) -> None:
     await guest.post("/cart")
     key = {"Idempotency-Key": "join"}
     first = await associate(member, guest.order_token, headers=key)
@@ -207,7 +207,7 @@ async def test_an_associate_under_a_key_is_repeated_with_the_new_token(member: M
     assert [(each.status, each["token"]) for each in (again, other)] == [(200, first["token"])] * 2
 
 
-async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
+async def test_the_owners_bearer_token_reaches_the_cart_of_a_replaced_order_token(
     member: Member, http: httpx2.AsyncClient, db: Any
 ) -> None:
     guest, later = Shopper(http), Shopper(http)
@@ -222,20 +222,20 @@ async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
     assert read["token"] != older["token"]
 
 
-async def test_a_foreign_bearer_beside_a_replaced_token_gets_its_own_cart(
-    member: Member, stranger: Member, guest: Shopper
+async def test_another_users_bearer_token_with_a_replaced_order_token_gets_their_own_cart(
+    member: Member, other_member: Member, guest: Shopper
 ) -> None:
     await guest.post("/cart")
     await associate(member, guest.order_token)
-    own = await stranger.post("/cart")
+    own = await other_member.post("/cart")
 
-    read = await stranger.get("/cart", headers=order_token_headers(guest.order_token))
+    read = await other_member.get("/cart", headers=order_token_headers(guest.order_token))
 
     assert (read.status, read.id) == (200, own.id)
 
 
 @pytest.mark.security("C-01", "C-07")
-async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
+async def test_the_opener_of_an_associated_guest_cart_can_neither_change_nor_complete_it(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     """The attacker opens a cart, the victim's storefront associates it, the victim chooses a saved card."""
@@ -256,7 +256,7 @@ async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
     assert (order.status, order["state"]) == (200, "complete")
 
 
-async def test_a_repeated_completion_with_an_older_token_completes_no_other_cart(
+async def test_a_repeated_completion_with_a_replaced_token_completes_no_other_cart(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     """A client without the new token completes with its bearer token and does not receive the response."""

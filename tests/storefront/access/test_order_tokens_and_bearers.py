@@ -45,7 +45,7 @@ async def age_order(db: Any, order: Answer) -> None:
 
 @pytest.mark.security("C-12")
 @pytest.mark.parametrize("how", ["revoked", "expired"])
-async def test_a_dead_bearer_beside_a_good_order_token_is_401_on_every_route(
+async def test_an_invalid_bearer_token_with_a_valid_order_token_is_401_on_every_route(
     http: httpx2.AsyncClient, member: Member, buyer: Buyer, db: Any, how: str
 ) -> None:
     await buyer.add_items((await buyer.checkout_setup.product(), 1))
@@ -58,7 +58,7 @@ async def test_a_dead_bearer_beside_a_good_order_token_is_401_on_every_route(
 
 @pytest.mark.security("C-12")
 @pytest.mark.parametrize("how", ["revoked", "expired"])
-async def test_a_dead_bearer_beside_the_token_of_a_completed_order_is_401(
+async def test_an_invalid_bearer_token_with_the_token_of_a_completed_order_is_401(
     signed_in_buyer: SignedInBuyer, db: Any, how: str
 ) -> None:
     order = await signed_in_buyer.buy(await signed_in_buyer.checkout_setup.product(), "approve")
@@ -70,7 +70,7 @@ async def test_a_dead_bearer_beside_the_token_of_a_completed_order_is_401(
 
 
 @pytest.mark.security("C-05")
-async def test_a_completed_order_is_not_shown_by_its_token_when_its_time_is_up(buyer: Buyer, db: Any) -> None:
+async def test_the_token_of_a_completed_order_is_404_after_the_order_status_ttl(buyer: Buyer, db: Any) -> None:
     await buyer.ready((await buyer.checkout_setup.product(), 1))
     order = await buyer.complete()
     before = [await buyer.complete(), await buyer.get(f"/order_status/{order['number']}")]
@@ -83,7 +83,7 @@ async def test_a_completed_order_is_not_shown_by_its_token_when_its_time_is_up(b
 
 
 @pytest.mark.security("C-05")
-async def test_an_old_token_beside_its_owners_bearer_neither_shows_the_order_nor_completes_another_cart(
+async def test_an_expired_order_token_with_its_owners_bearer_token_completes_no_other_cart(
     signed_in_buyer: SignedInBuyer, db: Any
 ) -> None:
     product = await signed_in_buyer.checkout_setup.product()
@@ -101,24 +101,24 @@ async def test_an_old_token_beside_its_owners_bearer_neither_shows_the_order_nor
 
 
 @pytest.mark.security("C-01", "C-08", "C-10")
-async def test_a_foreign_bearer_beside_the_token_of_an_owned_cart_adds_nothing(
+async def test_another_users_bearer_token_adds_no_access_to_an_owned_cart(
     http: httpx2.AsyncClient, signed_in_buyer: SignedInBuyer
 ) -> None:
     product, checkout_setup = await signed_in_buyer.checkout_setup.product(), signed_in_buyer.checkout_setup
-    stranger = SignedInBuyer(http, checkout_setup, await sign_in(http))
+    other_buyer = SignedInBuyer(http, checkout_setup, await sign_in(http))
     await signed_in_buyer.buy(product, "approve")
     signed_in_buyer.order_token = None
     await signed_in_buyer.ready((product, 1))
-    stranger.order_token = signed_in_buyer.order_token
+    other_buyer.order_token = signed_in_buyer.order_token
 
-    read = await stranger.get("/cart", include="user,payments.source")
+    read = await other_buyer.get("/cart", include="user,payments.source")
     refusals = [
-        await stranger.complete(),
-        await stranger.post("/checkout/add_store_credit"),
-        await stranger.post("/checkout/remove_store_credit"),
-        await stranger.delete("/cart"),
+        await other_buyer.complete(),
+        await other_buyer.post("/checkout/add_store_credit"),
+        await other_buyer.post("/checkout/remove_store_credit"),
+        await other_buyer.delete("/cart"),
     ]
-    cart = await stranger.enter_address()
+    cart = await other_buyer.enter_address()
 
     assert (read.status, [each["type"] for each in read.json["included"]]) == (200, ["payment"])
     assert [(answer.status, answer.code) for answer in refusals] == [(401, "owner_required")] * 4
@@ -127,7 +127,7 @@ async def test_a_foreign_bearer_beside_the_token_of_an_owned_cart_adds_nothing(
 
 
 @pytest.mark.security("C-09", "C-10")
-async def test_a_card_that_the_owner_typed_in_is_the_owners_to_pay_with(
+async def test_only_the_owner_can_pay_with_a_card_that_the_owner_entered(
     signed_in_buyer: SignedInBuyer, buyer: Buyer
 ) -> None:
     """The card is not saved yet, but a payment with it would still charge the owner."""
@@ -142,7 +142,7 @@ async def test_a_card_that_the_owner_typed_in_is_the_owners_to_pay_with(
     assert cart.json["data"]["relationships"]["payments"]["data"] == []
 
 
-async def test_what_is_typed_again_without_a_change_removes_no_payment_choice(
+async def test_entering_the_same_data_again_removes_no_payment_choice(
     signed_in_buyer: SignedInBuyer, buyer: Buyer
 ) -> None:
     await signed_in_buyer.ready((await signed_in_buyer.checkout_setup.product(), 1))
@@ -155,12 +155,12 @@ async def test_what_is_typed_again_without_a_change_removes_no_payment_choice(
 
 
 @pytest.mark.security("C-09")
-async def test_a_token_that_began_the_checkout_leaves_it_to_the_owner_to_fill_in(
+async def test_advancing_with_the_order_token_alone_does_not_fill_in_the_owners_data(
     signed_in_buyer: SignedInBuyer, buyer: Buyer
 ) -> None:
-    home = {"firstname": "Ada", "lastname": "King", "address1": "5 Home Road", "city": "Springfield"}
-    place = {"zipcode": "62701", "state_name": "IL", "country_iso": "US", "phone": "555-0100"}
-    await signed_in_buyer.post("/account/addresses", address={**home, **place})
+    person_fields = {"firstname": "Ada", "lastname": "King", "address1": "5 Home Road", "city": "Springfield"}
+    location_fields = {"zipcode": "62701", "state_name": "IL", "country_iso": "US", "phone": "555-0100"}
+    await signed_in_buyer.post("/account/addresses", address={**person_fields, **location_fields})
     await signed_in_buyer.add_items((await signed_in_buyer.checkout_setup.product(), 1))
     buyer.order_token = signed_in_buyer.order_token
 
@@ -183,7 +183,7 @@ async def completion_actor(db: Any, order: Answer) -> tuple[str, UUID | None]:
 
 
 @pytest.mark.security("A-05")
-async def test_the_audit_names_who_completed_an_order(
+async def test_the_audit_event_names_the_actor_who_completed_an_order(
     signed_in_buyer: SignedInBuyer, buyer: Buyer, writer: Machine, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     product = await checkout_setup.product()
@@ -205,7 +205,7 @@ async def test_the_audit_names_who_completed_an_order(
 
 
 @pytest.mark.security("A-05")
-async def test_the_audit_names_the_buyer_when_the_provider_answers_by_webhook(
+async def test_the_audit_event_names_the_buyer_when_a_webhook_completes_the_order(
     signed_in_buyer: SignedInBuyer, service: Service, db: Any
 ) -> None:
     """The client disconnects before the order is completed."""

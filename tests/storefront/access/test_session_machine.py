@@ -1,4 +1,4 @@
-"""Sessions against a model: whatever is done in whatever order, a token is accepted exactly when the model says so."""
+"""Sessions compared with a model: after any operations, a token is accepted exactly when the model accepts it."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from tests.accounts import AUTH, new_email
 from tests.http_client import NO_CERTIFICATES
-from tests.secret_leaks import NotingClient
+from tests.secret_leaks import RecordingClient
 from tests.service import Service
 from tests.shopper import PREFIX
 
@@ -53,7 +53,7 @@ class Code:
         return not self.is_used and now < self.ends and (len(self.text) > 6 or self.tries < TRIES)
 
 
-class Family:
+class ModelSession:
     """A session: its refresh tokens from the first to the newest, and all its access tokens."""
 
     def __init__(self, pair: dict[str, Any], now: int) -> None:
@@ -86,13 +86,13 @@ class SessionMachine(RuleBasedStateMachine):
 
     def __init__(self, url: str, database_url: str) -> None:
         super().__init__()
-        self.http = NotingClient(base_url=url, verify=NO_CERTIFICATES, timeout=20)
+        self.http = RecordingClient(base_url=url, verify=NO_CERTIFICATES, timeout=20)
         self.loop = asyncio.new_event_loop()
         self.db = self.loop.run_until_complete(asyncpg.connect(database_url))
         self.email = new_email()
         self.now = 0
         self.codes: list[Code] = []
-        self.families: list[Family] = []
+        self.sessions: list[ModelSession] = []
 
     def teardown(self) -> None:
         self.http.close()
@@ -102,13 +102,13 @@ class SessionMachine(RuleBasedStateMachine):
     def auth(self, **user: str) -> httpx2.Response:
         return self.http.post(AUTH, json={"user": {"email": self.email, **user}})
 
-    def family(self, pick: int) -> Family:
+    def pick_session(self, pick: int) -> ModelSession:
         """Counts from the newest session, because most of the older ones have ended."""
-        return self.families[-1 - pick % len(self.families)]
+        return self.sessions[-1 - pick % len(self.sessions)]
 
     @precondition(lambda self: len(self.codes) < MAILS)
     @rule()
-    def ask(self) -> None:
+    def request_code(self) -> None:
         assert self.auth().status_code == 200
         mails = self.http.get("/mailbox.json", params={"to": self.email}).json()
         self.codes.append(Code(mails[0]["code"], self.now))
@@ -120,12 +120,12 @@ class SessionMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.codes) < MAILS)
     @rule()
     def sign_in(self) -> None:
-        self.ask()
-        self.trade("right")
+        self.request_code()
+        self.exchange_code("right")
 
     @precondition(lambda self: self.codes)
     @rule(which=st.sampled_from(["right", "wrong", "old"]))
-    def trade(self, which: str) -> None:
+    def exchange_code(self, which: str) -> None:
         live = self.codes[-1]
         wrong = "000000" if live.text != "000000" else "111111"
         code = {"right": live.text, "wrong": wrong, "old": self.codes[0].text}[which]
@@ -137,11 +137,11 @@ class SessionMachine(RuleBasedStateMachine):
         assert answer.status_code == (200 if expected else 401), answer.text
         if expected:
             live.is_used = True
-            self.families.append(Family(answer.json(), self.now))
+            self.sessions.append(ModelSession(answer.json(), self.now))
         else:
             assert answer.json()["code"] == "invalid_code"
 
-    @precondition(lambda self: self.families)
+    @precondition(lambda self: self.sessions)
     @rule(
         pick=st.integers(0, 99),
         which=st.sampled_from(["head", "head", "parent", "first"]),
@@ -149,37 +149,37 @@ class SessionMachine(RuleBasedStateMachine):
     )
     def refresh(self, pick: int, which: str, after: int) -> None:
         if after:
-            self.time_passes(after)
-        family = self.family(pick)
-        last = len(family.refresh) - 1
+            self.advance_time(after)
+        session = self.pick_session(pick)
+        last = len(session.refresh) - 1
         index = {"head": last, "parent": max(last - 1, 0), "first": 0}[which]
-        is_open = family.is_open(self.now) and self.now < family.idle_end
+        is_open = session.is_open(self.now) and self.now < session.idle_end
 
-        answer = self.auth(refresh_token=family.refresh[index])
+        answer = self.auth(refresh_token=session.refresh[index])
 
         if is_open and index == last:
             assert answer.status_code == 200
-            family.rotate(answer, self.now)
-        elif is_open and not family.is_spent(index, self.now):
-            assert (answer.status_code, answer.content) == (200, family.bodies[index])
+            session.rotate(answer, self.now)
+        elif is_open and not session.is_spent(index, self.now):
+            assert (answer.status_code, answer.content) == (200, session.bodies[index])
         else:
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_refresh_token")
-            family.is_ended |= is_open
+            session.is_ended |= is_open
 
-    @precondition(lambda self: self.families)
+    @precondition(lambda self: self.sessions)
     @rule(pick=st.integers(0, 99))
-    def refresh_with_anothers_address(self, pick: int) -> None:
-        family = self.family(pick)
-        for token in family.refresh:
+    def refresh_with_another_users_address(self, pick: int) -> None:
+        session = self.pick_session(pick)
+        for token in session.refresh:
             answer = self.auth(refresh_token=token, email="another@shoppers.example")
 
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_refresh_token")
 
-    @precondition(lambda self: len(self.families) > 1)
+    @precondition(lambda self: len(self.sessions) > 1)
     @rule(pick=st.integers(0, 99), kind=st.sampled_from(["refresh", "access"]), is_in_body=st.booleans())
     def sign_out(self, pick: int, kind: str, is_in_body: bool) -> None:
-        family = self.family(pick)
-        tokens = family.refresh if kind == "refresh" else list(family.access)
+        session = self.pick_session(pick)
+        tokens = session.refresh if kind == "refresh" else list(session.access)
         token = tokens[pick % len(tokens)]
         address = "/shop_oauth/revoke" if is_in_body else f"{AUTH}/{token}"
         method, body = ("POST", {"token": token}) if is_in_body else ("DELETE", None)
@@ -189,27 +189,27 @@ class SessionMachine(RuleBasedStateMachine):
         assert (answer.status_code, answer.content) == (200, b"{}")
         # An access token that has expired, or a refresh token that is spent, ends nothing.
         is_refresh = kind == "refresh"
-        is_over = family.is_spent(tokens.index(token), self.now) if is_refresh else self.now >= family.access[token]
-        family.is_ended |= not is_over
+        is_over = session.is_spent(tokens.index(token), self.now) if is_refresh else self.now >= session.access[token]
+        session.is_ended |= not is_over
 
     @rule(span=st.sampled_from(SPANS))
-    def time_passes(self, span: int) -> None:
+    def advance_time(self, span: int) -> None:
         for statement in AGE_STATEMENTS:
             self.loop.run_until_complete(self.db.execute(statement, self.email, float(span)))
         self.now += span
 
     @invariant()
-    def an_access_token_is_accepted_exactly_while_it_and_its_session_last(self) -> None:
-        for family in self.families:
-            for token, ends in family.access.items():
-                expected = family.is_open(self.now) and self.now < ends
+    def access_tokens_are_valid_until_they_or_their_session_end(self) -> None:
+        for session in self.sessions:
+            for token, ends in session.access.items():
+                expected = session.is_open(self.now) and self.now < ends
                 answer = self.http.get(PREFIX + "/account", headers={"Authorization": f"Bearer {token}"})
 
                 assert answer.status_code == (200 if expected else 401), answer.text
 
 
 @pytest.mark.security("R-02", "R-03")
-def test_a_token_is_accepted_exactly_when_the_model_says_so(service: Service, database_url: str) -> None:
+def test_a_token_is_accepted_exactly_when_the_model_accepts_it(service: Service, database_url: str) -> None:
     class Machine(SessionMachine):
         def __init__(self) -> None:
             super().__init__(service.url, database_url)

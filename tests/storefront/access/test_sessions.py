@@ -14,11 +14,11 @@ from tests.accounts import AUTH, Member, ask_for_code, exchange_code, mailed_cod
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
 
-ODD = ("x", "%C3%A9", "a%2Fb", "a/b", "%2F", "a//b/", "%00", "a%20b", "%FF", "x" * 1900)
+MALFORMED_TOKENS = ("x", "%C3%A9", "a%2Fb", "a/b", "%2F", "a//b/", "%00", "a%20b", "%FF", "x" * 1900)
 REVOKE = ("/shop_oauth/revoke", "/spree_oauth/revoke")
 
 
-async def session_of(db: Any, member: Member) -> UUID:
+async def find_session_id(db: Any, member: Member) -> UUID:
     token_hash = sha256(member.access_token.encode()).digest()
     session_id: UUID = await db.fetchval("select session_id from access_tokens where hash = $1", token_hash)
     return session_id
@@ -27,7 +27,7 @@ async def session_of(db: Any, member: Member) -> UUID:
 async def age_rotations(db: Any, member: Member, seconds: int) -> None:
     await db.execute(
         "update refresh_tokens set rotated_at = rotated_at - make_interval(secs => $2) where session_id = $1",
-        await session_of(db, member),
+        await find_session_id(db, member),
         float(seconds),
     )
 
@@ -40,7 +40,7 @@ def without_id(answer: Answer) -> dict[str, Any]:
     return {name: value for name, value in answer.json.items() if name != "request_id"}
 
 
-async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx2.AsyncClient) -> None:
+async def test_exchanging_a_code_returns_a_token_pair(http: httpx2.AsyncClient) -> None:
     email = new_email()
     await ask_for_code(http, email)
 
@@ -54,7 +54,7 @@ async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx2.AsyncClient
 
 
 @pytest.mark.security("R-01")
-async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx2.AsyncClient) -> None:
+async def test_a_refresh_returns_a_new_pair_and_the_old_access_token_remains_valid(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     old = Member(http, member.email, vars(member))
 
@@ -67,7 +67,7 @@ async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http
 
 
 @pytest.mark.security("T-06", "T-07")
-async def test_a_refresh_answers_as_the_trade_did(http: httpx2.AsyncClient) -> None:
+async def test_a_refresh_has_the_same_response_format_as_a_code_exchange(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answer = await member.refresh()
@@ -78,7 +78,7 @@ async def test_a_refresh_answers_as_the_trade_did(http: httpx2.AsyncClient) -> N
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: httpx2.AsyncClient) -> None:
+async def test_an_invalid_bearer_token_does_not_prevent_a_refresh(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     body = {"user": {"email": member.email, "refresh_token": member.refresh_token}}
 
@@ -88,7 +88,9 @@ async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: ht
 
 
 @pytest.mark.security("R-03")
-async def test_the_parent_within_the_grace_returns_the_identical_body(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_parent_token_within_the_grace_period_returns_the_identical_body(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     member = await sign_in(http)
     first = await member.refresh()
     await age_rotations(db, member, 25)
@@ -101,20 +103,22 @@ async def test_the_parent_within_the_grace_returns_the_identical_body(http: http
 
 
 @pytest.mark.security("R-04")
-async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_fifty_concurrent_refreshes_of_one_token_create_one_pair(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
     answers = await asyncio.gather(*(member.refresh() for _ in range(50)))
 
     assert {answer.status for answer in answers} == {200}
     assert len({answer.response.content for answer in answers}) == 1
-    session_id = await session_of(db, member)
+    session_id = await find_session_id(db, member)
     assert await db.fetchval("select count(*) from refresh_tokens where session_id = $1", session_id) == 2
     assert await db.fetchval("select count(*) from access_tokens where session_id = $1", session_id) == 2
 
 
 @pytest.mark.security("R-02")
-async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_parent_token_after_the_grace_period_ends_its_session_and_no_other(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     old_token = member.refresh_token
@@ -131,7 +135,7 @@ async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: ht
 
 
 @pytest.mark.security("R-03")
-async def test_the_grace_ends_after_thirty_seconds(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_the_grace_period_ends_after_thirty_seconds(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.refresh()
     await age_rotations(db, member, 31)
@@ -140,7 +144,7 @@ async def test_the_grace_ends_after_thirty_seconds(http: httpx2.AsyncClient, db:
 
 
 @pytest.mark.security("R-03")
-async def test_a_grandparent_within_the_grace_is_reuse(http: httpx2.AsyncClient) -> None:
+async def test_a_grandparent_token_within_the_grace_period_is_reuse(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     grandparent = member.refresh_token
     await member.renew()
@@ -154,18 +158,18 @@ async def test_a_grandparent_within_the_grace_is_reuse(http: httpx2.AsyncClient)
 
 
 @pytest.mark.security("R-05")
-async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_session_cannot_be_refreshed_after_its_idle_expiry(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
-    await db.execute(statement, await session_of(db, member))
+    await db.execute(statement, await find_session_id(db, member))
 
     assert without_id(await member.refresh())["code"] == "invalid_refresh_token"
 
 
 @pytest.mark.security("R-05")
-async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_extends_the_idle_expiry_and_not_the_absolute_one(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    session_id = await session_of(db, member)
+    session_id = await find_session_id(db, member)
     lifetimes = """select extract(epoch from idle_expires_at - now())::float as idle,
                           extract(epoch from absolute_expires_at - now())::float as absolute
                    from sessions where id = $1"""
@@ -181,17 +185,19 @@ async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx
 
 
 @pytest.mark.security("R-05")
-async def test_a_session_is_over_after_its_absolute_end(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_session_ends_at_its_absolute_expiry(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
-    await db.execute(statement, await session_of(db, member))
+    await db.execute(statement, await find_session_id(db, member))
 
     assert (await member.refresh()).status == 401
     assert not await member.is_signed_in()
 
 
 @pytest.mark.security("R-06")
-async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_with_another_users_address_consumes_nothing_and_is_audited(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     member, other = await sign_in(http), await sign_in(http)
 
     wrong = await refresh(http, other.email, member.refresh_token)
@@ -204,7 +210,7 @@ async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx2.Asy
 
 
 @pytest.mark.security("R-06")
-async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_rotated_token_with_another_users_address_ends_no_session(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     old = member.refresh_token
     await member.renew()
@@ -214,15 +220,15 @@ async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx2.A
     assert await member.is_signed_in()
 
 
-async def test_the_address_is_the_same_in_any_case(http: httpx2.AsyncClient) -> None:
+async def test_a_refresh_accepts_the_address_in_any_case(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     assert (await refresh(http, member.email.upper(), member.refresh_token)).status == 200
 
 
-async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_every_invalid_refresh_token_gets_the_same_response(http: httpx2.AsyncClient, db: Any) -> None:
     member, purged_member, ended_member = [await sign_in(http) for _ in range(3)]
-    await db.execute("delete from sessions where id = $1", await session_of(db, purged_member))
+    await db.execute("delete from sessions where id = $1", await find_session_id(db, purged_member))
     await sign_out(http, ended_member.refresh_token)
     wrong_token = member.refresh_token[:-1] + ("0" if member.refresh_token[-1] != "0" else "1")
     bad = [
@@ -244,7 +250,7 @@ async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx2
 
 
 @pytest.mark.security("T-02")
-async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_refresh_token_with_a_bad_checksum_is_not_looked_up(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
     answer = await member.refresh(member.refresh_token[:-1] + "!")
@@ -254,13 +260,13 @@ async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: ht
 
 
 @pytest.mark.security("T-09")
-async def test_signing_out_answers_the_same_for_any_token(http: httpx2.AsyncClient) -> None:
+async def test_signing_out_returns_the_same_response_for_any_token(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     unknown = [secret_text(kind, new_bytes()) for kind in (USER_ACCESS, USER_REFRESH)]
 
     answers = [
         await sign_out(http, token)
-        for token in (member.access_token, member.access_token, member.refresh_token, *unknown, *ODD)
+        for token in (member.access_token, member.access_token, member.refresh_token, *unknown, *MALFORMED_TOKENS)
     ]
 
     assert {(answer.status, answer.response.content) for answer in answers} == {(200, b"{}")}
@@ -268,7 +274,9 @@ async def test_signing_out_answers_the_same_for_any_token(http: httpx2.AsyncClie
 
 @pytest.mark.security("T-09", "R-01")
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-async def test_either_token_ends_the_whole_session_and_no_other(http: httpx2.AsyncClient, kind: str) -> None:
+async def test_signing_out_with_either_token_ends_the_whole_session_and_no_other(
+    http: httpx2.AsyncClient, kind: str
+) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
     older = Member(http, member.email, vars(member))
@@ -282,7 +290,7 @@ async def test_either_token_ends_the_whole_session_and_no_other(http: httpx2.Asy
     assert await elsewhere.is_signed_in()
 
 
-async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx2.AsyncClient) -> None:
+async def test_signing_out_with_a_rotated_refresh_token_works_within_the_grace_period(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     old_token = member.refresh_token
     await member.renew()
@@ -292,16 +300,16 @@ async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: h
     assert not await member.is_signed_in()
 
 
-@pytest.mark.parametrize("way", ["/auth", *REVOKE])
-async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(
-    http: httpx2.AsyncClient, db: Any, way: str
+@pytest.mark.parametrize("path", ["/auth", *REVOKE])
+async def test_signing_out_with_a_rotated_refresh_token_does_nothing_after_the_grace_period(
+    http: httpx2.AsyncClient, db: Any, path: str
 ) -> None:
     member = await sign_in(http)
     old_token = member.refresh_token
     await member.renew()
     await age_rotations(db, member, 31)
 
-    request = http.delete(f"{AUTH}/{old_token}") if way == "/auth" else http.post(way, json={"token": old_token})
+    request = http.delete(f"{AUTH}/{old_token}") if path == "/auth" else http.post(path, json={"token": old_token})
     answer = await request
 
     assert (answer.status_code, answer.content) == (200, b"{}")
@@ -309,7 +317,7 @@ async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(
     assert (await member.refresh()).status == 200
 
 
-async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx2.AsyncClient) -> None:
+async def test_signing_out_with_a_grandparent_token_does_nothing(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     grandparent = member.refresh_token
     await member.renew()
@@ -320,7 +328,7 @@ async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx2.Asy
     assert await member.is_signed_in()
 
 
-async def test_signing_out_does_not_look_at_a_bearer(http: httpx2.AsyncClient) -> None:
+async def test_signing_out_ignores_the_bearer_token(http: httpx2.AsyncClient) -> None:
     member, other = await sign_in(http), await sign_in(http)
 
     answer = await other.delete(f"/auth/{member.access_token}", headers={"Authorization": "Bearer gone"})
@@ -330,36 +338,36 @@ async def test_signing_out_does_not_look_at_a_bearer(http: httpx2.AsyncClient) -
     assert await other.is_signed_in()
 
 
-@pytest.mark.parametrize("address", REVOKE)
+@pytest.mark.parametrize("path", REVOKE)
 @pytest.mark.parametrize("form", ["json", "data"])
-async def test_a_token_in_the_body_ends_its_session(http: httpx2.AsyncClient, address: str, form: str) -> None:
+async def test_revoking_a_token_ends_its_session(http: httpx2.AsyncClient, path: str, form: str) -> None:
     for kind in ("access_token", "refresh_token"):
         member = await sign_in(http)
 
-        answer = await http.post(address, **{form: {"token": vars(member)[kind]}})  # type: ignore[arg-type]
+        answer = await http.post(path, **{form: {"token": vars(member)[kind]}})  # type: ignore[arg-type]
 
         assert (answer.status_code, answer.content) == (200, b"{}")
         assert not await member.is_signed_in()
         assert (await member.refresh()).status == 401
 
 
-@pytest.mark.parametrize("address", REVOKE)
-async def test_revoking_answers_the_same_for_any_token(http: httpx2.AsyncClient, address: str) -> None:
+@pytest.mark.parametrize("path", REVOKE)
+async def test_revoking_returns_the_same_response_for_any_token(http: httpx2.AsyncClient, path: str) -> None:
     for token in (secret_text(USER_ACCESS, new_bytes()), secret_text(USER_REFRESH, new_bytes()), "x", "é"):
-        answer = await http.post(address, json={"token": token})
+        answer = await http.post(path, json={"token": token})
 
         assert (answer.status_code, answer.content) == (200, b"{}")
 
 
 @pytest.mark.security("T-07")
-@pytest.mark.parametrize("address", REVOKE)
-async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx2.AsyncClient, address: str) -> None:
+@pytest.mark.parametrize("path", REVOKE)
+async def test_a_token_in_the_query_is_refused_with_an_oauth_error(http: httpx2.AsyncClient, path: str) -> None:
     member = await sign_in(http)
     refusals = [
-        await http.post(address, params={"token": member.access_token}),
-        await http.post(address, params={"token": member.access_token}, json={"token": member.access_token}),
-        await http.post(address),
-        await http.post(address, json={"token": ["x"]}),
+        await http.post(path, params={"token": member.access_token}),
+        await http.post(path, params={"token": member.access_token}, json={"token": member.access_token}),
+        await http.post(path),
+        await http.post(path, json={"token": ["x"]}),
     ]
 
     for answer in refusals:
@@ -368,7 +376,7 @@ async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx
     assert await member.is_signed_in()
 
 
-async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_server_failures_of_revoke_are_oauth_errors(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     body = {"token": member.access_token}
 
@@ -388,7 +396,7 @@ async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx2.AsyncCli
 async def test_an_expired_access_token_is_refused_everywhere(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     statement = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
-    await db.execute(statement, await session_of(db, member))
+    await db.execute(statement, await find_session_id(db, member))
 
     routes = [
         ("GET", "/account"),
@@ -411,7 +419,7 @@ async def test_an_expired_access_token_is_refused_everywhere(http: httpx2.AsyncC
 
 
 @pytest.mark.security("T-11")
-async def test_kinds_of_token_never_mix(http: httpx2.AsyncClient, guest: Shopper) -> None:
+async def test_tokens_of_one_kind_are_not_accepted_as_another(http: httpx2.AsyncClient, guest: Shopper) -> None:
     member = await sign_in(http)
     await guest.post("/cart")
 
@@ -422,7 +430,7 @@ async def test_kinds_of_token_never_mix(http: httpx2.AsyncClient, guest: Shopper
 
 
 @pytest.mark.security("T-07")
-async def test_a_token_in_the_query_is_no_credential(http: httpx2.AsyncClient) -> None:
+async def test_an_access_token_in_the_query_is_ignored(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answer = await http.get(PREFIX + "/account", params={"access_token": member.access_token})
@@ -459,7 +467,7 @@ async def test_a_disabled_user_loses_every_token_at_once(http: httpx2.AsyncClien
 
 
 @pytest.mark.security("T-03")
-async def test_no_token_or_code_stands_in_the_database(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_no_token_or_code_is_stored_in_the_database(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email, first_name="Ada")
     code = await mailed_code(http, email)
@@ -486,7 +494,7 @@ async def test_no_token_or_code_stands_in_the_database(http: httpx2.AsyncClient,
 @pytest.mark.security("A-02")
 async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    user_id, session_id = await member.id(), await session_of(db, member)
+    user_id, session_id = await member.id(), await find_session_id(db, member)
     await member.renew()
     await sign_out(http, member.access_token)
 
@@ -497,9 +505,9 @@ async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx2.As
 
 
 @pytest.mark.security("A-02")
-async def test_reuse_is_audited_with_who_and_where(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_token_reuse_is_audited_with_user_and_source(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    user_id, session_id = await member.id(), await session_of(db, member)
+    user_id, session_id = await member.id(), await find_session_id(db, member)
     await member.refresh()
     await age_rotations(db, member, 60)
     refusal = await member.refresh()
@@ -533,7 +541,7 @@ async def test_a_second_sign_out_is_not_audited_again(http: httpx2.AsyncClient, 
         "truncate audit_events cascade",
     ],
 )
-async def test_the_database_refuses_to_change_the_audit(http: httpx2.AsyncClient, db: Any, change: str) -> None:
+async def test_the_database_refuses_changes_of_audit_events(http: httpx2.AsyncClient, db: Any, change: str) -> None:
     await sign_in(http)
     before = await db.fetchval("select count(*) from audit_events")
 
@@ -544,7 +552,7 @@ async def test_the_database_refuses_to_change_the_audit(http: httpx2.AsyncClient
 
 
 @pytest.mark.security("A-02")
-async def test_an_audit_event_may_go_after_its_year_and_not_before(db: Any) -> None:
+async def test_an_audit_event_can_be_deleted_after_a_year_and_not_before(db: Any) -> None:
     insert = """insert into audit_events (id, at, actor_kind, action, outcome)
                 values ($1, now() - make_interval(days => $2), 'guest', 'sign_in', 'refused')"""
     old, young = uuid4(), uuid4()
@@ -565,10 +573,10 @@ async def test_the_database_refuses_two_children_of_one_token(http: httpx2.Async
                values ($1, $2, $3, now())"""
 
     with pytest.raises(asyncpg.UniqueViolationError):
-        await db.execute(child, new_bytes(), await session_of(db, member), parent)
+        await db.execute(child, new_bytes(), await find_session_id(db, member), parent)
 
 
-async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx2.AsyncClient) -> None:
+async def test_a_sign_out_concurrent_with_refreshes_ends_the_session(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     answers = await asyncio.gather(
@@ -582,7 +590,7 @@ async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx2.AsyncCl
             assert not await Member(http, member.email, answer.json).is_signed_in()
 
 
-async def test_checking_a_bearer_costs_one_statement(http: httpx2.AsyncClient, service: Service) -> None:
+async def test_checking_a_bearer_token_costs_one_statement(http: httpx2.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
 
     responses = [await member.get("/account"), await member.get("/cart"), await member.post("/cart")]

@@ -28,11 +28,11 @@ AMOUNTS = {
 NULLS = {"completed_at", "email", "special_instructions", "shipment_state", "payment_state"}
 TO_MANY = {"line_items", "variants", "promotions", "payments", "shipments"}
 TO_ONE = {"user", "billing_address", "shipping_address", "gift_card"}
-IN_HUNDREDTHS = ("subtotal", "ship_total", "store_credit_total", "promo_total", "tax_total", "total")
-CENTS = {f"{name}_cents" for name in (*IN_HUNDREDTHS, "total_minus_store_credits")}
+IN_CENTS = ("subtotal", "ship_total", "store_credit_total", "promo_total", "tax_total", "total")
+CENTS = {f"{name}_cents" for name in (*IN_CENTS, "total_minus_store_credits")}
 
 
-async def test_a_new_cart_has_every_attribute_of_the_document(guest: Shopper) -> None:
+async def test_a_new_cart_has_every_documented_attribute(guest: Shopper) -> None:
     cart = await guest.ask("POST", "/cart", headers={"Content-Type": "application/vnd.api+json"})
 
     assert cart.status == 201
@@ -54,14 +54,14 @@ async def test_a_new_cart_has_every_attribute_of_the_document(guest: Shopper) ->
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", attributes[name])
 
 
-async def test_a_new_cart_has_the_relationships_of_its_family_all_empty(guest: Shopper) -> None:
+async def test_a_new_cart_has_all_spree_relationships_empty(guest: Shopper) -> None:
     cart = await guest.post("/cart")
 
     expected: dict[str, Any] = {name: {"data": []} for name in TO_MANY} | {name: {"data": None} for name in TO_ONE}
     assert cart.json["data"]["relationships"] == expected
 
 
-async def test_the_order_token_opens_the_cart_it_came_with(guest: Shopper) -> None:
+async def test_a_cart_is_read_with_its_order_token(guest: Shopper) -> None:
     cart = await guest.post("/cart")
 
     read = await guest.get("/cart")
@@ -70,7 +70,7 @@ async def test_the_order_token_opens_the_cart_it_came_with(guest: Shopper) -> No
     assert read.json == cart.json
 
 
-async def test_the_familys_own_header_opens_the_cart_too(guest: Shopper) -> None:
+async def test_a_cart_is_read_with_the_spree_order_token_header(guest: Shopper) -> None:
     cart = await guest.post("/cart")
     token, guest.order_token = guest.order_token, None
 
@@ -90,7 +90,7 @@ async def test_two_different_order_tokens_are_refused(guest: Shopper, another_gu
     assert twice.status == 200
 
 
-async def test_creating_with_an_open_cart_returns_that_cart(guest: Shopper, db: Any) -> None:
+async def test_creating_a_cart_with_the_token_of_an_open_cart_returns_that_cart(guest: Shopper, db: Any) -> None:
     first = await guest.post("/cart")
     before = await db.fetchval("select count(*) from orders")
 
@@ -100,7 +100,7 @@ async def test_creating_with_an_open_cart_returns_that_cart(guest: Shopper, db: 
     assert await db.fetchval("select count(*) from orders") == before
 
 
-async def test_creating_with_a_token_that_is_no_good_makes_a_new_cart(guest: Shopper) -> None:
+async def test_creating_a_cart_with_an_invalid_token_creates_a_new_cart(guest: Shopper) -> None:
     first = await guest.post("/cart")
     guest.order_token = str(guest.order_token)[:-1] + "x"
 
@@ -111,7 +111,7 @@ async def test_creating_with_a_token_that_is_no_good_makes_a_new_cart(guest: Sho
 
 
 @pytest.mark.security("C-05")
-async def test_a_completed_order_answers_as_if_absent(guest: Shopper, db: Any) -> None:
+async def test_a_completed_order_is_404_as_a_cart(guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
     await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(cart.id))
 
@@ -122,7 +122,7 @@ async def test_a_completed_order_answers_as_if_absent(guest: Shopper, db: Any) -
     assert (new.status, new.id != cart.id) == (201, True)
 
 
-async def test_a_read_without_a_credential_asks_for_one(guest: Shopper) -> None:
+async def test_reading_a_cart_without_credentials_is_401(guest: Shopper) -> None:
     answer = await guest.get("/cart")
 
     assert (answer.status, answer.code) == (401, "unauthenticated")
@@ -130,7 +130,7 @@ async def test_a_read_without_a_credential_asks_for_one(guest: Shopper) -> None:
 
 
 @pytest.mark.security("C-01")
-async def test_malformed_unknown_and_foreign_tokens_get_one_and_the_same_404(guest: Shopper) -> None:
+async def test_malformed_unknown_and_forged_tokens_get_the_same_404(guest: Shopper) -> None:
     cart = await guest.post("/cart")
     token = str(guest.order_token)
     await guest.delete("/cart")
@@ -167,7 +167,7 @@ async def test_an_order_token_in_the_query_or_body_is_ignored(guest: Shopper) ->
     assert (await guest.get("/cart", token=token)).status == 401
 
 
-async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Shopper, db: Any) -> None:
+async def test_deleting_a_cart_is_204_and_the_cart_is_then_404(guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
 
     response = await guest.delete("/cart")
@@ -179,7 +179,7 @@ async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Sho
 
 
 @pytest.mark.security("C-01")
-async def test_a_token_reaches_only_its_own_cart(guest: Shopper, another_guest: Shopper) -> None:
+async def test_an_order_token_gives_access_to_its_own_cart_only(guest: Shopper, another_guest: Shopper) -> None:
     mine, other = await guest.post("/cart"), await another_guest.post("/cart")
 
     await another_guest.delete("/cart")
@@ -201,7 +201,7 @@ async def test_a_currency_the_shop_does_not_have_falls_back_to_the_default(guest
     assert (await guest.post("/cart", currency=["EUR"]))["currency"] == "USD"
 
 
-async def test_any_bearer_is_refused_while_there_are_no_users(guest: Shopper) -> None:
+async def test_an_invalid_bearer_token_is_refused(guest: Shopper) -> None:
     await guest.post("/cart")
     for bearer in ("Bearer junk", "bearer x", "Bearer", "Bearer " + "x" * 9000):
         for method in ("GET", "POST", "DELETE"):
@@ -222,7 +222,7 @@ async def test_include_and_sparse_fields_shape_the_document(guest: Shopper) -> N
     assert set(sparse.json["data"]["relationships"]) == {"line_items"}
 
 
-async def test_an_unknown_include_is_named_and_leaves_no_cart_behind(guest: Shopper, db: Any) -> None:
+async def test_an_unknown_include_is_reported_and_no_cart_is_created(guest: Shopper, db: Any) -> None:
     before = await db.fetchval("select count(*) from orders")
 
     answer = await guest.post("/cart?include=lines")
@@ -232,7 +232,7 @@ async def test_an_unknown_include_is_named_and_leaves_no_cart_behind(guest: Shop
     assert await db.fetchval("select count(*) from orders") == before
 
 
-async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: Service) -> None:
+async def test_creating_and_reading_a_cart_cost_one_statement_each(guest: Shopper, service: Service) -> None:
     cart = await guest.post("/cart")
     read = await guest.get("/cart")
     repeat = await guest.post("/cart")
@@ -243,7 +243,7 @@ async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: 
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "1c2a5a8e-6b0b-4f5e-9d5a-3f1f0c1f7a11"}])
-async def test_a_taken_order_number_costs_one_retry_and_no_error(
+async def test_an_order_number_in_use_costs_one_retry_and_no_error(
     guest: Shopper, db: Any, service: Service, headers: dict[str, str]
 ) -> None:
     """A trigger replaces each ten-digit number with one in use; the second try succeeds, in a transaction or not."""
@@ -266,7 +266,7 @@ async def test_a_taken_order_number_costs_one_retry_and_no_error(
 
 @pytest.mark.security("X-03")
 @pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 201), (100, 503)])
-async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
+async def test_a_serialization_failure_is_retried_and_finally_503(
     guest: Shopper, db: Any, service: Service, times: int, status: int
 ) -> None:
     await db.execute(f"""
@@ -286,7 +286,9 @@ async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_repeated_idempotency_key_returns_the_first_cart_and_creates_no_second(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
 
@@ -299,7 +301,9 @@ async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: h
 
 
 @pytest.mark.security("C-06")
-async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_fifty_concurrent_requests_with_one_idempotency_key_create_one_cart(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
 
@@ -311,7 +315,7 @@ async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx2.As
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_with_another_request_is_refused(http: httpx2.AsyncClient) -> None:
+async def test_an_idempotency_key_with_another_request_is_422(http: httpx2.AsyncClient) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     await Shopper(http).post("/cart", headers=key)
 
@@ -321,7 +325,7 @@ async def test_a_key_with_another_request_is_refused(http: httpx2.AsyncClient) -
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_at_work_is_a_conflict(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_idempotency_key_of_a_running_request_is_409(http: httpx2.AsyncClient, db: Any) -> None:
     key = str(uuid4())
     first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})
     row = await db.fetchrow("select * from idempotency_keys where record_id = $1", UUID(first.id))
@@ -335,7 +339,7 @@ async def test_a_key_at_work_is_a_conflict(http: httpx2.AsyncClient, db: Any) ->
 
 
 @pytest.mark.security("C-06")
-async def test_a_key_is_forgotten_after_its_day(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_an_idempotency_key_expires(http: httpx2.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     first = await Shopper(http).post("/cart", headers=key)
     statement = "update idempotency_keys set expires_at = now() - interval '1 second' where record_id = $1"
@@ -347,7 +351,7 @@ async def test_a_key_is_forgotten_after_its_day(http: httpx2.AsyncClient, db: An
 
 
 @pytest.mark.security("C-06", "C-17")
-async def test_without_a_credential_a_key_must_be_a_random_uuid(guest: Shopper) -> None:
+async def test_without_credentials_an_idempotency_key_must_be_a_random_uuid(guest: Shopper) -> None:
     version_1, version_6 = "c232ab00-9414-11ec-b3c8-9f6bdeced846", "1ec9414c-232a-6b00-b3c8-9f6bdeced846"
     version_5, zeros, other_variant = uuid5(NAMESPACE_URL, "cart"), UUID(int=0), f"{str(uuid4())[:19]}0000-{'0' * 12}"
     guessable = (version_1, version_6, str(version_5), str(zeros), other_variant)
@@ -361,7 +365,7 @@ async def test_without_a_credential_a_key_must_be_a_random_uuid(guest: Shopper) 
 
 
 @pytest.mark.security("T-03", "C-06")
-async def test_no_token_lies_in_the_database(guest: Shopper, db: Any) -> None:
+async def test_no_order_token_is_stored_in_the_database(guest: Shopper, db: Any) -> None:
     await guest.post("/cart", headers={"Idempotency-Key": str(uuid4())})
     assert guest.order_token
     secret = guest.order_token[-72:-8]
@@ -371,7 +375,7 @@ async def test_no_token_lies_in_the_database(guest: Shopper, db: Any) -> None:
         assert not any(secret in row[0] for row in rows)
 
 
-async def test_order_numbers_are_unpredictable_and_spread(http: httpx2.AsyncClient) -> None:
+async def test_order_numbers_are_spread_over_their_range(http: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(Shopper(http).post("/cart") for _ in range(60)))
     numbers = [int(answer["number"][1:]) for answer in answers]
 

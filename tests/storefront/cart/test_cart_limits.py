@@ -43,7 +43,7 @@ async def limited_client(
 
 
 @pytest.mark.security("H-05")
-async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
+async def test_a_source_over_its_cart_limit_is_429_and_other_sources_are_served(
     limited_client: httpx2.AsyncClient, limited_service: Service, db: Any
 ) -> None:
     before = await db.fetchval("select count(*) from orders")
@@ -67,7 +67,7 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
 
 
 @pytest.mark.security("H-05")
-async def test_who_guesses_codes_is_not_listened_to_for_a_while(
+async def test_a_source_that_guesses_coupon_codes_is_rate_limited(
     limited_client: httpx2.AsyncClient, make: Make, db: Any
 ) -> None:
     code, guesser = new_code(), {"X-Forwarded-For": "203.0.113.99"}

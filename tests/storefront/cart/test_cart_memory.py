@@ -9,7 +9,7 @@ import asyncpg
 import httpx2
 import pytest
 
-from shop.models.cart.inputs import MOST_LINES
+from shop.models.cart.inputs import MAX_LINES
 from shop.rules.metadata import MAX_CART_METADATA_BYTES
 from tests.platform.bulk import new_variants
 from tests.platform.client import new_machine
@@ -20,7 +20,7 @@ READS = 10
 MOST_GROWTH = 50_000_000
 DEEP = "line_items.variant.product.variants,variants.product.default_variant,shipments.line_items,payments,promotions"
 # A number takes two bytes in JSON; the database writes three and stores twelve.
-LIST = [1] * (MAX_CART_METADATA_BYTES // MOST_LINES // 2 - 6)
+LIST = [1] * (MAX_CART_METADATA_BYTES // MAX_LINES // 2 - 6)
 
 
 def reset_peak(pid: int) -> None:
@@ -49,7 +49,7 @@ class Server(InstalledService):
 
 async def build_carts(http: httpx2.AsyncClient, db: Any) -> tuple[dict[str, str], dict[str, str]]:
     """Order tokens, as headers, of the largest cart and of one with a single line."""
-    variants = await new_variants(await new_machine(http, db, "write"), MOST_LINES, name="Mug " + "x" * 200)
+    variants = await new_variants(await new_machine(http, db, "write"), MAX_LINES, name="Mug " + "x" * 200)
     large, small = [
         {"X-Shop-Order-Token": (await http.post(f"{PREFIX}/cart")).json()["data"]["attributes"]["token"]}
         for _ in range(2)
@@ -61,7 +61,7 @@ async def build_carts(http: httpx2.AsyncClient, db: Any) -> tuple[dict[str, str]
 
     responses = [await add(small, variants[:1])]
     # A body has at most 20,000 values.
-    for start in range(0, MOST_LINES, 35):
+    for start in range(0, MAX_LINES, 35):
         responses.append(await add(large, variants[start : start + 35], public_metadata={"a": LIST}))
     # Reading a cart loads more data once its checkout has begun.
     responses.append(
@@ -76,7 +76,7 @@ async def build_carts(http: httpx2.AsyncClient, db: Any) -> tuple[dict[str, str]
 @pytest.mark.torture
 @pytest.mark.security("H-11")
 @pytest.mark.parametrize("include", ["line_items", DEEP])
-async def test_ten_reads_of_the_largest_cart_at_once_take_little_memory(
+async def test_ten_concurrent_reads_of_the_largest_cart_take_little_memory(
     own_database: Any, tmp_path: Path, include: str
 ) -> None:
     url = own_database()

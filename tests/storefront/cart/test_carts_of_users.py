@@ -20,7 +20,7 @@ async def member(http: httpx2.AsyncClient) -> Member:
 
 
 @pytest.fixture
-async def stranger(http: httpx2.AsyncClient) -> Member:
+async def other_member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -37,7 +37,7 @@ async def associate(member: Member, guest: Shopper, **options: Any) -> Answer:
     return await member.patch("/cart/associate", guest_order_token=guest.order_token, **options)
 
 
-async def test_a_cart_made_with_a_bearer_is_that_users(member: Member) -> None:
+async def test_a_cart_created_with_a_bearer_token_belongs_to_that_user(member: Member) -> None:
     cart = await member.post("/cart")
 
     assert (cart.status, cart["email"], cart["state"]) == (201, None, "cart")
@@ -45,7 +45,7 @@ async def test_a_cart_made_with_a_bearer_is_that_users(member: Member) -> None:
     assert cart["token"].startswith("shpot_")
 
 
-async def test_opening_again_returns_the_users_cart(member: Member, db: Any) -> None:
+async def test_creating_a_cart_again_returns_the_users_open_cart(member: Member, db: Any) -> None:
     first = await member.post("/cart")
 
     second = await member.post("/cart?currency=EUR")
@@ -54,7 +54,7 @@ async def test_opening_again_returns_the_users_cart(member: Member, db: Any) -> 
     assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
 
 
-async def test_the_bearer_finds_the_newest_open_cart(member: Member, guest: Shopper, db: Any) -> None:
+async def test_a_bearer_token_returns_the_users_newest_open_cart(member: Member, guest: Shopper, db: Any) -> None:
     old, new, order_id = await guest.post("/cart"), await member.post("/cart"), uuid4()
     user_id = await member.id()
     await db.execute("update orders set user_id = $2 where id = $1", UUID(old.id), user_id)
@@ -71,7 +71,7 @@ async def test_the_bearer_finds_the_newest_open_cart(member: Member, guest: Shop
     assert (await member.get("/cart")).id == old.id
 
 
-async def test_a_user_without_a_cart_gets_404_and_then_a_new_one(member: Member, db: Any) -> None:
+async def test_a_user_without_an_open_cart_gets_404_and_can_create_one(member: Member, db: Any) -> None:
     assert ((await member.get("/cart")).status, (await member.delete("/cart")).status) == (404, 404)
     first = await member.post("/cart")
     await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(first.id))
@@ -90,7 +90,7 @@ async def test_the_carts_user_can_be_included(member: Member) -> None:
     assert cart.json["included"][0] == (await member.get("/account")).json["data"]
 
 
-async def test_the_order_token_wins_over_the_bearer(member: Member, guest: Shopper) -> None:
+async def test_the_order_token_has_precedence_over_the_bearer_token(member: Member, guest: Shopper) -> None:
     await member.post("/cart")
     guest_cart = await guest.post("/cart")
     token = {"X-Shop-Order-Token": str(guest.order_token)}
@@ -102,7 +102,7 @@ async def test_the_order_token_wins_over_the_bearer(member: Member, guest: Shopp
 
 
 @pytest.mark.parametrize("token", ["x", "shpot_t1_" + "0" * 104])
-async def test_a_bad_order_token_falls_to_the_bearers_cart(member: Member, token: str) -> None:
+async def test_an_invalid_order_token_falls_back_to_the_bearer_tokens_cart(member: Member, token: str) -> None:
     mine = await member.post("/cart")
 
     read = await member.get("/cart", headers={"X-Shop-Order-Token": token})
@@ -110,7 +110,9 @@ async def test_a_bad_order_token_falls_to_the_bearers_cart(member: Member, token
     assert (read.status, read.id) == (200, mine.id)
 
 
-async def test_a_finished_order_token_falls_to_the_bearers_cart(member: Member, guest: Shopper, db: Any) -> None:
+async def test_the_token_of_a_completed_order_falls_back_to_the_bearer_tokens_cart(
+    member: Member, guest: Shopper, db: Any
+) -> None:
     order = await guest.post("/cart")
     await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(order.id))
     token = {"X-Shop-Order-Token": str(guest.order_token)}
@@ -121,7 +123,7 @@ async def test_a_finished_order_token_falls_to_the_bearers_cart(member: Member, 
 
 
 @pytest.mark.security("C-12")
-async def test_a_dead_bearer_beside_a_good_order_token_is_refused(member: Member, guest: Shopper) -> None:
+async def test_an_invalid_bearer_token_with_a_valid_order_token_is_refused(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
     await member.delete(f"/auth/{member.access_token}")
     token = {"X-Shop-Order-Token": str(guest.order_token)}
@@ -133,34 +135,38 @@ async def test_a_dead_bearer_beside_a_good_order_token_is_refused(member: Member
 
 
 @pytest.mark.security("C-01")
-async def test_a_bearer_cannot_reach_anothers_cart(member: Member, stranger: Member, db: Any) -> None:
-    stranger_cart = await stranger.post("/cart")
+async def test_a_bearer_token_gives_no_access_to_another_users_cart(
+    member: Member, other_member: Member, db: Any
+) -> None:
+    other_member_cart = await other_member.post("/cart")
 
     read, deletion, cart = await member.get("/cart"), await member.delete("/cart"), await member.post("/cart")
 
     assert (read.status, deletion.status) == (404, 404)
-    assert (cart.status, cart.id != stranger_cart.id) == (201, True)
-    assert (await stranger.get("/cart")).id == stranger_cart.id
-    assert await count_carts(db, stranger_cart.id) == 1
+    assert (cart.status, cart.id != other_member_cart.id) == (201, True)
+    assert (await other_member.get("/cart")).id == other_member_cart.id
+    assert await count_carts(db, other_member_cart.id) == 1
 
 
-async def test_the_bearer_abandons_its_own_cart_only(member: Member, stranger: Member, db: Any) -> None:
-    mine, stranger_cart = await member.post("/cart"), await stranger.post("/cart")
+async def test_a_bearer_token_deletes_only_the_users_own_cart(member: Member, other_member: Member, db: Any) -> None:
+    mine, other_member_cart = await member.post("/cart"), await other_member.post("/cart")
 
     response = await member.delete("/cart", headers={"X-Shop-Order-Token": "x"})
 
     assert (response.status, response.response.content) == (204, b"")
-    assert (await count_carts(db, mine.id), await count_carts(db, stranger_cart.id)) == (0, 1)
+    assert (await count_carts(db, mine.id), await count_carts(db, other_member_cart.id)) == (0, 1)
 
 
-async def test_a_users_cart_opens_with_its_token_alone_too(member: Member, guest: Shopper) -> None:
+async def test_a_users_cart_can_be_read_with_its_order_token_alone(member: Member, guest: Shopper) -> None:
     cart = await member.post("/cart")
     guest.order_token = cart["token"]
 
     assert (await guest.get("/cart")).id == cart.id
 
 
-async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Member, service: Service) -> None:
+async def test_reading_with_a_bearer_token_costs_one_statement_and_creating_four(
+    member: Member, service: Service
+) -> None:
     cart, read, again = await member.post("/cart"), await member.get("/cart"), await member.post("/cart")
 
     counts = [service.request_line(answer.request_id)["statements"] for answer in (cart, read, again)]
@@ -169,17 +175,17 @@ async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Me
 
 
 @pytest.mark.security("C-06")
-async def test_one_key_of_two_shoppers_makes_two_carts(member: Member, stranger: Member) -> None:
+async def test_one_idempotency_key_of_two_users_creates_two_carts(member: Member, other_member: Member) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
-    mine, stranger_cart = await member.post("/cart", headers=key), await stranger.post("/cart", headers=key)
+    mine, other_member_cart = await member.post("/cart", headers=key), await other_member.post("/cart", headers=key)
 
-    assert (mine.status, stranger_cart.status) == (201, 201)
-    assert mine.id != stranger_cart.id
-    assert owner(stranger_cart)["id"] == str(await stranger.id())
+    assert (mine.status, other_member_cart.status) == (201, 201)
+    assert mine.id != other_member_cart.id
+    assert owner(other_member_cart)["id"] == str(await other_member.id())
 
 
-async def test_a_guests_cart_joins_with_a_new_token_and_the_users_email(member: Member, guest: Shopper) -> None:
+async def test_an_associated_guest_cart_gets_a_new_token_and_the_users_email(member: Member, guest: Shopper) -> None:
     cart = await guest.post("/cart")
 
     user_cart = await associate(member, guest)
@@ -203,7 +209,7 @@ async def test_a_guests_cart_joins_with_a_new_token_and_the_users_email(member: 
 @pytest.mark.parametrize(
     ("strategy", "survivor"), [(None, "guest"), ("merge", "guest"), ("keep_guest", "guest"), ("keep_user", "user")]
 )
-async def test_of_two_carts_the_one_the_strategy_names_survives(
+async def test_the_strategy_decides_which_of_two_carts_survives(
     member: Member, guest: Shopper, db: Any, strategy: str | None, survivor: str
 ) -> None:
     carts = {"user": await member.post("/cart"), "guest": await guest.post("/cart?currency=EUR")}
@@ -230,7 +236,7 @@ async def test_of_two_carts_the_one_the_strategy_names_survives(
 
 @pytest.mark.parametrize("strategy", ["merge", "keep_guest", "keep_user"])
 @pytest.mark.parametrize("dry_run", [True, "true", "1"])
-async def test_a_dry_run_says_the_same_and_changes_nothing(
+async def test_a_dry_run_returns_the_same_result_and_changes_nothing(
     member: Member, guest: Shopper, db: Any, strategy: str, dry_run: Any
 ) -> None:
     mine, guest_cart = await member.post("/cart"), await guest.post("/cart")
@@ -246,7 +252,7 @@ async def test_a_dry_run_says_the_same_and_changes_nothing(
     assert preview.id == real.id
 
 
-async def test_joining_twice_is_joining_once(member: Member, guest: Shopper, db: Any) -> None:
+async def test_associating_twice_is_idempotent(member: Member, guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
     first = await associate(member, guest)
 
@@ -257,11 +263,11 @@ async def test_joining_twice_is_joining_once(member: Member, guest: Shopper, db:
 
 
 @pytest.mark.security("C-01")
-async def test_anothers_unknown_finished_and_missing_carts_get_one_404(
-    member: Member, stranger: Member, guest: Shopper, another_guest: Shopper, db: Any
+async def test_other_users_completed_deleted_and_unknown_carts_get_the_same_404(
+    member: Member, other_member: Member, guest: Shopper, another_guest: Shopper, db: Any
 ) -> None:
-    stranger_cart, completed_cart, deleted_cart = (
-        await stranger.post("/cart"),
+    other_member_cart, completed_cart, deleted_cart = (
+        await other_member.post("/cart"),
         await guest.post("/cart"),
         await another_guest.post("/cart"),
     )
@@ -269,7 +275,7 @@ async def test_anothers_unknown_finished_and_missing_carts_get_one_404(
         "update orders set state = 'complete', completed_at = now() where id = $1", UUID(completed_cart.id)
     )
     await another_guest.delete("/cart")
-    tokens = [stranger_cart["token"], completed_cart["token"], deleted_cart["token"], "x", "", None, 7, ["x"], "é"]
+    tokens = [other_member_cart["token"], completed_cart["token"], deleted_cart["token"], "x", "", None, 7, ["x"], "é"]
 
     answers = [await member.patch("/cart/associate", guest_order_token=token) for token in tokens]
     answers.append(await member.patch("/cart/associate"))
@@ -277,10 +283,10 @@ async def test_anothers_unknown_finished_and_missing_carts_get_one_404(
     assert [answer.status for answer in answers] == [404] * len(answers)
     bodies = [{**answer.json, "request_id": ""} for answer in answers]
     assert all(body == bodies[0] for body in bodies)
-    assert owner(await stranger.get("/cart"))["id"] == str(await stranger.id())
+    assert owner(await other_member.get("/cart"))["id"] == str(await other_member.id())
 
 
-async def test_the_order_token_header_is_not_the_guests_token(member: Member, guest: Shopper) -> None:
+async def test_associate_ignores_the_order_token_header(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
 
     answer = await member.patch(
@@ -292,21 +298,21 @@ async def test_the_order_token_header_is_not_the_guests_token(member: Member, gu
 
 
 @pytest.mark.security("C-01")
-async def test_joining_needs_a_bearer(member: Member, guest: Shopper) -> None:
+async def test_associate_requires_a_bearer_token(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
     body = {"guest_order_token": guest.order_token}
 
     without = await guest.ask("PATCH", "/cart/associate", json=body)
     await member.delete(f"/auth/{member.access_token}")
-    dead = await member.ask("PATCH", "/cart/associate", json=body)
+    signed_out = await member.ask("PATCH", "/cart/associate", json=body)
 
     assert (without.status, without.code) == (401, "unauthenticated")
-    assert (dead.status, dead.code) == (401, "invalid_token")
+    assert (signed_out.status, signed_out.code) == (401, "invalid_token")
     assert owner(await guest.get("/cart")) is None
 
 
 @pytest.mark.parametrize("strategy", ["", "both", "MERGE", 1, None, ["merge"], {"merge": 1}])
-async def test_an_unknown_strategy_is_named_and_changes_nothing(member: Member, guest: Shopper, strategy: Any) -> None:
+async def test_an_unknown_strategy_is_422_and_changes_nothing(member: Member, guest: Shopper, strategy: Any) -> None:
     await guest.post("/cart")
 
     answer = await associate(member, guest, strategy=strategy)
@@ -316,7 +322,7 @@ async def test_an_unknown_strategy_is_named_and_changes_nothing(member: Member, 
 
 
 @pytest.mark.parametrize("dry_run", [[], {}, ["true"], {"a": 1}, "perhaps", 7, None])
-async def test_a_dry_run_that_cannot_be_read_breaks_nothing(member: Member, guest: Shopper, dry_run: Any) -> None:
+async def test_an_invalid_dry_run_is_422_and_changes_nothing(member: Member, guest: Shopper, dry_run: Any) -> None:
     await guest.post("/cart")
 
     own = await member.post("/cart")
@@ -328,7 +334,7 @@ async def test_a_dry_run_that_cannot_be_read_breaks_nothing(member: Member, gues
     assert (await guest.get("/cart")).status == 200
 
 
-async def test_many_joins_at_once_leave_one_cart_with_the_user(
+async def test_concurrent_associates_leave_the_user_with_one_cart(
     member: Member, http: httpx2.AsyncClient, db: Any
 ) -> None:
     guests = [Shopper(http) for _ in range(6)]
@@ -342,7 +348,7 @@ async def test_many_joins_at_once_leave_one_cart_with_the_user(
 
 
 @pytest.mark.security("C-01")
-async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: httpx2.AsyncClient) -> None:
+async def test_three_users_and_three_guests_reach_only_their_own_carts(http: httpx2.AsyncClient) -> None:
     members, guests = [await sign_in(http) for _ in range(3)], [Shopper(http) for _ in range(3)]
     user_carts = [await member.post("/cart") for member in members]
     guest_carts = [await guest.post("/cart") for guest in guests]
@@ -359,14 +365,14 @@ async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: 
         assert refusal.status == 404
 
 
-async def test_many_calls_at_once_by_one_user_open_one_cart(member: Member) -> None:
+async def test_concurrent_requests_of_one_user_create_one_cart(member: Member) -> None:
     answers = await asyncio.gather(*(member.post("/cart") for _ in range(12)))
 
     assert {answer.status for answer in answers} == {201}
     assert len({answer.id for answer in answers}) == 1
 
 
-async def test_an_order_token_alone_does_not_tell_who_the_owner_is(member: Member, guest: Shopper) -> None:
+async def test_an_order_token_alone_does_not_reveal_the_owner(member: Member, guest: Shopper) -> None:
     guest.order_token = (await member.post("/cart"))["token"]
 
     cart = await guest.get("/cart", include="user.default_billing_address")
@@ -375,7 +381,7 @@ async def test_an_order_token_alone_does_not_tell_who_the_owner_is(member: Membe
     assert member.email not in cart.response.text
 
 
-async def test_a_key_counts_even_where_there_is_a_cart_already(member: Member) -> None:
+async def test_an_idempotency_key_is_recorded_even_if_a_cart_already_exists(member: Member) -> None:
     key = {"Idempotency-Key": "the same"}
     first = await member.ask("POST", "/cart?currency=EUR", headers=key)
     again = await member.ask("POST", "/cart?currency=EUR", headers=key)
@@ -385,7 +391,7 @@ async def test_a_key_counts_even_where_there_is_a_cart_already(member: Member) -
     assert (again.id, other.code) == (first.id, "idempotency_key_reused")
 
 
-async def test_what_became_of_two_carts_is_told_once(member: Member, guest: Shopper) -> None:
+async def test_a_repeated_associate_does_not_repeat_the_merge_details(member: Member, guest: Shopper) -> None:
     await member.post("/cart")
     await guest.post("/cart")
     key = {"Idempotency-Key": "join"}

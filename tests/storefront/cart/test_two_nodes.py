@@ -24,7 +24,7 @@ def other_service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.security("T-08")
-async def test_a_session_that_ended_at_one_is_over_at_the_other(
+async def test_a_session_ended_at_one_process_is_invalid_at_the_other(
     http: httpx2.AsyncClient, other_service: Service
 ) -> None:
     member = await sign_in(http)

@@ -11,7 +11,7 @@ from tests.storefront.product_lists import CatalogSection, ids, word
 PAST = (datetime.now(UTC) - timedelta(days=1)).isoformat()
 
 
-async def test_a_variant_that_is_not_sold_any_more_is_neither_the_default_nor_purchasable(
+async def test_a_discontinued_variant_is_neither_the_default_nor_purchasable(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     product = await make.product(taxons=[catalog_section.root], on_hand=3, options={word(): ["s", "m"]})
@@ -35,9 +35,7 @@ async def test_a_variant_that_is_not_sold_any_more_is_neither_the_default_nor_pu
     assert ids(await catalog_section.get(**{"filter[purchasable]": "true"})) == []
 
 
-async def test_a_product_that_is_not_sold_any_more_is_not_purchasable(
-    make: Make, catalog_section: CatalogSection
-) -> None:
+async def test_a_discontinued_product_is_not_purchasable(make: Make, catalog_section: CatalogSection) -> None:
     product = await make.product(taxons=[catalog_section.root], on_hand=3, discontinue_on=PAST)
     filters = {"filter[show_discontinued]": "true"}
 
@@ -49,7 +47,7 @@ async def test_a_product_that_is_not_sold_any_more_is_not_purchasable(
     assert ids(await catalog_section.get(**filters, **{"filter[purchasable]": "true"})) == []
 
 
-async def test_when_the_time_of_a_variant_has_come_it_is_seen_without_anybody_writing(
+async def test_a_scheduled_discontinuation_takes_effect_without_a_write(
     make: Make, catalog_section: CatalogSection, guest: Shopper, db: Any
 ) -> None:
     product = await make.product(taxons=[catalog_section.root], on_hand=3, options={word(): ["s", "m"]})
@@ -65,7 +63,7 @@ async def test_when_the_time_of_a_variant_has_come_it_is_seen_without_anybody_wr
     await until(is_second)
 
 
-async def test_an_option_that_no_page_offers_to_filter_by_can_still_be_asked_for(
+async def test_a_non_filterable_option_or_property_can_still_be_used_in_a_filter(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     kind = word()

@@ -14,12 +14,12 @@ from tests.shopper import Answer, Shopper
 from tests.storefront.product_lists import CatalogSection, ids
 
 
-async def walk_pages(ask: Any, **params: str) -> list[str]:
+async def walk_pages(get_page: Any, **params: str) -> list[str]:
     """The ids of the records on all pages, in order."""
     record_ids: list[str] = []
     after: str | None = ""
     while after is not None:
-        page: Answer = await ask(**params, **{"page[after]": after, "per_page": "2"})
+        page: Answer = await get_page(**params, **{"page[after]": after, "per_page": "2"})
         assert page.status == 200, page
         assert "total_count" not in page.json["meta"]
         record_ids += ids(page)
@@ -55,7 +55,7 @@ async def five_product_ids(make: Make, catalog_section: CatalogSection) -> list[
 
 
 @pytest.mark.parametrize("sort", SORTS)
-async def test_pages_by_place_are_the_list_in_its_order(
+async def test_keyset_pages_list_all_records_in_order(
     catalog_section: CatalogSection, five_product_ids: list[str], sort: str
 ) -> None:
     sort_params = {"sort": sort} if sort else {}
@@ -67,7 +67,7 @@ async def test_pages_by_place_are_the_list_in_its_order(
 
 
 @pytest.mark.parametrize("by", ["newest-first", "best-selling", "price-high-to-low", "manual"])
-async def test_pages_by_place_follow_sort_by_too(
+async def test_keyset_pages_support_sort_by(
     catalog_section: CatalogSection, five_product_ids: list[str], by: str
 ) -> None:
     whole = ids(await catalog_section.get(sort_by=by, per_page="500"))
@@ -76,7 +76,7 @@ async def test_pages_by_place_follow_sort_by_too(
     assert await walk_pages(catalog_section.get, sort_by=by) == whole
 
 
-async def test_a_product_that_comes_between_two_pages_moves_no_other(
+async def test_a_product_created_between_two_pages_causes_no_duplicates(
     make: Make, catalog_section: CatalogSection, five_product_ids: list[str]
 ) -> None:
     first = await catalog_section.get(sort="name", per_page="2", **{"page[after]": ""})
@@ -89,14 +89,14 @@ async def test_a_product_that_comes_between_two_pages_moves_no_other(
 
 
 @pytest.mark.parametrize("query", ["page[after]=nonsense", "page[after]=&sort=name,price", "page[after]=&q=mug"])
-async def test_a_place_that_is_none_is_malformed(guest: Shopper, query: str) -> None:
+async def test_an_invalid_cursor_is_malformed(guest: Shopper, query: str) -> None:
     refusal = await guest.get(f"/products?{query}")
 
     assert (refusal.status, refusal.code) == (400, "bad_page")
 
 
 @pytest.mark.parametrize("path", ["/taxons", "/countries"])
-async def test_public_lists_go_by_place(guest: Shopper, make: Make, path: str) -> None:
+async def test_public_lists_support_keyset_paging(guest: Shopper, make: Make, path: str) -> None:
     for _ in range(3):
         await make.taxonomy()
     whole = ids(await guest.get(path, per_page="500"))
@@ -108,33 +108,33 @@ async def test_public_lists_go_by_place(guest: Shopper, make: Make, path: str) -
         assert ids(second) == whole[100:200]
 
 
-async def test_taxons_are_walked_through_in_the_order_of_their_trees(guest: Shopper, make: Make) -> None:
+async def test_keyset_pages_of_taxons_follow_the_order_of_their_trees(guest: Shopper, make: Make) -> None:
     taxonomy, root = await make.taxonomy()
     for name in ("One", "Two", "Three"):
         await make.taxon(name, root)
     whole = ids(await guest.get(f"/taxons?filter[taxonomy_id]={taxonomy}"))
 
-    async def ask(**params: str) -> Answer:
+    async def get_page(**params: str) -> Answer:
         return await guest.ask("GET", "/taxons", params={"filter[taxonomy_id]": taxonomy, **params})
 
     assert len(whole) == 4
-    assert await walk_pages(ask) == whole
+    assert await walk_pages(get_page) == whole
 
 
-async def test_lists_of_an_account_go_by_place(http: httpx2.AsyncClient) -> None:
+async def test_account_lists_support_keyset_paging(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
     address_ids = [(await member.post("/account/addresses", address=ADDRESS)).id for _ in range(3)]
 
-    async def ask(**params: str) -> Answer:
+    async def get_page(**params: str) -> Answer:
         return await member.ask("GET", "/account/addresses", params=params)
 
-    assert sorted(await walk_pages(ask)) == sorted(address_ids)
+    assert sorted(await walk_pages(get_page)) == sorted(address_ids)
     for path in ("/account/orders", "/account/credit_cards", "/account/sessions", "/wishlists"):
         page = await member.ask("GET", path, params={"page[after]": "", "per_page": "1"})
         assert (page.status, "total_count" in page.json["meta"]) == (200, False), path
 
 
-async def test_pages_policies_and_menus_go_by_place(guest: Shopper, make: Make) -> None:
+async def test_pages_policies_and_menus_support_keyset_paging(guest: Shopper, make: Make) -> None:
     fields = {"title": f"Page {uuid4().hex}"}, {"name": f"Menu {uuid4().hex}"}
     created_ids: dict[str, list[str]] = {"/cms_pages": [], "/menus": []}
     for number in range(3):
@@ -144,12 +144,12 @@ async def test_pages_policies_and_menus_go_by_place(guest: Shopper, make: Make) 
         location = f"footer-{3 - number}"
         created_ids["/menus"].append((await make.new("menus", "menu", location=location, **fields[1])).id)
 
-    for (path, ids_made), (name_filter,) in zip(
+    for (path, expected_ids), (name_filter,) in zip(
         created_ids.items(), (record_fields.items() for record_fields in fields), strict=True
     ):
 
-        async def ask(path: str = path, name_filter: tuple[str, str] = name_filter, **params: str) -> Answer:
+        async def get_page(path: str = path, name_filter: tuple[str, str] = name_filter, **params: str) -> Answer:
             return await guest.ask("GET", path, params={f"filter[{name_filter[0]}]": name_filter[1], **params})
 
-        assert await walk_pages(ask) == ids_made
+        assert await walk_pages(get_page) == expected_ids
     assert (await guest.get("/policies?page[after]=")).status == 200

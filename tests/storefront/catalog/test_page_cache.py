@@ -10,12 +10,11 @@ from sqlalchemy import Table
 
 from shop.base.response_cache import CachedResponse, ResponseCache
 from shop.queries.catalog import columns as catalog_columns
-from shop.queries.catalog import facet_marks, product_lists, storefront, taxons
+from shop.queries.catalog import priced_products, product_filters, product_lists, storefront, taxons
 from shop.queries.catalog import prices as price_queries
-from shop.queries.catalog import prices_shown as catalog
 from shop.queries.content import menus, pages
 from tests.accounts import sign_in
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.checkout_builders import set_stock
 from tests.db.processes import until
 from tests.service import Service
@@ -25,14 +24,14 @@ from tests.storefront.product_lists import CatalogSection, names, prices, word
 WHOLE = "default_variant,variants.option_values,images,taxons,product_properties,option_types"
 PERSONAL = {"price_list_users", "price_list_groups", "customer_group_members", "users", "sessions", "access_tokens"}
 """Tables about customers and their price lists: every request reads them."""
-Act = Callable[[Make, Any, MadeProduct], Awaitable[Any]]
+Act = Callable[[Make, Any, ProductIds], Awaitable[Any]]
 
 
 def statements_of(service: Service, answer: Answer) -> int:
     return int(service.request_line(answer.request_id)["statements"])
 
 
-async def create_stocked_product(make: Make, catalog_section: CatalogSection, on_hand: int = 5) -> MadeProduct:
+async def create_stocked_product(make: Make, catalog_section: CatalogSection, on_hand: int = 5) -> ProductIds:
     fields: Any = {"options": {word(): ["m"]}, "properties": {word(): "Clay"}}
     return await make.product(taxons=[catalog_section.root], on_hand=on_hand, **fields)
 
@@ -49,7 +48,7 @@ async def no_pending_changes(db: Any) -> None:
 
 
 @pytest.mark.usefixtures("no_pending_changes")
-async def test_a_page_is_drawn_once_and_then_costs_one_statement(
+async def test_a_page_is_rendered_once_and_then_costs_one_statement(
     make: Make, service: Service, catalog_section: CatalogSection
 ) -> None:
     await create_stocked_product(make, catalog_section)
@@ -63,7 +62,7 @@ async def test_a_page_is_drawn_once_and_then_costs_one_statement(
     ]
 
 
-async def test_another_host_currency_or_picture_is_another_page(
+async def test_host_and_currency_are_part_of_the_cache_key(
     make: Make, service: Service, catalog_section: CatalogSection
 ) -> None:
     await make.product(taxons=[catalog_section.root], prices={"EUR": "8.00"})
@@ -79,28 +78,28 @@ async def test_another_host_currency_or_picture_is_another_page(
 
 ACTS: dict[str, Act] = {
     "a product is renamed": lambda make, _, product: make.change("products", product.id, "product", name="Renamed"),
-    "a price is another": lambda make, _, product: make.change(
+    "a price is changed": lambda make, _, product: make.change(
         "variants", product.variant_id, "variant", price="11.00"
     ),
-    "a price is another, past the shop": lambda _, db, product: db.execute(
+    "a price is changed in the database": lambda _, db, product: db.execute(
         "update prices set amount = amount + 1 where variant_id = $1", product.variant_id
     ),
-    "the last is sold, past the shop": lambda _, db, product: set_stock(db, product.variant_id, 0),
-    "a value has another word": lambda _, db, product: db.execute(
+    "the last one is sold, in the database": lambda _, db, product: set_stock(db, product.variant_id, 0),
+    "the presentation of an option value is changed": lambda _, db, product: db.execute(
         "update option_values set presentation = presentation || '!' where id in "
         "(select option_value_id from variant_option_values where variant_id = $1)",
         product.variant_id,
     ),
-    "a property has another value": lambda _, db, product: db.execute(
+    "a property is changed": lambda _, db, product: db.execute(
         "update product_properties set value = 'Wood' where product_id = $1", product.id
     ),
-    "it has a new variant": lambda make, _, product: make.variant(product.id, {word(): "xl"}),
-    "it is removed": lambda make, _, product: make.remove("products", product.id),
+    "a variant is added": lambda make, _, product: make.variant(product.id, {word(): "xl"}),
+    "the product is deleted": lambda make, _, product: make.remove("products", product.id),
 }
 
 
 @pytest.mark.parametrize("act", ACTS)
-async def test_the_next_page_shows_when(make: Make, catalog_section: CatalogSection, db: Any, act: str) -> None:
+async def test_the_next_page_is_up_to_date_when(make: Make, catalog_section: CatalogSection, db: Any, act: str) -> None:
     product = await create_stocked_product(make, catalog_section)
     before = await catalog_section.get(include=WHOLE)
 
@@ -111,7 +110,7 @@ async def test_the_next_page_shows_when(make: Make, catalog_section: CatalogSect
     assert after.headers["etag"] != before.headers["etag"]
 
 
-async def test_what_is_not_yet_kept_is_not_shown_and_then_at_once(
+async def test_an_uncommitted_change_is_not_shown_and_a_committed_one_at_once(
     make: Make, catalog_section: CatalogSection, db: Any
 ) -> None:
     product = await create_stocked_product(make, catalog_section)
@@ -122,7 +121,7 @@ async def test_what_is_not_yet_kept_is_not_shown_and_then_at_once(
     assert names(await catalog_section.get()) == ["Tomorrow"]
 
 
-async def test_a_moment_that_has_come_counts_before_anybody_kept_it(
+async def test_a_scheduled_change_takes_effect_before_the_worker_records_it(
     make: Make, catalog_section: CatalogSection, db: Any
 ) -> None:
     product = await create_stocked_product(make, catalog_section)
@@ -141,7 +140,9 @@ async def test_a_moment_that_has_come_counts_before_anybody_kept_it(
 
 
 @pytest.mark.usefixtures("no_pending_changes")
-async def test_a_sale_that_leaves_some_changes_no_page(make: Make, catalog_section: CatalogSection, db: Any) -> None:
+async def test_a_sale_that_leaves_stock_does_not_invalidate_pages(
+    make: Make, catalog_section: CatalogSection, db: Any
+) -> None:
     product = await create_stocked_product(make, catalog_section)
     version = "select sum(version) from catalog_versions"
     async with db.transaction(isolation="repeatable_read"):
@@ -155,7 +156,7 @@ async def test_a_sale_that_leaves_some_changes_no_page(make: Make, catalog_secti
         assert await db.fetchval(version) != before
 
 
-async def test_writers_do_not_wait_for_one_another(
+async def test_concurrent_writers_do_not_wait_for_each_other(
     make: Make, catalog_section: CatalogSection, db: Any, database_url: str
 ) -> None:
     one, other = (
@@ -179,9 +180,19 @@ async def test_writers_do_not_wait_for_one_another(
     assert sorted(names(await catalog_section.get())) == ["First", "Third"]
 
 
-async def test_every_table_that_is_read_for_a_public_page_tells_of_its_changes(service: Service, db: Any) -> None:
+async def test_every_table_that_a_public_page_reads_has_a_change_trigger(service: Service, db: Any) -> None:
     # A query module imports the tables that it reads.
-    modules = (storefront, catalog, catalog_columns, facet_marks, menus, pages, price_queries, product_lists, taxons)
+    modules = (
+        storefront,
+        priced_products,
+        catalog_columns,
+        product_filters,
+        menus,
+        pages,
+        price_queries,
+        product_lists,
+        taxons,
+    )
     table_names = {table.name for module in modules for table in vars(module).values() if isinstance(table, Table)}
     triggers = await db.fetch(
         "select tgrelid::regclass::text as name from pg_trigger where tgname = 'catalog_has_changed'"
@@ -194,7 +205,7 @@ async def test_every_table_that_is_read_for_a_public_page_tells_of_its_changes(s
 
 
 @pytest.mark.usefixtures("no_pending_changes")
-async def test_customers_of_the_same_lists_share_a_page_and_nobody_else_does(
+async def test_only_customers_with_the_same_price_lists_share_a_cached_page(
     make: Make, service: Service, catalog_section: CatalogSection, http: httpx2.AsyncClient
 ) -> None:
     product = await make.product(price="10", taxons=[catalog_section.root])
@@ -214,7 +225,7 @@ async def test_customers_of_the_same_lists_share_a_page_and_nobody_else_does(
     assert [prices(await catalog_section.of(shopper)) for shopper in (same, less)] == [["9.0"], ["9.0"]]
 
 
-async def test_a_mistake_is_not_remembered(make: Make, guest: Shopper) -> None:
+async def test_a_404_is_not_cached(make: Make, guest: Shopper) -> None:
     slug = "will-be-there-in-a-moment"
     assert (await guest.get(f"/products/{slug}")).status == 404
 
@@ -223,18 +234,18 @@ async def test_a_mistake_is_not_remembered(make: Make, guest: Shopper) -> None:
     assert (await guest.get(f"/products/{slug}")).status == 200
 
 
-def test_so_much_is_kept_and_the_longest_unasked_goes_first() -> None:
-    answers = ResponseCache()
-    piece = ResponseCache.MOST // 20
+def test_the_response_cache_is_bounded_and_evicts_the_least_recently_used() -> None:
+    cache = ResponseCache()
+    size = ResponseCache.MAX_BYTES // 20
     for number in range(20):
-        answers.keep(number, CachedResponse(1, bytes(piece), b""))
-    assert answers.find(0, 1)
+        cache.save(number, CachedResponse(1, bytes(size), b""))
+    assert cache.find(0, 1)
 
-    answers.keep(20, CachedResponse(1, bytes(piece), b""))
-    answers.keep(21, CachedResponse(1, bytes(ResponseCache.MOST // 10), b""))
+    cache.save(20, CachedResponse(1, bytes(size), b""))
+    cache.save(21, CachedResponse(1, bytes(ResponseCache.MAX_BYTES // 10), b""))
 
-    cached_numbers = [number for number in range(22) if answers.find(number, 1)]
+    cached_numbers = [number for number in range(22) if cache.find(number, 1)]
     assert cached_numbers == [0, *range(2, 21)]
-    assert answers.find(5, 2) is None
-    answers.keep(22, CachedResponse(1, bytes(piece), b""))
-    assert answers.find(0, 1)
+    assert cache.find(5, 2) is None
+    cache.save(22, CachedResponse(1, bytes(size), b""))
+    assert cache.find(0, 1)

@@ -34,7 +34,7 @@ async def load_page(shopper: Any, path: str, **params: str) -> Answer:
     return Answer(await shopper.http.get(PREFIX + path, params=params, headers=headers_of(shopper)))
 
 
-async def test_without_a_list_a_user_sees_what_a_guest_sees(
+async def test_a_user_without_a_price_list_sees_the_same_prices_as_a_guest(
     make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member, http: httpx2.AsyncClient
 ) -> None:
     product = await make.product(price="10", taxons=[catalog_section.root])
@@ -59,7 +59,7 @@ async def test_without_a_list_a_user_sees_what_a_guest_sees(
         ("1234.56", "33.33", "823.08"),
     ],
 )
-async def test_a_percentage_is_taken_off_and_rounded_half_up(
+async def test_a_percentage_discount_is_rounded_half_up(
     make: Make, member: Member, price: str, percent: str, expected: str
 ) -> None:
     product = await make.product(price=price)
@@ -68,7 +68,7 @@ async def test_a_percentage_is_taken_off_and_rounded_half_up(
     assert await price_for(member, product.id) == expected
 
 
-async def test_an_entry_counts_before_the_percentage_of_its_own_list(make: Make, member: Member) -> None:
+async def test_an_entry_has_precedence_over_the_percentage_of_its_list(make: Make, member: Member) -> None:
     product, other = await make.product(price="10"), await make.product(price="10")
     await make.price_list(users=[await member.id()], percent_off="50", entries={product.master: "8"})
 
@@ -76,7 +76,9 @@ async def test_an_entry_counts_before_the_percentage_of_its_own_list(make: Make,
     assert await price_for(member, other.id) == "5.0"
 
 
-async def test_the_largest_priority_that_has_a_price_decides_even_for_more(make: Make, member: Member) -> None:
+async def test_the_list_with_the_highest_priority_decides_even_if_its_price_is_higher(
+    make: Make, member: Member
+) -> None:
     dear, cheap = await make.product(price="10"), await make.product(price="10")
     user = await member.id()
     await make.price_list(users=[user], priority=5, entries={dear.master: "12"})
@@ -120,7 +122,7 @@ async def test_of_equal_prices_the_older_list_decides(make: Make, member: Member
         ({"currency": "EUR"}, False),
     ],
 )
-async def test_a_list_counts_while_it_is_active_in_its_window_and_in_its_currency(
+async def test_a_list_applies_only_while_active_in_its_period_and_in_its_currency(
     make: Make, member: Member, fields: dict[str, Any], counts: bool
 ) -> None:
     product = await make.product(price="10")
@@ -137,7 +139,7 @@ async def test_each_currency_has_its_own_lists(make: Make, member: Member) -> No
     assert await price_for(member, product.id, currency="eur") == "4.0"
 
 
-async def test_a_list_reaches_the_members_of_its_groups_for_as_long_as_they_are(make: Make, member: Member) -> None:
+async def test_a_list_applies_to_customers_while_they_are_members_of_its_groups(make: Make, member: Member) -> None:
     product, user = await make.product(price="10"), await member.id()
     group = await make.group()
     await make.price_list(groups=[group, await make.group()], percent_off="10")
@@ -152,7 +154,7 @@ async def test_a_list_reaches_the_members_of_its_groups_for_as_long_as_they_are(
     assert (before, within, await price_for(member, product.id)) == ("10.0", "9.0", "10.0")
 
 
-async def test_a_change_of_a_list_is_seen_at_once(make: Make, member: Member) -> None:
+async def test_a_change_of_a_price_list_takes_effect_at_once(make: Make, member: Member) -> None:
     product = await make.product(price="10")
     price_list = await make.price_list(users=[await member.id()], percent_off="50")
     entry = await make.entry(price_list, product.master, "3")
@@ -168,7 +170,7 @@ async def test_a_change_of_a_list_is_seen_at_once(make: Make, member: Member) ->
     assert [*seen_prices, await price_for(member, product.id)] == ["3.0", "2.0", "5.0", "8.0", "10.0"]
 
 
-async def test_an_entry_for_more_than_one_piece_does_not_count_for_one(make: Make, member: Member) -> None:
+async def test_an_entry_with_a_minimum_quantity_does_not_apply_to_one_item(make: Make, member: Member) -> None:
     product, other = await make.product(price="10"), await make.product(price="10")
     price_list = await make.price_list(users=[await member.id()], percent_off="10")
     await make.entry(price_list, product.master, "1", min_quantity=2)
@@ -178,7 +180,7 @@ async def test_an_entry_for_more_than_one_piece_does_not_count_for_one(make: Mak
     assert await price_for(member, other.id) == "2.0"
 
 
-async def test_a_list_changes_what_is_paid_and_not_what_is_listed(
+async def test_a_price_list_changes_prices_and_not_which_products_are_listed(
     make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
     product = await make.product(price=None, taxons=[catalog_section.root])
@@ -190,7 +192,7 @@ async def test_a_list_changes_what_is_paid_and_not_what_is_listed(
     assert await price_for(guest, product.id) is None
 
 
-async def test_every_page_tells_the_same_price(make: Make, catalog_section: CatalogSection, member: Member) -> None:
+async def test_every_page_shows_the_same_price(make: Make, catalog_section: CatalogSection, member: Member) -> None:
     product = await make.product(price="10", options={word(): ["a", "b"]}, on_hand=1, taxons=[catalog_section.root])
     first, second = product.variants
     await make.price_list(users=[await member.id()], percent_off="10", entries={first: "7.77", second: "6.66"})
@@ -217,7 +219,7 @@ async def test_every_page_tells_the_same_price(make: Make, catalog_section: Cata
     )
 
 
-async def test_lists_are_sorted_and_filtered_by_the_price_one_pays(
+async def test_products_are_sorted_and_filtered_by_the_customers_price(
     make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
     products = [await make.product(price=str(10 * number), taxons=[catalog_section.root]) for number in (1, 2, 3)]
@@ -232,7 +234,7 @@ async def test_lists_are_sorted_and_filtered_by_the_price_one_pays(
     assert (await catalog_section.of(member, **{"filter[price]": "1,9"}, per_page="1")).json["meta"]["total_count"] == 1
 
 
-async def test_an_explanation_says_which_list_decided_and_why(
+async def test_an_explanation_names_the_deciding_price_list_and_the_reason(
     make: Make, guest: Shopper, catalog_section: CatalogSection, member: Member
 ) -> None:
     percent, entry, base = [await make.product(price="10", taxons=[catalog_section.root]) for _ in range(3)]
@@ -272,26 +274,26 @@ PATHS = ("/products", "/products/{id}", "/products/{id}/variants", "/taxons", "/
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_what_anybody_may_see_is_kept_by_caches_and_asked_for_anew(make: Make, guest: Shopper, path: str) -> None:
+async def test_public_responses_are_cacheable_and_revalidated_by_etag(make: Make, guest: Shopper, path: str) -> None:
     product = await make.product()
-    place = path.replace("{id}", product.id)
+    url_path = path.replace("{id}", product.id)
 
-    first = await guest.get(place)
+    first = await guest.get(url_path)
 
     tag = first.headers["etag"]
     assert first.headers["cache-control"] == "public, no-cache"
     assert "authorization" in first.headers["vary"].lower()
     for if_none_match in (tag, f"W/{tag}", f'"another", W/{tag}', f'"x",{tag} , "y"', "*"):
-        again = await guest.get(place, headers={"If-None-Match": if_none_match})
+        again = await guest.get(url_path, headers={"If-None-Match": if_none_match})
         assert (again.status, again.response.content) == (304, b""), if_none_match
         assert again.headers["etag"] == tag
         assert again.headers["cache-control"] == "public, no-cache"
         assert "authorization" in again.headers["vary"].lower()
     for if_none_match in ('"another"', "", tag[1:-1], tag[:-2] + '"'):
-        assert (await guest.get(place, headers={"If-None-Match": if_none_match})).status == 200, if_none_match
+        assert (await guest.get(url_path, headers={"If-None-Match": if_none_match})).status == 200, if_none_match
 
 
-async def test_the_tag_is_another_as_soon_as_the_answer_is(make: Make, guest: Shopper) -> None:
+async def test_the_etag_changes_with_the_response(make: Make, guest: Shopper) -> None:
     product = await make.product(price="10")
     tag = (await guest.get(f"/products/{product.id}")).headers["etag"]
 
@@ -303,13 +305,13 @@ async def test_the_tag_is_another_as_soon_as_the_answer_is(make: Make, guest: Sh
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_an_answer_to_a_customer_is_kept_by_nobody(make: Make, guest: Shopper, member: Member, path: str) -> None:
+async def test_a_response_to_a_customer_is_not_cacheable(make: Make, guest: Shopper, member: Member, path: str) -> None:
     product = await make.product()
-    place = path.replace("{id}", product.id)
-    tag = (await guest.get(place)).headers["etag"]
+    url_path = path.replace("{id}", product.id)
+    tag = (await guest.get(url_path)).headers["etag"]
 
     for if_none_match in (tag, "*"):
-        answer = await member.get(place, headers={"If-None-Match": if_none_match})
+        answer = await member.get(url_path, headers={"If-None-Match": if_none_match})
         assert answer.status == 200
         assert answer.headers["cache-control"] == "private, no-store"
         assert "authorization" in answer.headers["vary"].lower()
@@ -317,21 +319,21 @@ async def test_an_answer_to_a_customer_is_kept_by_nobody(make: Make, guest: Shop
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_bearer_that_is_no_good_is_refused_on_public_pages_too(
+async def test_an_invalid_bearer_token_is_refused_on_public_pages_too(
     make: Make, http: httpx2.AsyncClient, member: Member, path: str
 ) -> None:
-    place = path.replace("{id}", (await make.product()).id)
+    url_path = path.replace("{id}", (await make.product()).id)
     await http.delete(f"{PREFIX}/auth/{member.access_token}")
 
     for token in (member.access_token, "junk", make.machine.access_token):
         answer = Answer(
-            await http.get(PREFIX + place, headers={"Authorization": f"Bearer {token}", "If-None-Match": "*"})
+            await http.get(PREFIX + url_path, headers={"Authorization": f"Bearer {token}", "If-None-Match": "*"})
         )
         assert answer.status == 401
         assert "etag" not in answer.headers
 
 
-async def test_no_customer_ever_sees_the_price_of_another(
+async def test_a_customer_never_sees_the_prices_of_another_customer(
     make: Make, guest: Shopper, catalog_section: CatalogSection, http: httpx2.AsyncClient, service: Service
 ) -> None:
     products = [
@@ -360,7 +362,7 @@ async def test_no_customer_ever_sees_the_price_of_another(
             headers["If-None-Match"] = ", ".join(tags[-3:]) if chance.random() < 0.9 else "*"
         answer = await client.get(PREFIX + chance.choice(paths), headers=headers)
         if answer.status_code == 304:
-            assert token is None, "a guest alone may be told that nothing changed"
+            assert token is None, "only a guest may get a 304"
             return
         document = answer.json()
         records = [*([document["data"]] if isinstance(document["data"], dict) else document["data"])]

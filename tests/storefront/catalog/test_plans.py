@@ -42,7 +42,7 @@ async def list_custom_planned(database: Database) -> tuple[int, list[str]]:
     return len(rows), [row["statement"] for row in rows if row["custom_plans"] > CUSTOM_PLANS]
 
 
-async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection: Database) -> None:
+async def test_cart_statements_get_a_generic_plan(make: Make, guest: Shopper, one_connection: Database) -> None:
     product = await make.product(price="10.00", on_hand=10)
     cart = await guest.post("/cart")
     headers = {"X-Shop-Order-Token": cart["token"]}
@@ -67,7 +67,7 @@ async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection
     assert custom_planned == []
 
 
-async def test_a_product_is_planned_once_however_many_there_are(own_database: Callable[..., str]) -> None:
+async def test_product_statements_get_a_generic_plan_with_many_products(own_database: Callable[..., str]) -> None:
     url = own_database()
     connection = await asyncpg.connect(url)
     await connection.execute("""insert into products (id, name, slug, status, created_at, updated_at)
@@ -95,7 +95,7 @@ async def test_a_product_is_planned_once_however_many_there_are(own_database: Ca
 
 
 @pytest.mark.parametrize(("customer", "has_ordered"), [("user8@example.org", True), ("nobody@example.org", False)])
-async def test_whether_somebody_has_ordered_is_not_asked_of_every_order(
+async def test_checking_for_earlier_orders_does_not_scan_all_orders(
     own_database: Callable[..., str], customer: str, has_ordered: bool
 ) -> None:
     url, user_id = own_database(), uuid4()

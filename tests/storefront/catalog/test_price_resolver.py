@@ -95,7 +95,7 @@ cases = st.builds(
 )
 
 
-def counts(price_list: PriceList, case: Case, currency: str, hours: float) -> bool:
+def applies(price_list: PriceList, case: Case, currency: str, hours: float) -> bool:
     return (
         price_list.active
         and price_list.currency == currency
@@ -119,10 +119,10 @@ def expected(case: Case, variant: int, currency: str, quantity: int, hours: floa
     """The amount, and the index of the list that determines it."""
     base = case.base.get((variant, currency))
     best: tuple[Any, ...] | None = None
-    for place, price_list in enumerate(case.lists):
-        amount = price_in(price_list, variant, base, quantity) if counts(price_list, case, currency, hours) else None
-        if amount is not None and (best is None or (-price_list.priority, amount, place) < best):
-            best = (-price_list.priority, amount, place)
+    for index, price_list in enumerate(case.lists):
+        amount = price_in(price_list, variant, base, quantity) if applies(price_list, case, currency, hours) else None
+        if amount is not None and (best is None or (-price_list.priority, amount, index) < best):
+            best = (-price_list.priority, amount, index)
     return (base, None) if best is None else (best[1], best[2])
 
 
@@ -196,8 +196,8 @@ class PriceSetup:
 
     async def _insert(self, table: str, **fields: Any) -> None:
         values = {"id": new_id(), "created_at": NOW, **fields}
-        places = ", ".join(f"${place + 1}" for place in range(len(values)))
-        await self.db.execute(f"insert into {table} ({', '.join(values)}) values ({places})", *values.values())
+        placeholders = ", ".join(f"${index + 1}" for index in range(len(values)))
+        await self.db.execute(f"insert into {table} ({', '.join(values)}) values ({placeholders})", *values.values())
 
 
 def at(hours: int | None) -> datetime | None:
@@ -233,8 +233,8 @@ async def check_resolver(price_setup: PriceSetup, case: Case, hours: float, quan
         for variant, variant_id in enumerate(price_setup.variants):
             price = prices_by_variant.get(variant_id)
             actual = (price.amount, price.price_list_id) if price else (None, None)
-            amount, place = expected(case, variant, currency, quantity, hours)
-            assert actual == (amount, None if place is None else lists[place]), (variant, currency)
+            amount, index = expected(case, variant, currency, quantity, hours)
+            assert actual == (amount, None if index is None else lists[index]), (variant, currency)
             if price:
                 assert price.base_amount == case.base.get((variant, currency))
 
@@ -249,11 +249,11 @@ async def check_pages(price_setup: PriceSetup, case: Case) -> None:
         listing = await price_setup.catalog_section.of(price_setup.member, sort="price", currency=currency)
         listed_prices = [(record["id"], units(record["attributes"]["price"])) for record in listing.json["data"]]
         # Only products with a base price are listed; a price list changes nothing but the price.
-        for_anybody = {
+        listable_products = {
             product for variant, product in enumerate(price_setup.products) if (variant, currency) in case.base
         }
         expected_prices = {
-            product: amount for product, amount in now.items() if amount is not None and product in for_anybody
+            product: amount for product, amount in now.items() if amount is not None and product in listable_products
         }
         assert listed_prices == sorted(expected_prices.items(), key=lambda pair: (pair[1], UUID(pair[0]))), currency
         price_range = f"{Decimal(5) / 100},"
@@ -284,7 +284,7 @@ quantities = st.sampled_from([1, 1, 2, 3, 9, 10, 10**6])
 
 @settings(max_examples=60, **QUIET)  # type: ignore[arg-type]
 @given(cases, hours, quantities)
-async def test_the_resolver_says_what_the_model_says(
+async def test_the_price_resolver_agrees_with_the_model(
     price_setup: PriceSetup, case: Case, hours: float, quantity: int
 ) -> None:
     await check_resolver(price_setup, case, hours, quantity)
@@ -292,14 +292,14 @@ async def test_the_resolver_says_what_the_model_says(
 
 @settings(max_examples=10, **QUIET)  # type: ignore[arg-type]
 @given(cases)
-async def test_lists_and_pages_show_what_the_model_says(price_setup: PriceSetup, case: Case) -> None:
+async def test_lists_and_pages_agree_with_the_model(price_setup: PriceSetup, case: Case) -> None:
     await check_pages(price_setup, case)
 
 
 @pytest.mark.torture
 @settings(max_examples=1500, **QUIET)  # type: ignore[arg-type]
 @given(cases, hours, quantities)
-async def test_the_resolver_says_what_the_model_says_at_length(
+async def test_the_price_resolver_agrees_with_the_model_in_many_cases(
     price_setup: PriceSetup, case: Case, hours: float, quantity: int
 ) -> None:
     await check_resolver(price_setup, case, hours, quantity)
@@ -308,11 +308,11 @@ async def test_the_resolver_says_what_the_model_says_at_length(
 @pytest.mark.torture
 @settings(max_examples=300, **QUIET)  # type: ignore[arg-type]
 @given(cases)
-async def test_lists_and_pages_show_what_the_model_says_at_length(price_setup: PriceSetup, case: Case) -> None:
+async def test_lists_and_pages_agree_with_the_model_in_many_cases(price_setup: PriceSetup, case: Case) -> None:
     await check_pages(price_setup, case)
 
 
-async def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(price_setup: PriceSetup) -> None:
+async def test_a_period_includes_its_start_and_excludes_its_end(price_setup: PriceSetup) -> None:
     price_list = PriceList("USD", 0, Decimal(50), 1, 2, True, (), True, ())
     await price_setup.set(Case({(0, "USD"): 100}, (price_list,), ()))
 

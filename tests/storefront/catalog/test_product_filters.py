@@ -17,7 +17,17 @@ from tests.http_client import SharedTransport
 from tests.platform.client import new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.catalog_model import COLOURS, FITS, MATERIALS, SIZES, TAGS, ModelShop, expected, fill, is_visible
+from tests.storefront.catalog_model import (
+    COLORS,
+    FITS,
+    MATERIALS,
+    SIZES,
+    TAGS,
+    ModelShop,
+    create_model_shop,
+    expected,
+    is_visible,
+)
 from tests.storefront.product_lists import CatalogSection, ids, word
 
 SORT_BY = {
@@ -49,7 +59,7 @@ async def model_shop(
         )
         try:
             async with service.client(transport=shared_transport) as http:
-                yield await fill(Make(await new_machine(http, db)), db), Shopper(http)
+                yield await create_model_shop(Make(await new_machine(http, db)), db), Shopper(http)
         finally:
             await db.close()
             service.stop()
@@ -79,7 +89,7 @@ def random_values(model_shop: ModelShop, chance: random.Random) -> dict[str, str
         "filter[price]": chance.choice(["5,15", "10,Infinity", "10,", ",8", "7.5", "7.51,8.01", "0,0", "20,10"]),
         "filter[currency]": "EUR",
         "filter[options][size]": chance.choice([*SIZES, "xxl"]),
-        "filter[options][colour]": chance.choice(COLOURS),
+        "filter[options][color]": chance.choice(COLORS),
         "filter[option_value_ids]": ",".join(chance.sample(options, chance.choice([1, 2, 3]))),
         "filter[properties][material]": chance.choice([*MATERIALS, "bone-china"]),
         "filter[properties][lining]": chance.choice(MATERIALS),
@@ -91,7 +101,7 @@ def random_values(model_shop: ModelShop, chance: random.Random) -> dict[str, str
     }
 
 
-def test_the_model_knows_every_filter_and_sort(model_shop: tuple[ModelShop, Shopper]) -> None:
+def test_the_model_covers_every_filter_and_sort(model_shop: tuple[ModelShop, Shopper]) -> None:
     filter_names = {name.split("[")[1].rstrip("]") for name in random_values(model_shop[0], random.Random(0))}
 
     assert filter_names == set(FILTERS)
@@ -99,7 +109,7 @@ def test_the_model_knows_every_filter_and_sort(model_shop: tuple[ModelShop, Shop
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_each_filter_alone_lists_what_the_model_says(model_shop: tuple[ModelShop, Shopper], seed: int) -> None:
+async def test_each_filter_alone_agrees_with_the_model(model_shop: tuple[ModelShop, Shopper], seed: int) -> None:
     model, guest = model_shop
 
     for name, value in random_values(model, random.Random(seed)).items():
@@ -108,7 +118,7 @@ async def test_each_filter_alone_lists_what_the_model_says(model_shop: tuple[Mod
         assert product_ids == expected(model, {name: value}), (name, value)
 
 
-async def test_the_filters_tell_products_apart(model_shop: tuple[ModelShop, Shopper]) -> None:
+async def test_each_filter_matches_some_products_and_not_all(model_shop: tuple[ModelShop, Shopper]) -> None:
     """Filters that match all products or none would not test the list."""
     model, _ = model_shop
     everything = expected(model, {})
@@ -120,7 +130,7 @@ async def test_the_filters_tell_products_apart(model_shop: tuple[ModelShop, Shop
 
 
 @pytest.mark.parametrize("sort", [f"{sign}{name}" for name in SORTS for sign in ("", "-")])
-async def test_each_sort_orders_as_the_model_does(model_shop: tuple[ModelShop, Shopper], sort: str) -> None:
+async def test_each_sort_agrees_with_the_model(model_shop: tuple[ModelShop, Shopper], sort: str) -> None:
     model, guest = model_shop
     params = {"sort": sort, "filter[taxons]": model.taxons["a"]}
 
@@ -128,7 +138,7 @@ async def test_each_sort_orders_as_the_model_does(model_shop: tuple[ModelShop, S
 
 
 @pytest.mark.parametrize("sort_by", SORT_BY)
-async def test_each_sort_by_is_one_of_the_sorts(model_shop: tuple[ModelShop, Shopper], sort_by: str) -> None:
+async def test_each_sort_by_value_equals_a_sort(model_shop: tuple[ModelShop, Shopper], sort_by: str) -> None:
     model, guest = model_shop
     scope = {"filter[taxons]": model.taxons["a"]}
 
@@ -137,7 +147,7 @@ async def test_each_sort_by_is_one_of_the_sorts(model_shop: tuple[ModelShop, Sho
     assert product_ids == expected(model, {"sort": SORT_BY[sort_by], **scope} if SORT_BY[sort_by] else scope)
 
 
-async def test_what_is_sold_most_comes_first_from_its_first_sale_on(
+async def test_best_selling_products_come_first_after_their_first_sale(
     make: Make, catalog_section: CatalogSection, http: httpx2.AsyncClient
 ) -> None:
     checkout_setup = await new_checkout_setup(make)
@@ -154,13 +164,13 @@ async def test_what_is_sold_most_comes_first_from_its_first_sale_on(
     assert after.headers["etag"]
 
 
-async def test_a_position_counts_only_within_one_taxon(model_shop: tuple[ModelShop, Shopper]) -> None:
+async def test_positions_sort_products_only_within_one_taxon(model_shop: tuple[ModelShop, Shopper]) -> None:
     model, guest = model_shop
 
     assert ids(await list_products(guest, {"sort": "position"})) == expected(model, {"sort": "id"})
 
 
-async def test_any_filters_and_sorts_together_list_what_the_model_says(model_shop: tuple[ModelShop, Shopper]) -> None:
+async def test_combined_filters_and_sorts_agree_with_the_model(model_shop: tuple[ModelShop, Shopper]) -> None:
     model, guest = model_shop
     chance = random.Random(5)
     hits = 0
@@ -178,7 +188,7 @@ async def test_any_filters_and_sorts_together_list_what_the_model_says(model_sho
     assert hits > 40
 
 
-async def test_pages_of_any_size_are_pieces_of_one_list(model_shop: tuple[ModelShop, Shopper]) -> None:
+async def test_pages_of_any_size_are_slices_of_one_list(model_shop: tuple[ModelShop, Shopper]) -> None:
     model, guest = model_shop
 
     for sort in ("", "price", "-name", "available_on"):
@@ -193,7 +203,7 @@ async def test_pages_of_any_size_are_pieces_of_one_list(model_shop: tuple[ModelS
             assert {page.json["meta"]["total_count"] for page in pages} == {len(whole)}
 
 
-async def test_what_may_be_filtered_by_is_told_of_all_that_can_be_seen_or_of_the_taxons(
+async def test_facets_cover_all_visible_products_or_those_of_the_taxons(
     model_shop: tuple[ModelShop, Shopper],
 ) -> None:
     model, guest = model_shop
@@ -230,7 +240,7 @@ async def facets(catalog_section: CatalogSection) -> tuple[dict[str, list[str]],
     )
 
 
-async def test_what_may_be_filtered_by_follows_every_write(make: Make, catalog_section: CatalogSection) -> None:
+async def test_facets_are_updated_with_every_write(make: Make, catalog_section: CatalogSection) -> None:
     size, material = word(), word()
     assert await facets(catalog_section) == ({}, {})
     product = await make.product(
@@ -266,14 +276,16 @@ async def test_what_may_be_filtered_by_follows_every_write(make: Make, catalog_s
     ("name", "code"),
     [("filter[nmae]", "unknown_filter"), ("filter[price_from]", "unknown_filter"), ("sort", "unknown_sort")],
 )
-async def test_an_unknown_name_is_refused_and_the_allowed_ones_are_told(guest: Shopper, name: str, code: str) -> None:
+async def test_an_unknown_filter_or_sort_is_refused_with_the_allowed_names(
+    guest: Shopper, name: str, code: str
+) -> None:
     refusal = await guest.ask("GET", "/products", params={name: "nonsense"})
 
     assert (refusal.status, refusal.code) == (400, code)
     assert all(each in refusal.json["error"] for each in (FILTERS if name != "sort" else SORTS))
 
 
-async def test_an_unknown_sort_by_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
+async def test_an_unknown_sort_by_is_refused_with_the_allowed_values(guest: Shopper) -> None:
     refusal = await guest.get("/products", sort_by="cheapest")
 
     assert (refusal.status, refusal.code) == (400, "unknown_sort")
@@ -300,8 +312,8 @@ HOSTILE = {
     "wild cards": "%_\\%",
     "search words": "!a & b | (c <-> d):*",
     "other digits": "٣,٤",
-    "turned": "\u202eabc\u2066",
-    "half": "\ufffd",
+    "bidirectional": "\u202eabc\u2066",
+    "replacement character": "\ufffd",
     "an id": str(uuid4()),
     "ids": f"{uuid4()},x",
     "bytes": "\x01\x1f\x7f",
@@ -326,14 +338,16 @@ NAMES = [f"filter[{name}]" for name in FILTERS] + [
 
 @pytest.mark.security("C-02")
 @pytest.mark.torture
-@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["a shape", "all"])
+@pytest.mark.parametrize(
+    "has_all_shapes", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["one shape", "all shapes"]
+)
 @pytest.mark.parametrize("kind", HOSTILE)
-async def test_no_value_of_any_parameter_breaks_the_list(guest: Shopper, kind: str, is_whole: bool) -> None:
+async def test_no_parameter_value_causes_a_server_error(guest: Shopper, kind: str, has_all_shapes: bool) -> None:
     shapes = SHAPES if len(HOSTILE[kind]) < 100 else SHAPES[:2]
     first = list(HOSTILE).index(kind)
     for number, name in enumerate(NAMES, first):
-        # Each value with each name; without `is_whole` in one shape only, which differs from name to name.
-        for shape in shapes if is_whole else [shapes[number % len(shapes)]]:
+        # Each value with each name; without `has_all_shapes` in one shape only, which differs from name to name.
+        for shape in shapes if has_all_shapes else [shapes[number % len(shapes)]]:
             answer = await guest.ask("GET", "/products", params={name + shape: HOSTILE[kind], "per_page": "1"})
 
             assert answer.status in {200, 400}, (name + shape, answer)
@@ -351,16 +365,14 @@ async def test_a_query_of_sixty_thousand_characters_is_too_long(guest: Shopper) 
     assert (await guest.get(f"/products?q={'x' * 60_000}")).status == 414
 
 
-async def test_an_amount_beyond_any_price_finds_nothing_below_and_all_above(
-    make: Make, catalog_section: CatalogSection
-) -> None:
+async def test_price_filters_accept_amounts_larger_than_any_price(make: Make, catalog_section: CatalogSection) -> None:
     product = await make.product(price="9999999999999.99", taxons=[catalog_section.root])
 
     assert ids(await catalog_section.get(**{"filter[price]": f"0,{'9' * 20}"})) == [product.id]
     assert ids(await catalog_section.get(**{"filter[price]": f"{'9' * 20},"})) == []
 
 
-async def test_a_blank_filter_is_no_filter(make: Make, catalog_section: CatalogSection) -> None:
+async def test_a_blank_filter_is_ignored(make: Make, catalog_section: CatalogSection) -> None:
     product = await make.product(taxons=[catalog_section.root])
     blanks: dict[str, Any] = {name: "" for name in NAMES if name.startswith("filter") and "taxons]" not in name}
 

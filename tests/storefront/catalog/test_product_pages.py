@@ -4,16 +4,16 @@ from itertools import product as combinations
 
 import pytest
 
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.service import Service
 from tests.shopper import Answer, Shopper
 from tests.storefront.product_lists import CatalogSection, ids, included, prices, related_ids, word
 
 
-async def rich_product(make: Make, catalog_section: CatalogSection) -> MadeProduct:
-    size, colour = word(), word()
+async def rich_product(make: Make, catalog_section: CatalogSection) -> ProductIds:
+    size, color = word(), word()
     return await make.product(
-        options={size: ["s", "m"], colour: ["red", "blue"]},
+        options={size: ["s", "m"], color: ["red", "blue"]},
         taxons=[await make.taxon(word(), catalog_section.root)],
         properties={word(): "Wool", word(): "Blue"},
         on_hand=1,
@@ -38,10 +38,10 @@ async def test_every_relation_can_be_included_and_nested(
         assert set(included(answer, "product_property")) == set(related_ids(product, "product_properties"))
         assert set(included(answer, "taxon")) == {*related_ids(product, "taxons"), catalog_section.root}
         assert list(included(answer, "taxonomy")) == [catalog_section.taxonomy_id]
-        assert included(answer, "product") == {}, "the data is not included once more"
+        assert included(answer, "product") == {}, "primary data is repeated in included"
 
 
-async def test_included_records_stand_once_and_those_nested_before_their_parents(
+async def test_included_records_are_listed_once_and_nested_ones_before_their_parents(
     make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
     products = [await rich_product(make, catalog_section) for _ in range(3)]
@@ -50,16 +50,16 @@ async def test_included_records_stand_once_and_those_nested_before_their_parents
 
     record_keys = [(record["type"], record["id"]) for record in answer.json["included"]]
     assert len(record_keys) == len(set(record_keys)) == 12 + 12 + 6 + 4
-    place = {key: number for number, key in enumerate(record_keys)}
+    index = {key: number for number, key in enumerate(record_keys)}
     for variant in included(answer, "variant").values():
         for value in related_ids(variant, "option_values"):
-            assert place["option_value", value] < place["variant", variant["id"]]
+            assert index["option_value", value] < index["variant", variant["id"]]
     for value in included(answer, "option_value").values():
-        assert place["option_type", related_ids(value, "option_type")] < place["option_value", value["id"]]
+        assert index["option_type", related_ids(value, "option_type")] < index["option_value", value["id"]]
     assert sorted(ids(answer)) == sorted(product.id for product in products)
 
 
-async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(
+async def test_two_relations_of_one_type_each_get_their_own_includes(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     await rich_product(make, catalog_section)
@@ -72,7 +72,7 @@ async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(
         assert len(included(answer, "option_type")) == 2
 
 
-async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothing(
+async def test_included_is_absent_without_include_and_empty_without_records(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     await make.product(taxons=[catalog_section.root])
@@ -83,7 +83,7 @@ async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothi
 
 
 @pytest.mark.parametrize("include", ["vendor", "variants.vendor", "product_properties.product", "images.x", "."])
-async def test_an_unknown_include_is_named_and_so_are_those_allowed(guest: Shopper, include: str) -> None:
+async def test_an_unknown_include_is_refused_with_the_allowed_ones(guest: Shopper, include: str) -> None:
     refusal = await guest.get("/products", include=include)
 
     assert (refusal.status, refusal.code) == (400, "unknown_include")
@@ -91,7 +91,7 @@ async def test_an_unknown_include_is_named_and_so_are_those_allowed(guest: Shopp
     assert "allowed" in refusal.json["error"]
 
 
-async def test_sparse_fields_hold_for_data_and_included_records(make: Make, catalog_section: CatalogSection) -> None:
+async def test_sparse_fields_apply_to_data_and_included_records(make: Make, catalog_section: CatalogSection) -> None:
     await rich_product(make, catalog_section)
 
     answer = await catalog_section.get(
@@ -131,7 +131,7 @@ async def test_pages_have_meta_and_five_links_that_can_be_followed(
     assert (ids(beyond), beyond.json["meta"]["total_count"]) == ([], 5)
 
 
-async def test_a_link_keeps_what_decides_which_products_are_listed(
+async def test_page_links_keep_the_search_currency_and_sort(
     make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
     mine = word()
@@ -145,7 +145,7 @@ async def test_a_link_keeps_what_decides_which_products_are_listed(
     assert (prices(first), prices(second)) == (["3.0", "2.0"], ["1.0"])
 
 
-async def test_a_page_size_out_of_range_is_the_usual_one(make: Make, catalog_section: CatalogSection) -> None:
+async def test_an_invalid_page_size_is_replaced_by_the_default(make: Make, catalog_section: CatalogSection) -> None:
     for _ in range(26):
         await make.product(taxons=[catalog_section.root])
 
@@ -159,7 +159,7 @@ async def test_a_page_size_out_of_range_is_the_usual_one(make: Make, catalog_sec
     assert len(ids(await catalog_section.get(per_page="1"))) == 1
 
 
-async def test_an_empty_list_says_so(catalog_section: CatalogSection) -> None:
+async def test_an_empty_list_has_counts_of_zero(catalog_section: CatalogSection) -> None:
     answer = await catalog_section.get()
 
     assert answer.json["data"] == []
@@ -192,9 +192,7 @@ async def test_the_number_of_statements_depends_on_neither_page_size_nor_records
     assert counts[includes[2], "4"] <= 12
 
 
-async def test_a_circle_of_relations_is_read_once(
-    make: Make, service: Service, catalog_section: CatalogSection
-) -> None:
+async def test_circular_includes_are_read_once(make: Make, service: Service, catalog_section: CatalogSection) -> None:
     await rich_product(make, catalog_section)
 
     once = await catalog_section.get(include="variants.product", per_page="1")

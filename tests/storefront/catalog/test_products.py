@@ -49,7 +49,7 @@ def in_days(count: int) -> str:
     return (datetime.now(UTC) + timedelta(days=count)).isoformat()
 
 
-async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make: Make, guest: Shopper) -> None:
+async def test_a_product_has_the_documented_attributes_and_relations(make: Make, guest: Shopper) -> None:
     kind, fact, code = word(), word(), word()
     product = await make.product(
         "Tea Mug",
@@ -104,7 +104,7 @@ async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make
     assert "cost" not in page.response.text
 
 
-async def test_a_list_shows_the_same_of_each_as_the_page_of_one(
+async def test_a_list_shows_a_product_exactly_as_its_page_does(
     make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
     product = await make.product(price="7", compare_at_price="9.5", taxons=[catalog_section.root], on_hand=1)
@@ -118,12 +118,12 @@ async def test_a_list_shows_the_same_of_each_as_the_page_of_one(
 HIDDEN_FIELDS: dict[str, dict[str, Any]] = {
     "draft": {"status": "draft"},
     "archived": {"status": "archived"},
-    "to come": {"available_on": in_days(1)},
+    "not yet available": {"available_on": in_days(1)},
 }
 
 
 @pytest.mark.parametrize("why", HIDDEN_FIELDS)
-async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
+async def test_a_hidden_product_is_in_no_list_and_its_page_is_404(
     make: Make, guest: Shopper, catalog_section: CatalogSection, why: str
 ) -> None:
     product = await make.product("Seen", taxons=[catalog_section.root])
@@ -141,7 +141,9 @@ async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
     assert related_ids(taxon.json["data"], "products") == list(included(taxon, "product")) == [product.id]
 
 
-async def test_a_removed_product_is_gone(make: Make, guest: Shopper, catalog_section: CatalogSection) -> None:
+async def test_a_deleted_product_is_neither_listed_nor_found(
+    make: Make, guest: Shopper, catalog_section: CatalogSection
+) -> None:
     product = await make.product(taxons=[catalog_section.root])
 
     await make.remove("products", product.id)
@@ -151,7 +153,9 @@ async def test_a_removed_product_is_gone(make: Make, guest: Shopper, catalog_sec
     assert (await guest.get(f"/products/{product.slug}")).status == 404
 
 
-async def test_what_was_available_before_and_is_active_is_seen(make: Make, catalog_section: CatalogSection) -> None:
+async def test_an_active_product_with_a_past_available_on_is_listed(
+    make: Make, catalog_section: CatalogSection
+) -> None:
     past = await make.product(taxons=[catalog_section.root], available_on=in_days(-1))
 
     assert ids(await catalog_section.get()) == [past.id]
@@ -169,7 +173,7 @@ async def test_a_discontinued_product_is_listed_on_request_and_keeps_its_page(
     assert ids(await catalog_section.get(**{"filter[show_discontinued]": "1"})) == [product.id]
 
 
-async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_shown_without_one(
+async def test_a_product_without_a_price_in_the_currency_is_not_listed_and_its_price_is_null(
     make: Make, guest: Shopper, catalog_section: CatalogSection
 ) -> None:
     dollars = await make.product("Dollars", taxons=[catalog_section.root])
@@ -189,9 +193,7 @@ async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_s
     ]
 
 
-async def test_a_product_that_is_no_more_than_a_name_is_a_draft_that_no_shopper_meets(
-    make: Make, guest: Shopper
-) -> None:
+async def test_a_product_with_only_a_name_is_a_draft_hidden_from_shoppers(make: Make, guest: Shopper) -> None:
     name = word()
 
     product = await make.new("products", "product", name=name)
@@ -206,7 +208,7 @@ async def test_a_product_that_is_no_more_than_a_name_is_a_draft_that_no_shopper_
     assert (refusal.status, refusal.code) == (422, "not_purchasable")
 
 
-async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(make: Make, guest: Shopper) -> None:
+async def test_an_active_product_without_a_price_is_neither_listed_nor_purchasable(make: Make, guest: Shopper) -> None:
     product = await make.product(word(), price=None, on_hand=1)
     await guest.post("/cart")
 
@@ -227,7 +229,7 @@ async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(ma
         ("", "USD", "10.0", "$10.00"),
     ],
 )
-async def test_prices_are_in_the_currency_asked_for_if_the_shop_sells_in_it(
+async def test_prices_are_in_the_requested_currency_if_the_shop_supports_it(
     make: Make,
     guest: Shopper,
     catalog_section: CatalogSection,
@@ -252,7 +254,7 @@ async def test_prices_are_in_the_currency_asked_for_if_the_shop_sells_in_it(
         assert (attributes["currency"], attributes["price"], attributes["display_price"]) == (currency, price, display)
 
 
-async def test_a_product_is_found_by_id_slug_and_every_slug_it_once_had(make: Make, guest: Shopper) -> None:
+async def test_a_product_is_found_by_id_slug_and_former_slugs(make: Make, guest: Shopper) -> None:
     first, second, third = word(), word(), word()
     product = await make.product(slug=first)
     await make.change("products", product.id, "product", slug=second)
@@ -263,7 +265,7 @@ async def test_a_product_is_found_by_id_slug_and_every_slug_it_once_had(make: Ma
     assert [(answer.status, answer.id, answer["slug"]) for answer in pages] == [(200, product.id, third)] * 5
 
 
-async def test_an_old_slug_that_another_product_takes_leads_to_that_one(make: Make, guest: Shopper) -> None:
+async def test_a_former_slug_that_another_product_uses_finds_that_product(make: Make, guest: Shopper) -> None:
     slug = word()
     old = await make.product(slug=slug)
     await make.change("products", old.id, "product", slug=word())
@@ -281,7 +283,7 @@ async def test_a_slug_that_looks_like_an_id_is_found(make: Make, guest: Shopper,
     assert (await guest.get(f"/products/{slug}/variants")).status == 200
 
 
-async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make, guest: Shopper) -> None:
+async def test_without_variants_the_master_is_the_default_and_primary_variant(make: Make, guest: Shopper) -> None:
     product = await make.product(on_hand=1)
 
     data = (await guest.get(f"/products/{product.id}")).json["data"]
@@ -293,13 +295,13 @@ async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make
 @pytest.mark.parametrize(
     ("on_hand", "expected"), [((0, 0, 0), 0), ((0, 0, 2), 2), ((0, 3, 2), 1), ((1, 3, 2), 0), ((None, None, 1), 2)]
 )
-async def test_the_default_variant_is_the_first_other_that_can_be_bought_else_the_first(
+async def test_the_default_variant_is_the_first_purchasable_one_or_else_the_first(
     make: Make, guest: Shopper, on_hand: tuple[int | None, ...], expected: int
 ) -> None:
     product = await make.product("Shirt", price="5", on_hand=9)
     others = [
-        await make.variant(product.id, {word(): "x"}, price=str(10 + place), on_hand=count, position=place)
-        for place, count in enumerate(on_hand)
+        await make.variant(product.id, {word(): "x"}, price=str(10 + index), on_hand=count, position=index)
+        for index, count in enumerate(on_hand)
     ]
 
     page = await guest.get(f"/products/{product.id}")
@@ -317,18 +319,18 @@ def availability_of(answer: Answer) -> tuple[bool, bool, bool]:
     return answer["in_stock"], answer["backorderable"], answer["purchasable"]
 
 
-async def test_whether_it_can_be_had_follows_stock_and_place(make: Make, guest: Shopper) -> None:
+async def test_availability_depends_on_stock_and_stock_location(make: Make, guest: Shopper) -> None:
     product = await make.product()
-    path, place = f"/products/{product.id}", (await make.new("stock_locations", "stock_location", name=word())).id
+    path, location_id = f"/products/{product.id}", (await make.new("stock_locations", "stock_location", name=word())).id
     availability = [availability_of(await guest.get(path))]
 
-    stock_item_id = await make.stock(product.master, 2, place=place)
+    stock_item_id = await make.stock(product.master, 2, location_id=location_id)
     availability.append(availability_of(await guest.get(path)))
     await make.change("stock_items", stock_item_id, "stock_item", count_on_hand=0)
     availability.append(availability_of(await guest.get(path)))
     await make.change("stock_items", stock_item_id, "stock_item", backorderable=True)
     availability.append(availability_of(await guest.get(path)))
-    await make.change("stock_locations", place, "stock_location", active=False)
+    await make.change("stock_locations", location_id, "stock_location", active=False)
     availability.append(availability_of(await guest.get(path)))
     await make.change("products", product.id, "product", track_inventory=False)
     availability.append(availability_of(await guest.get(path)))
@@ -337,11 +339,11 @@ async def test_whether_it_can_be_had_follows_stock_and_place(make: Make, guest: 
     assert availability == [nothing, in_stock, nothing, beyond, nothing, in_stock]
 
 
-async def test_counts_of_several_places_add_up(make: Make, guest: Shopper) -> None:
+async def test_stock_of_several_stock_locations_is_combined(make: Make, guest: Shopper) -> None:
     product = await make.product()
     item = await make.stock(product.master, 3)
     other = (await make.new("stock_locations", "stock_location", name=word())).id
-    await make.stock(product.master, 0, backorderable=True, place=other)
+    await make.stock(product.master, 0, backorderable=True, location_id=other)
     await make.new("stock_movements", "stock_movement", stock_item_id=item, quantity=-3)
 
     assert availability_of(await guest.get(f"/products/{product.id}")) == (False, True, True)

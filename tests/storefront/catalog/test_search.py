@@ -18,27 +18,25 @@ async def search(catalog_section: CatalogSection, q: str) -> list[str]:
     return ids(await catalog_section.get(q=q))
 
 
-async def test_a_name_ranks_before_a_number_a_taxon_and_a_description(
-    make: Make, catalog_section: CatalogSection
-) -> None:
-    mine, below = word(), await make.taxon(word(), catalog_section.root)
-    by_description = await make.product("Told", description=f"{mine} " * 50, taxons=[catalog_section.root])
-    by_name = await make.product(f"Named {mine} and more words than the others", taxons=[catalog_section.root])
-    by_taxon = await make.product("Placed", taxons=[await make.taxon(mine, below)])
-    by_sku = await make.product("Numbered", sku=mine, taxons=[catalog_section.root])
+async def test_a_name_ranks_before_a_sku_a_taxon_and_a_description(make: Make, catalog_section: CatalogSection) -> None:
+    term, below = word(), await make.taxon(word(), catalog_section.root)
+    by_description = await make.product("Described", description=f"{term} " * 50, taxons=[catalog_section.root])
+    by_name = await make.product(f"Named {term} and more words than the others", taxons=[catalog_section.root])
+    by_taxon = await make.product("Placed", taxons=[await make.taxon(term, below)])
+    by_sku = await make.product("Numbered", sku=term, taxons=[catalog_section.root])
     await make.product("Another", taxons=[catalog_section.root])
 
-    assert await search(catalog_section, mine) == [by_name.id, by_sku.id, by_taxon.id, by_description.id]
+    assert await search(catalog_section, term) == [by_name.id, by_sku.id, by_taxon.id, by_description.id]
 
 
-async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(
+async def test_equal_ranks_are_sorted_newest_first_unless_a_sort_is_given(
     make: Make, catalog_section: CatalogSection
 ) -> None:
-    mine = word()
-    products = [await make.product(mine, price=str(9 - number), taxons=[catalog_section.root]) for number in range(3)]
+    term = word()
+    products = [await make.product(term, price=str(9 - number), taxons=[catalog_section.root]) for number in range(3)]
 
-    assert await search(catalog_section, mine) == [product.id for product in reversed(products)]
-    assert ids(await catalog_section.get(q=mine, sort="-price")) == [product.id for product in products]
+    assert await search(catalog_section, term) == [product.id for product in reversed(products)]
+    assert ids(await catalog_section.get(q=term, sort="-price")) == [product.id for product in products]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(
         ],
     ),
 )
-async def test_words_are_found_by_their_beginnings_in_any_case_with_or_without_marks(
+async def test_words_match_by_prefix_regardless_of_case_and_diacritics(
     make: Make, catalog_section: CatalogSection, text: str, query: str
 ) -> None:
     by_name = await make.product(text, taxons=[catalog_section.root])
@@ -105,7 +103,7 @@ async def test_words_are_found_by_their_beginnings_in_any_case_with_or_without_m
 
 
 @pytest.mark.parametrize("query", ["teapots", "pot", "blue mug", "ea", "teapot xyz", "日本"])
-async def test_what_is_not_the_beginning_of_a_word_of_it_is_not_found(
+async def test_text_that_is_no_prefix_of_a_word_does_not_match(
     make: Make, catalog_section: CatalogSection, query: str
 ) -> None:
     await make.product("Blue Teapot", description="A pitcher", taxons=[catalog_section.root])
@@ -113,7 +111,7 @@ async def test_what_is_not_the_beginning_of_a_word_of_it_is_not_found(
     assert await search(catalog_section, query) == []
 
 
-async def test_every_word_must_be_there_wherever_it_stands(make: Make, catalog_section: CatalogSection) -> None:
+async def test_every_word_must_match_in_any_field(make: Make, catalog_section: CatalogSection) -> None:
     one, two = word(), word()
     both = await make.product(one, description=two, taxons=[catalog_section.root])
     await make.product(one, taxons=[catalog_section.root])
@@ -121,7 +119,7 @@ async def test_every_word_must_be_there_wherever_it_stands(make: Make, catalog_s
     assert await search(catalog_section, f"{two} {one}") == [both.id]
 
 
-async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_searched(
+async def test_skus_of_all_variants_tags_options_and_keywords_are_searched(
     make: Make, catalog_section: CatalogSection
 ) -> None:
     master, other, tag, kind, key = (word() for _ in range(5))
@@ -136,7 +134,7 @@ async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_search
         assert ids(await catalog_section.get(**{"filter[name]": query})) == []
 
 
-async def test_tags_of_html_are_no_words(make: Make, catalog_section: CatalogSection) -> None:
+async def test_html_tags_are_not_searched(make: Make, catalog_section: CatalogSection) -> None:
     product = await make.product(
         "Plain", description='<p class="lead">Soft <strong>wool</strong> 3 < 5</p>', taxons=[catalog_section.root]
     )
@@ -145,7 +143,7 @@ async def test_tags_of_html_are_no_words(make: Make, catalog_section: CatalogSec
     assert await search(catalog_section, "strong") == await search(catalog_section, "lead") == []
 
 
-async def test_a_search_follows_what_is_written(make: Make, catalog_section: CatalogSection) -> None:
+async def test_search_results_are_updated_with_every_write(make: Make, catalog_section: CatalogSection) -> None:
     old, new, taxon_name, option_name = (word() for _ in range(4))
     taxon = await make.taxon(taxon_name, catalog_section.root)
     product = await make.product(old, taxons=[taxon], options={word(): [option_name]})
@@ -167,7 +165,7 @@ async def test_a_search_follows_what_is_written(make: Make, catalog_section: Cat
         ["&", "|", "!", ":*", "'", "''", "\\", "(", ")", "()", "<->", "<2>", "*", ":A", '"', "%", "_", "--", "/*", ";"],
     ),
 )
-async def test_signs_of_the_search_language_are_plain_text(
+async def test_search_operators_are_treated_as_plain_text(
     make: Make, catalog_section: CatalogSection, sign: str
 ) -> None:
     # A fixed SKU, because a random one may begin with the search text.
@@ -180,7 +178,7 @@ async def test_signs_of_the_search_language_are_plain_text(
 
 
 @pytest.mark.parametrize("query", ["😀", "😀 😀", "«»", "。、", "\u0301", "\u200d", "²", "٣", "Ⅷ", "ﬁ", "🇩🇪", "\ufdfa"])
-async def test_what_has_no_words_or_odd_ones_does_not_fail(catalog_section: CatalogSection, query: str) -> None:
+async def test_a_query_without_words_matches_nothing(catalog_section: CatalogSection, query: str) -> None:
     assert await search(catalog_section, query) == []
 
 
@@ -199,7 +197,7 @@ async def test_a_search_of_many_words_is_answered_quickly(catalog_section: Catal
 
 @QUICK
 @given(st.text(min_size=1, max_size=30))
-async def test_any_text_can_be_looked_for(guest: Shopper, text: str) -> None:
+async def test_any_text_can_be_searched(guest: Shopper, text: str) -> None:
     answer = await guest.get("/products", q=text, per_page="1")
 
     assert answer.status == (400 if "\x00" in text else 200)
@@ -212,7 +210,7 @@ LETTERS = st.text(
 
 @QUICK
 @given(LETTERS)
-async def test_a_name_is_found_by_itself(make: Make, catalog_section: CatalogSection, text: str) -> None:
+async def test_a_name_is_found_by_its_own_words(make: Make, catalog_section: CatalogSection, text: str) -> None:
     """Python and the database fold text the same way, so that each word of a name finds it."""
     product = await make.new(
         "products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[catalog_section.root]

@@ -50,7 +50,7 @@ async def test_a_taxon_names_its_image_in_lists_alone_and_with_products(
     assert related_ids(included(with_product, "taxon")[taxon], "image") == image
 
 
-async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
+async def test_an_included_image_has_paths_and_the_requested_size(
     make: Make, guest: Shopper, service: Service, catalog_section: CatalogSection, taxon: str
 ) -> None:
     image, product = await upload(make, taxon), await make.product(taxons=[taxon])
@@ -71,7 +71,7 @@ async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
         assert attributes["original_url"] == f"{service.url}/media/{image}/200.webp"
 
 
-async def test_a_list_that_was_cached_shows_a_changed_image_at_once(
+async def test_a_cached_list_shows_a_changed_image_at_once(
     make: Make, guest: Shopper, catalog_section: CatalogSection, taxon: str
 ) -> None:
     async def list_images() -> tuple[Any, list[str]]:
@@ -90,7 +90,7 @@ async def test_a_list_that_was_cached_shows_a_changed_image_at_once(
     assert await list_images() == (None, [])
 
 
-async def test_an_etag_is_another_after_a_new_image(make: Make, guest: Shopper, taxon: str) -> None:
+async def test_a_new_image_changes_the_etag(make: Make, guest: Shopper, taxon: str) -> None:
     before = await guest.get(f"/taxons/{taxon}")
     tag = {"If-None-Match": before.headers["etag"]}
 

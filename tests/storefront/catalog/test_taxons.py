@@ -61,7 +61,7 @@ async def list_taxons(guest: Shopper, **filters: str) -> Answer:
     return await guest.ask("GET", "/taxons", params={"per_page": "500", **params})
 
 
-async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest: Shopper, tree: Tree) -> None:
+async def test_a_taxon_has_the_documented_attributes_and_relations(guest: Shopper, tree: Tree) -> None:
     answer = await guest.get(f"/taxons/{tree.b}")
 
     data = answer.json["data"]
@@ -83,7 +83,7 @@ async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest:
     assert related_ids(data, "children") == [tree.b2, tree.b1]
 
 
-async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_asked(guest: Shopper, tree: Tree) -> None:
+async def test_taxons_are_listed_in_tree_order_regardless_of_sort(guest: Shopper, tree: Tree) -> None:
     listing = await list_taxons(guest, taxonomy_id=tree.taxonomy_id)
     sorted_by_name = await guest.get(f"/taxons?sort=-name&filter[taxonomy_id]={tree.taxonomy_id}")
 
@@ -95,7 +95,7 @@ async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_ask
     )
 
 
-async def test_each_filter_chooses_and_several_together_narrow(guest: Shopper, tree: Tree) -> None:
+async def test_each_filter_works_alone_and_combined(guest: Shopper, tree: Tree) -> None:
     permalink = (await guest.get(f"/taxons/{tree.b}"))["permalink"]
     mine = {"taxonomy_id": tree.taxonomy_id}
 
@@ -112,13 +112,13 @@ async def test_each_filter_chooses_and_several_together_narrow(guest: Shopper, t
 
 
 @pytest.mark.parametrize("name", ["%", "_", "\\", "b%e", "b_e", "'"])
-async def test_signs_of_a_pattern_are_plain_text_in_a_name(
+async def test_pattern_characters_in_a_name_filter_are_plain_text(
     guest: Shopper, make: Make, catalog_section: CatalogSection, name: str
 ) -> None:
     await make.taxon("Plain moth", catalog_section.root)
-    odd = await make.taxon(f"Odd {name} one", catalog_section.root)
+    taxon_id = await make.taxon(f"Odd {name} one", catalog_section.root)
 
-    assert ids(await list_taxons(guest, name=name, taxonomy_id=catalog_section.taxonomy_id)) == [odd]
+    assert ids(await list_taxons(guest, name=name, taxonomy_id=catalog_section.taxonomy_id)) == [taxon_id]
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ async def test_signs_of_a_pattern_are_plain_text_in_a_name(
         ("taxonomy_id", "1"),
     ],
 )
-async def test_what_is_no_id_is_refused(guest: Shopper, name: str, value: str) -> None:
+async def test_a_malformed_id_is_refused(guest: Shopper, name: str, value: str) -> None:
     refusal = await list_taxons(guest, **{name: value})
 
     assert (refusal.status, refusal.code) == (400, "bad_filter")
     assert name in refusal.json["error"]
 
 
-async def test_an_unknown_filter_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
+async def test_an_unknown_filter_is_refused_with_the_allowed_names(guest: Shopper) -> None:
     refusal = await list_taxons(guest, parents="x")
 
     assert (refusal.status, refusal.code) == (400, "unknown_filter")
@@ -150,7 +150,7 @@ async def test_an_unknown_filter_is_refused_and_the_allowed_ones_are_told(guest:
 
 @pytest.mark.parametrize("value", ["x" * 3000, "'; --", "\x01", "9" * 40, "{}", "٣"])
 @pytest.mark.parametrize("shape", ["", "[]", "[a]", "[a][b]"])
-async def test_no_value_of_a_filter_breaks_the_list(guest: Shopper, shape: str, value: str) -> None:
+async def test_no_filter_value_causes_a_server_error(guest: Shopper, shape: str, value: str) -> None:
     for name in ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots"):
         answer = await guest.ask("GET", "/taxons", params={f"filter[{name}]{shape}": value})
         assert answer.status in {200, 400}, (name, answer)
@@ -169,7 +169,7 @@ async def test_a_taxon_is_found_by_id_and_by_its_permalink_with_slashes(guest: S
     assert len({answer.json["error"] for answer in missing}) == 1
 
 
-async def test_a_permalink_follows_a_move_and_a_new_name_of_its_tree(make: Make, guest: Shopper, tree: Tree) -> None:
+async def test_a_permalink_changes_when_its_taxon_is_moved(make: Make, guest: Shopper, tree: Tree) -> None:
     await make.change("taxons", tree.b1, "taxon", parent_id=tree.a)
 
     taxon = await guest.get(f"/taxons/{tree.b1}")
@@ -188,15 +188,13 @@ async def test_a_tree_whose_name_has_no_latin_letter_is_found_by_its_permalink(m
         assert (await guest.get(f"/taxons/{page['permalink']}")).id == taxon
 
 
-async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
-    make: Make, guest: Shopper, tree: Tree
-) -> None:
+async def test_a_taxon_lists_the_products_in_it_and_below_by_position(make: Make, guest: Shopper, tree: Tree) -> None:
     in_a = await make.product("In a", taxons=[tree.a])
     below = await make.product("Below", taxons=[tree.b1])
     last, first = await make.product("Last"), await make.product("First")
     for product, position in ((last, 5), (first, 1)):
-        place = {"product_id": product.id, "taxon_id": tree.b, "position": position}
-        await make.machine.post("/classifications", {"classification": place})
+        classification = {"product_id": product.id, "taxon_id": tree.b, "position": position}
+        await make.machine.post("/classifications", {"classification": classification})
 
     b = await guest.get(f"/taxons/{tree.b}", include="products.primary_variant")
     root = await guest.get(f"/taxons/{tree.root}")
@@ -209,7 +207,9 @@ async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
     assert related_ids((await guest.get(f"/taxons/{tree.a}", currency="EUR")).json["data"], "products") == []
 
 
-async def test_whether_any_product_is_to_be_seen_in_it_or_below_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
+async def test_has_products_is_true_if_a_taxon_or_a_descendant_has_visible_products(
+    make: Make, guest: Shopper, tree: Tree
+) -> None:
     async def with_products() -> list[str]:
         listing = await list_taxons(guest, taxonomy_id=tree.taxonomy_id)
         return [item["id"] for item in listing.json["data"] if item["attributes"]["has_products"]]
@@ -223,7 +223,7 @@ async def test_whether_any_product_is_to_be_seen_in_it_or_below_is_told(make: Ma
     assert await with_products() == []
 
 
-async def test_relations_are_included_to_any_depth_that_is_allowed(guest: Shopper, tree: Tree) -> None:
+async def test_relations_are_included_to_any_allowed_depth(guest: Shopper, tree: Tree) -> None:
     taxon = await guest.get(f"/taxons/{tree.b1}", include="parent.parent,parent.children,taxonomy")
     listing = await guest.get(f"/taxons?include=children&filter[ids]={tree.b}")
 
@@ -233,15 +233,13 @@ async def test_relations_are_included_to_any_depth_that_is_allowed(guest: Shoppe
     assert names(listing) == ["Moths & Wasps"]
 
 
-async def test_a_list_has_no_products_to_include(guest: Shopper) -> None:
+async def test_products_cannot_be_included_in_a_list_of_taxons(guest: Shopper) -> None:
     refusal = await guest.get("/taxons", include="products")
 
     assert (refusal.status, refusal.code) == (400, "unknown_include")
 
 
-async def test_lists_are_paged_and_asked_for_in_a_constant_number_of_statements(
-    guest: Shopper, tree: Tree, service: Service
-) -> None:
+async def test_lists_are_paged_in_a_constant_number_of_statements(guest: Shopper, tree: Tree, service: Service) -> None:
     path = f"/taxons?include=children,parent&filter[taxonomy_id]={tree.taxonomy_id}"
 
     one, five = await guest.get(f"{path}&per_page=1&page=2"), await guest.get(f"{path}&per_page=5")

@@ -26,9 +26,9 @@ VARIANT_ATTRIBUTES = {
 }
 
 
-async def test_variants_show_the_attributes_of_the_contract_and_their_options(make: Make, guest: Shopper) -> None:
-    size, colour = sorted([word(), word()])
-    product = await make.product(options={size: ["s"], colour: ["red"]}, price="12", weight="1.50", height="2")
+async def test_variants_have_the_documented_attributes_and_their_options(make: Make, guest: Shopper) -> None:
+    size, color = sorted([word(), word()])
+    product = await make.product(options={size: ["s"], color: ["red"]}, price="12", weight="1.50", height="2")
 
     master, other = (await guest.get(f"/products/{product.id}/variants")).json["data"]
 
@@ -36,18 +36,18 @@ async def test_variants_show_the_attributes_of_the_contract_and_their_options(ma
     assert set(other["relationships"]) == {"product", "images", "option_values"}
     assert (master["attributes"]["is_master"], other["attributes"]["is_master"]) == (True, False)
     assert (master["attributes"]["weight"], master["attributes"]["height"]) == ("1.5", "2.0")
-    assert other["attributes"]["options_text"] == f"{size.capitalize()}: S, {colour.capitalize()}: Red"
+    assert other["attributes"]["options_text"] == f"{size.capitalize()}: S, {color.capitalize()}: Red"
     assert other["attributes"]["options"] == [
         {"name": size, "value": "s", "presentation": "S"},
-        {"name": colour, "value": "red", "presentation": "Red"},
+        {"name": color, "value": "red", "presentation": "Red"},
     ]
     assert (other["attributes"]["price"], other["attributes"]["display_price"]) == ("12.0", "$12.00")
     assert related_ids(other, "product") == product.id
 
 
 async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Shopper) -> None:
-    size, colour = word(), word()
-    product = await make.product(options={size: ["s", "m"], colour: ["red", "blue"]})
+    size, color = word(), word()
+    product = await make.product(options={size: ["s", "m"], color: ["red", "blue"]})
     path = f"/products/{product.id}/variants"
 
     async def list_matching(**options: str) -> list[str]:
@@ -55,7 +55,7 @@ async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Sh
         return ids(await guest.ask("GET", path, params=params))
 
     assert await list_matching(**{size: "m"}) == list(product.variants[2:])
-    assert await list_matching(**{size: "m", colour: "red"}) == [product.variants[2]]
+    assert await list_matching(**{size: "m", color: "red"}) == [product.variants[2]]
     assert await list_matching(**{size: "xl"}) == []
     assert (await guest.get(f"{path}?filter[size]=m")).code == "unknown_filter"
 
@@ -69,7 +69,7 @@ async def test_variants_are_paged(make: Make, guest: Shopper) -> None:
     assert second.json["meta"] == {"count": 2, "total_count": 5, "total_pages": 3}
 
 
-async def test_variants_stand_by_their_positions(make: Make, guest: Shopper) -> None:
+async def test_variants_are_sorted_by_position(make: Make, guest: Shopper) -> None:
     product = await make.product()
     last = await make.variant(product.id, {word(): "x"}, position=5)
     first = await make.variant(product.id, {word(): "y"}, position=1)
@@ -80,7 +80,7 @@ async def test_variants_stand_by_their_positions(make: Make, guest: Shopper) -> 
     assert related_ids((await guest.get(f"/products/{product.id}")).json["data"], "variants") == [first, last]
 
 
-async def test_a_variant_that_is_removed_is_no_longer_shown(make: Make, guest: Shopper) -> None:
+async def test_a_deleted_variant_is_not_shown(make: Make, guest: Shopper) -> None:
     product = await make.product(options={word(): ["a", "b"]}, on_hand=1)
 
     await make.remove("variants", product.variants[0])

@@ -48,12 +48,12 @@ async def totals_shop(
 
 shares = st.decimals(min_value=0, max_value=1, places=4)
 taxes = st.lists(st.tuples(st.integers(0, 1), shares, st.booleans()), max_size=3)
-goods = st.lists(
+items = st.lists(
     st.tuples(st.integers(0, 10**7), st.integers(1, 9), st.sampled_from([None, 0, 1])),
     min_size=1,
     max_size=4,
-    # Unique prices: of several goods with the same price, any may be the free one.
-    unique_by=lambda good: good[0],
+    # Unique prices: of several items with the same price, any may be the free one.
+    unique_by=lambda item: item[0],
 )
 FEW = settings(
     max_examples=4, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -72,34 +72,34 @@ benefits: st.SearchStrategy[Spec] = st.one_of(
     st.tuples(st.just("buy_some_get_some"), counts),
     st.tuples(st.just("free_shipping"), st.just({})),
 )
-deals = st.lists(st.lists(benefits, min_size=1, max_size=2), max_size=3)
+promotions = st.lists(st.lists(benefits, min_size=1, max_size=2), max_size=3)
 
 
-async def create_deals(checkout_setup: CheckoutSetup, lines: list[Any], deals: list[list[Spec]]) -> None:
-    """Creates automatic promotions for these goods only, each newer than the one before."""
-    for parts in deals:
+async def create_promotions(checkout_setup: CheckoutSetup, lines: list[Any], promotions: list[list[Spec]]) -> None:
+    """Creates automatic promotions for these items only, each newer than the one before."""
+    for parts in promotions:
         await create_promotion(
             checkout_setup.make, *parts, conditions=[for_products(*(product for product, _ in lines))]
         )
 
 
 def apply_model_promotions(
-    currency: str, lines: list[Taxable], shipment: Taxable, deals: list[list[Spec]]
+    currency: str, lines: list[Taxable], shipment: Taxable, promotions: list[list[Spec]]
 ) -> tuple[Any, Any, int]:
     """The lines and the shipment with the discounts of the promotion model, and its discount on the order."""
     kinds = [(line.price, line.quantity) for line in lines]
     basket = fill_basket(
         currency,
         [
-            BasketItem(UUID(int=place), place, 1, frozenset(), price, quantity, price * quantity)
-            for place, (price, quantity) in enumerate(kinds)
+            BasketItem(UUID(int=index), index, 1, frozenset(), price, quantity, price * quantity)
+            for index, (price, quantity) in enumerate(kinds)
         ],
         shipments=[(shipment.id, shipment.price)],
     )
-    offers = [[part("benefit", kind, **settings) for kind, settings in parts] for parts in deals]
+    offers = [[part("benefit", kind, **settings) for kind, settings in parts] for parts in promotions]
     line_discounts, shipment_discounts, order_discount = promotions_model(basket, offers)
     discounted_lines = [
-        msgspec.structs.replace(line, promo_total=-line_discounts[UUID(int=place)]) for place, line in enumerate(lines)
+        msgspec.structs.replace(line, promo_total=-line_discounts[UUID(int=index)]) for index, line in enumerate(lines)
     ]
     return (
         discounted_lines,
@@ -112,8 +112,8 @@ async def check(
     totals_shop: tuple[httpx2.AsyncClient, CheckoutSetup],
     currency: str,
     taxes: list[Any],
-    goods: list[tuple[int, int, int | None]],
-    deals: list[list[Spec]],
+    items: list[tuple[int, int, int | None]],
+    promotions: list[list[Spec]],
 ) -> None:
     http, checkout_setup = totals_shop
     make, digits = checkout_setup.make, currency_digits(currency)
@@ -129,7 +129,7 @@ async def check(
         await make.new("tax_rates", "tax_rate", **fields, included_in_price=is_included)
         rates.append(Rate(UUID(int=number), "Tax", share, is_included, UUID(kinds[kind])))
     products, lines = [], []
-    for number, (price, quantity, kind) in enumerate(goods):
+    for number, (price, quantity, kind) in enumerate(items):
         category = {} if kind is None else {"tax_category_id": kinds[kind]}
         amount = wire_decimal(price, digits)
         others: Any = {} if currency == "USD" else {"prices": {currency: amount}}
@@ -137,14 +137,14 @@ async def check(
         products.append((product, quantity))
         lines.append(Taxable(UUID(int=number), "", price, quantity, 0, None if kind is None else UUID(kinds[kind])))
 
-    await create_deals(checkout_setup, products, deals)
+    await create_promotions(checkout_setup, products, promotions)
     buyer = Buyer(http, checkout_setup)
     await buyer.post(f"/cart?currency={currency}")
     await buyer.ready(*products)
     cart = await buyer.get("/cart", include="line_items")
 
     shipment = Taxable(UUID(int=99), "", int(Decimal(SHIPPING[currency]).scaleb(digits)))
-    discounted_lines, shipment, order_discount = apply_model_promotions(currency, lines, shipment, deals)
+    discounted_lines, shipment, order_discount = apply_model_promotions(currency, lines, shipment, promotions)
     expected = model(discounted_lines, [shipment], rates, order_discount)
     names = [name for name in COLUMNS if name not in {"item_count", "order_promo_total"}]
     assert {name: cart[name] for name in names} == {name: wire_decimal(expected[name], digits) for name in names}
@@ -154,25 +154,25 @@ async def check(
 
 
 @FEW
-@given(st.sampled_from(list(SHIPPING)), taxes, goods, deals)
-async def test_a_cart_comes_to_what_the_model_says(
+@given(st.sampled_from(list(SHIPPING)), taxes, items, promotions)
+async def test_cart_totals_agree_with_the_model(
     totals_shop: tuple[httpx2.AsyncClient, CheckoutSetup],
     currency: str,
     taxes: list[Any],
-    goods: list[Any],
-    deals: list[Any],
+    items: list[Any],
+    promotions: list[Any],
 ) -> None:
-    await check(totals_shop, currency, taxes, goods, deals)
+    await check(totals_shop, currency, taxes, items, promotions)
 
 
 @pytest.mark.torture
 @settings(FEW, max_examples=60, derandomize=False)
-@given(st.sampled_from(list(SHIPPING)), taxes, goods, deals)
-async def test_a_cart_comes_to_what_the_model_says_at_length(
+@given(st.sampled_from(list(SHIPPING)), taxes, items, promotions)
+async def test_cart_totals_agree_with_the_model_in_many_cases(
     totals_shop: tuple[httpx2.AsyncClient, CheckoutSetup],
     currency: str,
     taxes: list[Any],
-    goods: list[Any],
-    deals: list[Any],
+    items: list[Any],
+    promotions: list[Any],
 ) -> None:
-    await check(totals_shop, currency, taxes, goods, deals)
+    await check(totals_shop, currency, taxes, items, promotions)

@@ -20,7 +20,7 @@ def sums(cart: Answer) -> tuple[str, ...]:
     return cart["item_total"], cart["ship_total"], cart["adjustment_total"], cart["total"]
 
 
-async def test_a_cart_is_bought_step_by_step(
+async def test_a_cart_is_checked_out_step_by_step(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient
 ) -> None:
     mug = await checkout_setup.product("10.00", on_hand=10)
@@ -60,14 +60,14 @@ async def test_a_cart_is_bought_step_by_step(
     assert any(order["number"] in mail["subject"] and "$25.00" in mail["text"] for mail in mails)
 
 
-async def test_completing_alone_walks_every_step(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_completing_advances_through_every_step(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
 
     assert (await buyer.complete())["state"] == "complete"
 
 
 @pytest.mark.security("C-05")
-async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(
+async def test_the_token_of_a_completed_order_shows_the_order_and_nothing_else(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
@@ -92,7 +92,9 @@ async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(
     assert (new.status, new.id != order.id, new["item_count"]) == (201, True, 0)
 
 
-async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_missing_requirements_are_listed_and_refused_at_each_step(
+    buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
     await buyer.post("/cart")
 
     async def list_missing() -> list[tuple[str, str]]:
@@ -117,7 +119,7 @@ async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, ch
     assert await list_missing() == []
 
 
-async def test_another_way_to_send_is_chosen(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_another_shipping_method_can_be_selected(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product(), 2))
     await buyer.enter_address()
     rates = await buyer.get("/checkout/shipping_rates")
@@ -144,7 +146,7 @@ ROW_VERSIONS = """select 'orders', id, xmin, xmax, ctid from orders where id = $
 
 @pytest.mark.security("H-13")
 @pytest.mark.parametrize("is_stored", [True, False])
-async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chosen(
+async def test_reading_shipping_rates_changes_nothing_and_each_rate_can_be_selected(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, is_stored: bool
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
@@ -171,7 +173,7 @@ async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chose
     assert stored_rates.json["data"][0]["attributes"]["number"] == shipment["attributes"]["number"]
 
 
-async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(
+async def test_a_rate_that_is_not_stored_yet_can_be_selected_in_a_checkout_update(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
@@ -188,7 +190,7 @@ async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(
 
 
 @pytest.mark.parametrize("steps", ["", "next", "advance"])
-async def test_the_rates_keep_their_ids_from_step_to_step(
+async def test_shipping_rates_keep_their_ids_across_steps(
     buyer: Buyer, checkout_setup: CheckoutSetup, steps: str
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
@@ -206,7 +208,7 @@ async def test_the_rates_keep_their_ids_from_step_to_step(
     assert related_ids(order.json["data"], "shipments") == [shipment["id"] for shipment in late.json["data"]]
 
 
-async def test_an_address_is_saved_though_nothing_is_sent_there(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_an_address_without_shipping_rates_is_saved(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
     await buyer.enter_address()
 
@@ -217,7 +219,7 @@ async def test_an_address_is_saved_though_nothing_is_sent_there(buyer: Buyer, ch
     assert (refusal.status, refusal.code) == (422, "no_shipping_rate")
 
 
-async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_adding_an_item_later_removes_the_shipments(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
     await buyer.enter_address()
     await buyer.get("/checkout/shipping_rates")
@@ -228,7 +230,7 @@ async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer,
 
 
 @pytest.mark.parametrize("source", ["decline"])
-async def test_a_refused_payment_freezes_nothing(
+async def test_a_declined_payment_releases_the_stock_and_can_be_retried(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, source: str
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -246,7 +248,7 @@ async def test_a_refused_payment_freezes_nothing(
     assert [row["outcome"] for row in attempts] == ["declined", "approved"]
 
 
-async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_an_order_paid_by_check_has_a_balance_due(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
     await buyer.enter_address()
     await buyer.pay(method=checkout_setup.check)
@@ -257,7 +259,7 @@ async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, checkout_setup
 
 
 @pytest.mark.security("C-04")
-async def test_of_many_who_buy_the_last_ten_ten_get_them(
+async def test_of_many_concurrent_buyers_of_the_last_ten_items_ten_succeed(
     checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
     mug = await checkout_setup.product(on_hand=10)
@@ -281,7 +283,7 @@ async def test_of_many_who_buy_the_last_ten_ten_get_them(
 
 
 @pytest.mark.security("C-03")
-async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(
+async def test_concurrent_completions_create_one_order_and_one_payment(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     mug = await checkout_setup.product(on_hand=30)
@@ -301,7 +303,7 @@ async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(
     assert await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(cart.id)) == 1
 
 
-async def test_a_changed_price_needs_consent(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
+async def test_a_changed_price_requires_consent(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
     mug = await checkout_setup.product("10.00")
     cart = await buyer.ready((mug, 2))
     line = related_ids(cart.json["data"], "line_items")[0]
@@ -321,7 +323,7 @@ async def test_a_changed_price_needs_consent(buyer: Buyer, checkout_setup: Check
     assert (order["state"], order["total"]) == ("complete", "29.0")
 
 
-async def test_a_consent_is_for_what_was_shown_and_nothing_else(
+async def test_a_consent_token_is_valid_only_for_the_differences_shown(
     buyer: Buyer, checkout_setup: CheckoutSetup, make: Make
 ) -> None:
     mug = await checkout_setup.product("10.00")
@@ -335,7 +337,7 @@ async def test_a_consent_is_for_what_was_shown_and_nothing_else(
     assert (again.status, again.json["differences"][0]["now"]) == (409, "15.0")
 
 
-async def test_fewer_than_wanted_need_consent_and_none_is_refused(
+async def test_a_reduced_quantity_requires_consent(
     buyer: Buyer, checkout_setup: CheckoutSetup, make: Make, db: Any
 ) -> None:
     mug, cup = await checkout_setup.product(on_hand=3), await checkout_setup.product(on_hand=3)
@@ -349,7 +351,9 @@ async def test_fewer_than_wanted_need_consent_and_none_is_refused(
     assert (order["state"], order["item_count"], order["total"]) == ("complete", 2, "25.0")
 
 
-async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+async def test_an_item_out_of_stock_is_refused_at_completion(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
     mug = await checkout_setup.product(on_hand=3)
     await buyer.ready((mug, 1))
     await set_stock(db, mug.variant_id, 0)
@@ -360,7 +364,7 @@ async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, checkout_s
     assert (await buyer.get("/cart"))["item_count"] == 1
 
 
-async def test_an_answer_that_was_lost_is_found_by_the_worker(
+async def test_a_lost_provider_response_is_recovered_by_the_worker(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, service: Service
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -395,7 +399,7 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
 
 
 @pytest.mark.security("C-01")
-async def test_an_address_of_another_is_never_attached(
+async def test_another_users_address_cannot_be_used(
     buyer: Buyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
     owner, member = await sign_in(http), await sign_in(http)
@@ -412,7 +416,7 @@ async def test_an_address_of_another_is_never_attached(
     assert refusal.status == 422
 
 
-async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_every_invalid_address_field_is_reported(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
 
     refusal = await buyer.update_checkout(
@@ -448,7 +452,7 @@ async def test_a_users_addresses_and_email_are_filled_in(
     assert [record["id"] for record in orders.json["data"]] == [order.id]
 
 
-async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
+async def test_taxes_are_those_of_the_shipping_address(buyer: Buyer, checkout_setup: CheckoutSetup, make: Make) -> None:
     category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
     rate = {"zone_id": checkout_setup.zone, "tax_category_id": category, "name": "VAT"}
     await make.new("tax_rates", "tax_rate", **rate, amount="0.19", included_in_price=True)
@@ -476,12 +480,12 @@ async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, checkout_setup: Ch
     assert explanation.status == 200
 
 
-async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
+async def test_items_of_two_stock_locations_and_backorders_are_separate_shipments(
     buyer: Buyer, checkout_setup: CheckoutSetup, make: Make
 ) -> None:
     mug, cup = await checkout_setup.product(on_hand=2), await checkout_setup.product(on_hand=0)
     elsewhere = (await make.new("stock_locations", "stock_location", name=uuid4().hex)).id
-    await make.stock(cup.variant_id, 1, place=elsewhere, backorderable=True)
+    await make.stock(cup.variant_id, 1, location_id=elsewhere, backorderable=True)
     await buyer.add_items((mug, 1), (cup, 3))
     await buyer.enter_address()
     await buyer.pay()
@@ -492,7 +496,7 @@ async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
     assert len(related_ids(order.json["data"], "shipments")) == 3
 
 
-async def test_a_stranger_sees_no_order(
+async def test_an_order_is_404_for_other_guests_and_users(
     buyer: Buyer, checkout_setup: CheckoutSetup, guest: Shopper, http: httpx2.AsyncClient
 ) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
@@ -509,7 +513,7 @@ async def test_a_stranger_sees_no_order(
     assert [answer.status for answer in answers] == [404] * 3
 
 
-async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_orders_as_for_one(
+async def test_listing_orders_costs_as_many_statements_for_many_orders_as_for_one(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
     member, mug = await sign_in(http), await checkout_setup.product()
@@ -559,7 +563,9 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
         ("/account/orders?page[after]=x", "bad_page"),
     ],
 )
-async def test_what_an_account_cannot_be_asked_is_said(http: httpx2.AsyncClient, path: str, code: str) -> None:
+async def test_unsupported_filters_sorts_and_pages_of_account_lists_are_refused(
+    http: httpx2.AsyncClient, path: str, code: str
+) -> None:
     answer = await (await sign_in(http)).get(path)
 
     assert (answer.status, answer.code) == (400, code)

@@ -24,7 +24,7 @@ def refusal(answer: Answer) -> tuple[int, str, str]:
     return answer.status, answer.code, answer.json["error"]
 
 
-async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer, make: Make) -> None:
+async def test_a_coupon_of_ten_percent_is_applied_and_removed(buyer: Buyer, make: Make) -> None:
     """The worked example of the contract: a line of 10.00, shipping of 100.00."""
     checkout_setup = buyer.checkout_setup = await new_checkout_setup(make)
     for method in (checkout_setup.post, checkout_setup.express):
@@ -59,7 +59,7 @@ async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer
     assert plain_cart.json["data"]["relationships"]["promotions"] == {"data": []}
 
 
-async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_free_shipping_discounts_the_shipping_cost(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     code = new_code()
     await create_promotion(checkout_setup.make, FREE_SHIPPING, code=code)
     await buyer.add_items((await checkout_setup.product("10.00"), 1))
@@ -81,7 +81,7 @@ async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, check
     )
 
 
-async def test_every_refused_code_says_why(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+async def test_every_refused_code_has_a_reason(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
     make, product, other = (
         checkout_setup.make,
         await checkout_setup.product("10.00"),
@@ -90,22 +90,22 @@ async def test_every_refused_code_says_why(buyer: Buyer, checkout_setup: Checkou
     now = datetime.now(UTC)
     codes: dict[str, str] = {}
 
-    async def create_deal(name: str, *conditions: Any, benefit: Any = TENTH, **fields: Any) -> None:
+    async def create_coupon(name: str, *conditions: Any, benefit: Any = TENTH, **fields: Any) -> None:
         codes[name] = new_code()
         promotion = await create_promotion(make, benefit, conditions=conditions, code=codes[name], **fields)
         if name == "used_up":
             await db.execute("update promotions set uses = 1 where id = $1", promotion.id)
 
     group = (await make.new("customer_groups", "customer_group", name=new_code())).id
-    await create_deal("ended", expires_at=(now - timedelta(hours=1)).isoformat())
-    await create_deal("later", starts_at=(now + timedelta(hours=1)).isoformat())
-    await create_deal("used_up", usage_limit=1)
-    await create_deal("product", for_products(other))
-    await create_deal("group", ("customer_group", {"group_ids": [group]}))
-    await create_deal("minimum", ("item_total", {"amounts": {"USD": "10.01"}}))
-    await create_deal("euros", benefit=("amount_off_order", {"amounts": {"EUR": "1"}}))
-    await create_deal("good")
-    await create_deal("worse", benefit=("percent_off_items", {"percent": "5"}))
+    await create_coupon("ended", expires_at=(now - timedelta(hours=1)).isoformat())
+    await create_coupon("later", starts_at=(now + timedelta(hours=1)).isoformat())
+    await create_coupon("used_up", usage_limit=1)
+    await create_coupon("product", for_products(other))
+    await create_coupon("group", ("customer_group", {"group_ids": [group]}))
+    await create_coupon("minimum", ("item_total", {"amounts": {"USD": "10.01"}}))
+    await create_coupon("euros", benefit=("amount_off_order", {"amounts": {"EUR": "1"}}))
+    await create_coupon("good")
+    await create_coupon("worse", benefit=("percent_off_items", {"percent": "5"}))
     empty = await buyer.post("/cart")
     assert empty.status == 201
     assert refusal(await apply(buyer, codes["good"])) == (
@@ -142,7 +142,7 @@ async def test_every_refused_code_says_why(buyer: Buyer, checkout_setup: Checkou
     assert (await buyer.get("/cart"))["total"] == "9.0"
 
 
-async def test_what_is_no_code_is_unknown(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_an_invalid_code_is_unknown(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add_items((await checkout_setup.product("1.00"), 1))
     codes: list[Any] = ["", "no such code", "x" * 10_000, None, 7, ["a"]]
 
@@ -153,7 +153,7 @@ async def test_what_is_no_code_is_unknown(buyer: Buyer, checkout_setup: Checkout
     assert (with_nul.status, with_nul.code) in {(422, "coupon_unknown"), (400, "malformed")}
 
 
-async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_codes_are_removed_one_by_one_or_all_together(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     line, whole = new_code(), new_code()
     await create_promotion(checkout_setup.make, TENTH, code=line)
     await create_promotion(checkout_setup.make, ("amount_off_order", {"amounts": {"USD": "2"}}), code=whole)
@@ -170,7 +170,7 @@ async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, check
     assert (one["total"], both["total"]) == ("8.0", "10.0")
 
 
-async def test_a_code_stays_while_its_conditions_do_not_hold_and_goes_when_the_cart_is_emptied(
+async def test_a_code_remains_while_its_conditions_fail_and_is_removed_with_all_items(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     code, product, other = new_code(), await checkout_setup.product("10.00"), await checkout_setup.product("1.00")
@@ -209,7 +209,7 @@ async def test_automatic_promotions_need_no_code_and_the_best_wins(buyer: Buyer,
     assert later["total"] == "29.0"
 
 
-async def test_a_code_that_was_typed_before_its_promotion_became_automatic_counts_once(
+async def test_a_code_entered_before_its_promotion_became_automatic_applies_once(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     code, product = new_code(), await checkout_setup.product("100.00")
@@ -224,7 +224,7 @@ async def test_a_code_that_was_typed_before_its_promotion_became_automatic_count
     assert cart["total"] == "180.0"
 
 
-async def test_taxons_above_count_and_what_is_not_promotionable_does_not(
+async def test_ancestor_taxons_match_and_non_promotionable_products_are_excluded(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     make = checkout_setup.make
@@ -242,7 +242,7 @@ async def test_taxons_above_count_and_what_is_not_promotionable_does_not(
     assert (cart["promo_total"], cart["total"]) == ("-1.0", "29.0")
 
 
-async def test_groups_and_first_orders_are_the_customers(
+async def test_customer_group_and_first_order_conditions_apply_to_users(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
     make, product = checkout_setup.make, await checkout_setup.product("10.00", on_hand=9)
@@ -266,7 +266,7 @@ async def test_groups_and_first_orders_are_the_customers(
 
 
 @pytest.mark.security("C-16")
-async def test_a_guest_learns_nothing_of_an_address_by_the_code_of_a_first_order(
+async def test_a_first_order_code_does_not_reveal_to_guests_whether_an_address_has_ordered(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
     product, codes = await checkout_setup.product("10.00", on_hand=9), [new_code(), new_code()]
@@ -301,7 +301,7 @@ async def test_a_guest_learns_nothing_of_an_address_by_the_code_of_a_first_order
 
 
 @pytest.mark.security("C-16")
-async def test_an_owner_learns_nothing_of_an_address_they_type(
+async def test_a_first_order_code_depends_on_the_account_and_not_on_the_entered_address(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
     product, code = await checkout_setup.product("10.00", on_hand=9), new_code()
@@ -320,7 +320,7 @@ async def test_an_owner_learns_nothing_of_an_address_they_type(
     assert (cart.status, cart["promo_total"]) == (200, "-1.0")
 
 
-async def test_the_database_folds_an_address_as_we_do(db: Any) -> None:
+async def test_the_database_normalizes_addresses_like_the_application(db: Any) -> None:
     local = ("ann", "Ann.Lee", "a.n.n+x", "ann+x.y+z", "a+b.c", "ANN_1", "a-b")
     for address in [f"{name}@{domain}" for name in local for domain in ("example.org", "Mail.Example.co.uk")]:
         email = read_email(address)
@@ -329,7 +329,7 @@ async def test_the_database_folds_an_address_as_we_do(db: Any) -> None:
 
 
 @pytest.mark.parametrize("is_signed_in", [True, False])
-async def test_a_first_order_is_not_made_again_by_the_same_customer(
+async def test_a_first_order_promotion_applies_once_per_customer(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, is_signed_in: bool
 ) -> None:
     """An earlier order as a guest counts too, even with another spelling of the address."""
@@ -350,7 +350,7 @@ async def test_a_first_order_is_not_made_again_by_the_same_customer(
     assert again["promo_total"] == "0.0"
 
 
-async def test_a_code_of_a_batch_is_no_code_of_a_promotion_as_well(checkout_setup: CheckoutSetup) -> None:
+async def test_a_code_of_a_batch_cannot_be_the_code_of_a_promotion(checkout_setup: CheckoutSetup) -> None:
     promotion = await create_promotion(checkout_setup.make, TENTH, code=None, is_automatic=False)
     await checkout_setup.make.new(
         "coupon_batches", "coupon_batch", name="Spring", promotion_id=promotion.id, codes_count=1
@@ -366,7 +366,7 @@ async def test_a_code_of_a_batch_is_no_code_of_a_promotion_as_well(checkout_setu
     assert [(each.status, each.json["errors"]) for each in (own, others)] == [(422, {"code": ["is taken"]})] * 2
 
 
-async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_a_code_can_be_applied_with_a_checkout_update(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     code = new_code()
     await create_promotion(checkout_setup.make, TENTH, code=code)
     await buyer.add_items((await checkout_setup.product("10.00"), 1))
@@ -378,7 +378,7 @@ async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, ch
     assert (unknown.status, unknown.code) == (422, "coupon_unknown")
 
 
-async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(
+async def test_explained_totals_name_the_promotion_the_line_items_and_the_rounding(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     code, one, other = new_code(), await checkout_setup.product("10.05"), await checkout_setup.product("3.33")
@@ -405,7 +405,7 @@ async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(
     assert [step["label"] for step in promotion_steps[:2]] == ["Mug", "Mug"]
 
 
-async def test_statements_do_not_grow_with_promotions_or_lines(
+async def test_the_number_of_statements_does_not_depend_on_promotions_or_line_items(
     buyer: Buyer, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
     products = [await checkout_setup.product("1.00") for _ in range(6)]

@@ -11,7 +11,7 @@ ESTIMATE = "/cart/estimate_shipping_rates"
 
 
 @pytest.mark.parametrize("country", [None, "US", "us", "USA", "DEU"])
-async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
+async def test_shipping_rates_are_estimated_for_a_country_by_any_of_its_codes(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, country: str | None
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 2))
@@ -26,7 +26,7 @@ async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
     assert (await buyer.get("/cart"))["state"] == "cart"
 
 
-async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(
+async def test_an_empty_cart_or_a_country_without_shipping_has_no_estimates(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     await buyer.post("/cart")
@@ -38,14 +38,14 @@ async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(
     assert unknown.status == 404
 
 
-async def test_nobody_estimates_without_a_cart(guest: Shopper) -> None:
+async def test_estimates_require_a_cart(guest: Shopper) -> None:
     assert (await guest.get(ESTIMATE)).status == 401
 
 
 VALIDATE = "/checkout/validate_order_for_payment"
 
 
-async def test_what_can_be_paid_is_valid(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_a_payable_cart_is_valid(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
 
     answer = await buyer.post(VALIDATE)
@@ -53,7 +53,7 @@ async def test_what_can_be_paid_is_valid(buyer: Buyer, checkout_setup: CheckoutS
     assert (answer.status, answer["item_count"], "meta" in answer.json) == (200, 1, False)
 
 
-async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(
+async def test_unavailable_items_are_removed_and_reported_with_the_cart(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     mug, bowl, jar = [await checkout_setup.product(on_hand=5, name=name) for name in ("Mug", "Bowl", "Jar")]
@@ -74,7 +74,7 @@ async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(
     assert (answer.code, answer.json["request_id"]) == ("not_payable", answer.request_id)
 
 
-async def test_what_is_missing_is_told_unless_the_step_does_not_matter(
+async def test_missing_requirements_are_reported_unless_the_state_is_skipped(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))

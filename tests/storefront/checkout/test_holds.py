@@ -1,4 +1,4 @@
-"""Stock holds: goods are reserved for a limited time while a customer pays."""
+"""Stock holds: items are reserved for a limited time while a customer pays."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from tests.shopper import Answer
 
 @pytest.fixture(scope="module")
 def holding_service(service: Service) -> Iterator[Service]:
-    """The same shop, which holds goods for one minute."""
+    """The same shop, with stock holds of one minute."""
     shop = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
         SHOP_SECRET_KEYS=KEYS,
@@ -41,7 +41,7 @@ def buyer(holding_client: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> 
     return Buyer(holding_client, checkout_setup)
 
 
-async def test_who_chooses_how_to_pay_has_the_last_one_and_another_does_not(
+async def test_choosing_a_payment_holds_the_last_item_for_that_cart(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, holding_client: httpx2.AsyncClient
 ) -> None:
     mug = await checkout_setup.product(on_hand=1)
@@ -61,7 +61,7 @@ async def test_who_chooses_how_to_pay_has_the_last_one_and_another_does_not(
     assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(paying_cart.id)) == 0
 
 
-async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(
+async def test_an_expired_hold_is_released_and_the_item_can_still_be_bought(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     mug = await checkout_setup.product(on_hand=2)
@@ -78,38 +78,41 @@ async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(
 
 
 @pytest.mark.parametrize(
-    "act",
+    "change",
     [
-        "fewer",
-        "emptied",
-        "abandoned",
-        *(pytest.param(act, marks=pytest.mark.torture) for act in ("more of another", "moved", "in euros")),
+        "reduce the quantity",
+        "empty the cart",
+        "delete the cart",
+        *(
+            pytest.param(change, marks=pytest.mark.torture)
+            for change in ("add another item", "change the address", "change the currency")
+        ),
     ],
 )
-async def test_whatever_is_done_with_the_cart_nothing_is_lost(
-    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, act: str
+async def test_every_change_of_the_cart_releases_its_hold(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, change: str
 ) -> None:
     mug, bowl = await checkout_setup.product(on_hand=3, prices={"EUR": "9.00"}), await checkout_setup.product(on_hand=3)
     cart = await buyer.ready((mug, 3))
     assert await on_hand(db, mug.variant_id) == 0
     line = cart.json["data"]["relationships"]["line_items"]["data"][0]["id"]
 
-    acts: dict[str, Callable[[], Awaitable[Answer]]] = {
-        "fewer": lambda: buyer.patch("/cart/set_quantity", line_item_id=line, quantity=2),
-        "more of another": lambda: buyer.add_items((bowl, 1)),
-        "emptied": lambda: buyer.patch("/cart/empty"),
-        "abandoned": lambda: buyer.delete("/cart"),
-        "moved": lambda: buyer.enter_address(city="Chicago"),
-        "in euros": lambda: buyer.patch("/cart/change_currency", new_currency="EUR"),
+    changes: dict[str, Callable[[], Awaitable[Answer]]] = {
+        "reduce the quantity": lambda: buyer.patch("/cart/set_quantity", line_item_id=line, quantity=2),
+        "add another item": lambda: buyer.add_items((bowl, 1)),
+        "empty the cart": lambda: buyer.patch("/cart/empty"),
+        "delete the cart": lambda: buyer.delete("/cart"),
+        "change the address": lambda: buyer.enter_address(city="Chicago"),
+        "change the currency": lambda: buyer.patch("/cart/change_currency", new_currency="EUR"),
     }
-    assert (await acts[act]()).status in (200, 204)
+    assert (await changes[change]()).status in (200, 204)
 
     assert await on_hand(db, mug.variant_id) == 3
     sums = "select count_on_hand - (select sum(quantity) from stock_movements where stock_item_id = i.id)"
     assert await db.fetchval(f"{sums} from stock_items i where variant_id = $1", UUID(mug.variant_id)) == 0
 
 
-async def test_a_cart_that_joins_another_at_sign_in_takes_nothing_with_it(
+async def test_associating_a_cart_releases_its_hold(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, holding_client: httpx2.AsyncClient
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)

@@ -14,7 +14,7 @@ COUNT_CARDS = "select count(*) from payment_sources where name = $1"
 
 
 @pytest.mark.security("H-11")
-async def test_a_payment_that_is_replaced_leaves_nothing_behind(buyer: Buyer, db: Any) -> None:
+async def test_a_replaced_payment_and_its_card_are_deleted(buyer: Buyer, db: Any) -> None:
     cart = await buyer.ready((await buyer.checkout_setup.product(), 1))
     attributes = {"gateway_payment_profile_id": "approve", "name": f"Card of {cart.id}"}
 
@@ -30,7 +30,7 @@ async def test_a_payment_that_is_replaced_leaves_nothing_behind(buyer: Buyer, db
 
 
 @pytest.mark.security("H-11")
-async def test_one_request_chooses_few_payments(buyer: Buyer) -> None:
+async def test_one_request_can_choose_ten_payments_at_most(buyer: Buyer) -> None:
     await buyer.ready((await buyer.checkout_setup.product(), 1))
     choice = {"payment_method_id": buyer.checkout_setup.check}
 
@@ -41,7 +41,7 @@ async def test_one_request_chooses_few_payments(buyer: Buyer) -> None:
 
 
 @pytest.mark.security("H-11")
-async def test_a_cart_whose_payments_failed_too_often_is_not_paid(buyer: Buyer, db: Any) -> None:
+async def test_a_cart_with_too_many_failed_payments_accepts_no_more(buyer: Buyer, db: Any) -> None:
     cart = await buyer.ready((await buyer.checkout_setup.product(), 1))
     await db.execute(INSERT_FAILED_PAYMENTS, UUID(cart.id), UUID(buyer.checkout_setup.check), 48)
 

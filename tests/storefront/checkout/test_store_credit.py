@@ -1,4 +1,4 @@
-"""Store credit: granted with a reason, set aside for an order, spent when it is completed, restored when it is not."""
+"""Store credit: granted with a reason, reserved for an order, spent when it is completed, restored when it is not."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from shop.models.checkout.payments import STORE_CREDIT_METHOD
 from tests.accounts import Member, sign_in
-from tests.builders import MadeProduct, Make
+from tests.builders import Make, ProductIds
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, set_stock
 from tests.db.processes import until
 from tests.promotion_builders import FREE_SHIPPING, create_promotion, new_code
@@ -23,12 +23,12 @@ async def member(http: httpx2.AsyncClient) -> Member:
 STATUS = "/api/v2/storefront/order_status"
 
 
-async def grant(make: Make, member: Member, amount: str, currency: str = "USD", memo: str = "A late parcel") -> Answer:
+async def grant(make: Make, member: Member, amount: str, currency: str = "USD", memo: str = "Late delivery") -> Answer:
     user_id = str(await member.id())
     return await make.new("store_credits", "store_credit", user_id=user_id, amount=amount, currency=currency, memo=memo)
 
 
-async def ready(member: Member, checkout_setup: CheckoutSetup, *lines: tuple[MadeProduct, int]) -> Answer:
+async def ready(member: Member, checkout_setup: CheckoutSetup, *lines: tuple[ProductIds, int]) -> Answer:
     """Fills a cart and its checkout, except for the payment."""
     await member.post("/cart")
     items = [{"variant_id": product.variant_id, "quantity": quantity} for product, quantity in lines]
@@ -62,7 +62,7 @@ def payments(answer: Answer) -> list[tuple[str, str]]:
     )
 
 
-async def test_the_owner_sees_which_credit_a_payment_is_made_of(
+async def test_the_owner_sees_the_store_credit_of_a_payment(
     checkout_setup: CheckoutSetup, member: Member, http: httpx2.AsyncClient
 ) -> None:
     first, _ = [await grant(checkout_setup.make, member, amount) for amount in ("2.00", "50.00")]
@@ -87,7 +87,7 @@ async def test_the_owner_sees_which_credit_a_payment_is_made_of(
     assert payment["relationships"]["source"]["data"] is None
 
 
-async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(
+async def test_store_credit_is_used_from_the_oldest_grant_first(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     first, second = await grant(checkout_setup.make, member, "10.00"), await grant(checkout_setup.make, member, "50.00")
@@ -108,7 +108,9 @@ async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(
     assert (await member.get("/account"))["store_credits"] == "35.0"
 
 
-async def test_what_credit_does_not_pay_the_card_pays(checkout_setup: CheckoutSetup, member: Member, db: Any) -> None:
+async def test_the_card_pays_the_rest_that_store_credit_does_not_cover(
+    checkout_setup: CheckoutSetup, member: Member, db: Any
+) -> None:
     await grant(checkout_setup.make, member, "10.00")
     await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
 
@@ -126,7 +128,7 @@ async def test_what_credit_does_not_pay_the_card_pays(checkout_setup: CheckoutSe
 
 
 @pytest.mark.parametrize("amount", ["4.00", "4", 4, 4.0])
-async def test_an_amount_is_a_number_or_the_text_of_one(
+async def test_an_amount_may_be_a_number_or_a_string(
     checkout_setup: CheckoutSetup, member: Member, db: Any, amount: str | float
 ) -> None:
     await grant(checkout_setup.make, member, "10.00")
@@ -139,7 +141,7 @@ async def test_an_amount_is_a_number_or_the_text_of_one(
         assert (await member.post("/checkout/add_store_credit", amount=wrong)).status == 422, wrong
 
 
-async def test_a_refused_card_leaves_the_credit_as_it_was(
+async def test_a_declined_card_does_not_use_store_credit(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     await grant(checkout_setup.make, member, "10.00")
@@ -157,7 +159,7 @@ async def test_a_refused_card_leaves_the_credit_as_it_was(
     assert await fetch_balances(db, member) == (600, 600)
 
 
-async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(
+async def test_canceling_and_partial_refunds_restore_store_credit(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     await grant(checkout_setup.make, member, "10.00")
@@ -186,7 +188,7 @@ async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(
     assert totals == ["10.0", "0.0", "3.0", "10.0"]
 
 
-async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(
+async def test_store_credit_is_removed_on_request_and_by_cart_changes(
     checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     product = await checkout_setup.product("20.00")
@@ -204,7 +206,7 @@ async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(
     assert (cart_after["total_minus_store_credits"], cart_after.json["included"]) == ("40.0", [])
 
 
-async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(
+async def test_removing_unavailable_items_releases_their_store_credit(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     await grant(checkout_setup.make, member, "50.00")
@@ -222,7 +224,9 @@ async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(
     assert await fetch_balances(db, member) == (5000, 5000)
 
 
-async def test_who_has_none_is_told_so(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member) -> None:
+async def test_a_customer_without_store_credit_is_refused(
+    http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member
+) -> None:
     product, guest = await checkout_setup.product("20.00"), Buyer(http, checkout_setup)
     await guest.add_items((product, 1))
     await guest.enter_address()
@@ -239,7 +243,7 @@ async def test_who_has_none_is_told_so(http: httpx2.AsyncClient, checkout_setup:
     assert (await member.get("/account"))["store_credits"] == 0
 
 
-async def test_an_amount_must_be_one(checkout_setup: CheckoutSetup, member: Member) -> None:
+async def test_an_invalid_amount_is_422(checkout_setup: CheckoutSetup, member: Member) -> None:
     await grant(checkout_setup.make, member, "10.00")
     await ready(member, checkout_setup, (await checkout_setup.product("20.00"), 1))
     amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e9", "\u0661", " 1", True, -5]
@@ -249,7 +253,7 @@ async def test_an_amount_must_be_one(checkout_setup: CheckoutSetup, member: Memb
     assert [(answer.status, list(answer.json["errors"])) for answer in answers] == [(422, ["amount"])] * len(amounts)
 
 
-async def test_two_orders_at_once_do_not_spend_it_twice(
+async def test_two_concurrent_orders_do_not_spend_store_credit_twice(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     """Both carts use all of the credit: one order gets it, and the other learns how much remains."""
@@ -271,16 +275,16 @@ async def test_two_orders_at_once_do_not_spend_it_twice(
     )
 
     assert sorted(answer.status for answer in answers) == [200, 409]
-    place = next(place for place, answer in enumerate(answers) if answer.status == 409)
-    conflict = answers[place].json
+    index = next(index for index, answer in enumerate(answers) if answer.status == 409)
+    conflict = answers[index].json
     assert conflict["differences"] == [{"code": "store_credit_changed", "was": "25.0", "now": "5.0"}]
     assert await fetch_balances(db, member) == (500, 500)
-    order = await member.patch("/checkout/complete", headers=carts[place], consent_token=conflict["consent_token"])
+    order = await member.patch("/checkout/complete", headers=carts[index], consent_token=conflict["consent_token"])
     assert (order.status, order["payment_state"]) == (200, "balance_due")
     assert await fetch_balances(db, member) == (0, 0)
 
 
-async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(
+async def test_grants_are_validated_and_the_remaining_amount_can_be_withdrawn(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     machine, user_id = checkout_setup.make.machine, str(await member.id())
@@ -304,7 +308,7 @@ async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(
     assert await fetch_balances(db, member) == (0, 0)
 
 
-async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(
+async def test_the_store_credit_payment_method_cannot_be_deleted_and_is_not_offered(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
     deletion = await checkout_setup.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
@@ -323,7 +327,7 @@ async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(
 
 
 @pytest.mark.security("C-09")
-async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credit(
+async def test_the_order_token_alone_cannot_spend_the_owners_store_credit(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     await grant(checkout_setup.make, member, "30.00")
@@ -336,7 +340,7 @@ async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credi
     assert (by_token.status, by_token.code) == (401, "owner_required")
 
 
-async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_for(
+async def test_store_credit_covers_later_shipping_costs_unless_an_amount_was_given(
     checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     await grant(checkout_setup.make, member, "50.00")
@@ -355,7 +359,7 @@ async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_fo
     assert cart["total_minus_store_credits"] == "21.0"
 
 
-async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_be_sent(
+async def test_unneeded_store_credit_is_released_and_the_order_is_ready_to_ship(
     checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     code = new_code()
@@ -373,7 +377,7 @@ async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_
     assert (shipment["attributes"]["state"], await fetch_balances(db, member)) == ("ready", (5_000, 5_000))
 
 
-async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resumed(
+async def test_a_fully_refunded_order_can_neither_be_shipped_nor_resumed(
     checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     await grant(checkout_setup.make, member, "50.00")
@@ -397,7 +401,7 @@ async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resu
     ] * 2
 
 
-async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
+async def test_store_credit_reserved_during_a_card_payment_can_neither_be_captured_nor_voided(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, member: Member, db: Any
 ) -> None:
     await grant(checkout_setup.make, member, "10.00")
@@ -428,7 +432,7 @@ async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
 
 
 @pytest.mark.security("C-06")
-async def test_a_repeated_key_leaves_the_credit_and_the_goods_that_were_set_aside_since(
+async def test_a_repeated_idempotency_key_keeps_store_credit_that_was_added_since(
     checkout_setup: CheckoutSetup, member: Member
 ) -> None:
     product = await checkout_setup.product("10.00")

@@ -44,7 +44,7 @@ async def items_of(guest: Shopper, menu_id: str) -> dict[str, Any]:
     return {item["attributes"]["name"]: item for item in records if not item["attributes"]["is_root"]}
 
 
-async def test_a_page_shows_the_attributes_of_spree_and_html_that_is_safe(make: Make, guest: Shopper) -> None:
+async def test_a_page_has_sprees_attributes_and_safe_html(make: Make, guest: Shopper) -> None:
     text = "Hello *you* <script>x</script> [a](https://e.example)"
     record = await new_page(make, content=text, meta_title="Title", meta_description="About it", locale="de")
 
@@ -84,7 +84,7 @@ async def test_a_policy_shows_plain_text_and_html(make: Make, guest: Shopper) ->
     assert record.id in [item["id"] for item in (await guest.get("/policies", per_page="500")).json["data"]]
 
 
-async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shopper) -> None:
+async def test_an_invisible_page_is_404_and_not_listed(make: Make, guest: Shopper) -> None:
     word = uuid4().hex
     page = await new_page(make, title=f"Hidden {word}", visible=False)
 
@@ -94,7 +94,9 @@ async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shoppe
 
 
 @pytest.mark.parametrize("path", ["cms_pages", "policies", "menus"])
-async def test_what_is_not_there_is_not_found_and_what_is_not_offered_is_refused(guest: Shopper, path: str) -> None:
+async def test_unknown_records_are_404_and_unknown_filters_sorts_and_includes_are_refused(
+    guest: Shopper, path: str
+) -> None:
     for key in ("nothing", uuid4(), "%00", "a'b", "x" * 300):
         assert (await guest.get(f"/{path}/{key}")).status == 404
     assert (await list_records(guest, f"/{path}", {"nothing": "x"})).code == "unknown_filter"
@@ -127,7 +129,7 @@ async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
 
 @pytest.mark.parametrize("shape", ["", "[]", "[a]"])
 @pytest.mark.parametrize("value", ["x" * 3000, "'; --", "\x01", "{}"])
-async def test_no_value_of_a_filter_breaks_a_list(guest: Shopper, shape: str, value: str) -> None:
+async def test_no_filter_value_causes_a_server_error(guest: Shopper, shape: str, value: str) -> None:
     for path, names in {"cms_pages": ("title", "type", "locale"), "menus": ("location", "locale", "name")}.items():
         for name in names:
             answer = await guest.ask("GET", f"/{path}", params={f"filter[{name}]{shape}": value})
@@ -178,7 +180,7 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
     )
 
 
-async def test_items_lead_to_taxons_products_and_pages_which_can_be_included(make: Make, guest: Shopper) -> None:
+async def test_menu_items_link_to_taxons_products_and_pages_that_can_be_included(make: Make, guest: Shopper) -> None:
     menu_id = await new_menu(make)
     _, taxon = await make.taxonomy()
     mug, page = await make.product("Mug"), await new_page(make)
@@ -207,9 +209,7 @@ async def test_items_lead_to_taxons_products_and_pages_which_can_be_included(mak
     assert set(included(whole, "cms_page")) == {page.id, home.id}
 
 
-async def test_an_item_that_leads_to_nothing_that_is_seen_is_left_out_with_all_below(
-    make: Make, guest: Shopper
-) -> None:
+async def test_menu_items_with_a_hidden_target_are_omitted_with_their_descendants(make: Make, guest: Shopper) -> None:
     menu_id = await new_menu(make)
     _, root = await make.taxonomy()
     taxon = await make.taxon("Gone", root)
@@ -236,24 +236,24 @@ async def test_an_item_that_leads_to_nothing_that_is_seen_is_left_out_with_all_b
 
 
 CHANGES: dict[str, Any] = {
-    "the page is changed": lambda make, at: make.change("cms_pages", at["page"], "cms_page", title="Another"),
-    "the page is hidden": lambda make, at: make.change("cms_pages", at["page"], "cms_page", visible=False),
-    "the policy is changed": lambda make, at: make.change("policies", at["policy"], "policy", body="Another"),
-    "the menu is renamed": lambda make, at: make.change("menus", at["menu"], "menu", name="Another"),
-    "an item is changed": lambda make, at: make.change("menu_items", at["item"], "menu_item", subtitle="Another"),
-    "an item is removed": lambda make, at: make.remove("menu_items", at["item"]),
-    "the product has another slug": lambda make, at: make.change(
-        "products", at["product"], "product", slug=f"mug-{uuid4().hex}"
+    "the page is changed": lambda make, ids: make.change("cms_pages", ids["page"], "cms_page", title="Another"),
+    "the page is hidden": lambda make, ids: make.change("cms_pages", ids["page"], "cms_page", visible=False),
+    "the policy is changed": lambda make, ids: make.change("policies", ids["policy"], "policy", body="Another"),
+    "the menu is renamed": lambda make, ids: make.change("menus", ids["menu"], "menu", name="Another"),
+    "an item is changed": lambda make, ids: make.change("menu_items", ids["item"], "menu_item", subtitle="Another"),
+    "an item is removed": lambda make, ids: make.remove("menu_items", ids["item"]),
+    "the product has another slug": lambda make, ids: make.change(
+        "products", ids["product"], "product", slug=f"mug-{uuid4().hex}"
     ),
-    "the product is removed": lambda make, at: make.remove("products", at["product"]),
-    "the product is a draft": lambda make, at: make.change("products", at["product"], "product", status="draft"),
-    "the taxon is renamed": lambda make, at: make.change("taxons", at["taxon"], "taxon", slug=f"t-{uuid4().hex}"),
-    "the taxon is removed": lambda make, at: make.remove("taxons", at["taxon"]),
+    "the product is removed": lambda make, ids: make.remove("products", ids["product"]),
+    "the product is a draft": lambda make, ids: make.change("products", ids["product"], "product", status="draft"),
+    "the taxon is renamed": lambda make, ids: make.change("taxons", ids["taxon"], "taxon", slug=f"t-{uuid4().hex}"),
+    "the taxon is removed": lambda make, ids: make.remove("taxons", ids["taxon"]),
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-async def test_the_next_response_is_new_when(make: Make, guest: Shopper, what: str) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+async def test_the_next_response_is_up_to_date_when(make: Make, guest: Shopper, change: str) -> None:
     menu_id, page, policy = await new_menu(make), await new_page(make), await new_policy(make)
     mug, (_, root) = await make.product(), await make.taxonomy()
     taxon = await make.taxon("Mugs", root)
@@ -268,12 +268,12 @@ async def test_the_next_response_is_new_when(make: Make, guest: Shopper, what: s
     before = await load_documents()
     assert await load_documents() == before
 
-    await CHANGES[what](make, ids)
+    await CHANGES[change](make, ids)
 
     assert await load_documents() != before
 
 
-async def test_a_response_is_public_and_confirmed_by_its_etag(make: Make, guest: Shopper, service: Service) -> None:
+async def test_a_response_is_public_and_revalidated_by_its_etag(make: Make, guest: Shopper, service: Service) -> None:
     page = await new_page(make)
     path = f"/cms_pages/{page.id}"
 
@@ -285,7 +285,7 @@ async def test_a_response_is_public_and_confirmed_by_its_etag(make: Make, guest:
     assert service.request_line(again.request_id)["statements"] == 1
 
 
-async def test_with_a_token_no_cache_on_the_way_may_keep_it(make: Make, http: httpx2.AsyncClient) -> None:
+async def test_a_response_to_a_bearer_token_is_not_cacheable(make: Make, http: httpx2.AsyncClient) -> None:
     page, shopper = await new_page(make), await sign_in(http)
 
     answer = await shopper.get(f"/cms_pages/{page.id}")

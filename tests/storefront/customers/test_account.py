@@ -23,7 +23,7 @@ USA: dict[str, Any] = {
     "state_name": "California",
     "country_iso": "US",
 }
-HOMES: dict[str, dict[str, Any]] = {
+ADDRESSES: dict[str, dict[str, Any]] = {
     "GB": {"address1": "10 Downing Street", "city": "London", "zipcode": "SW1A 2AA"},
     "DE": {"address1": "Platz der Republik 1", "city": "Berlin", "zipcode": "11011"},
     "FR": {"address1": "55 rue du Faubourg Saint-Honoré", "city": "Paris", "zipcode": "75008"},
@@ -37,7 +37,7 @@ async def member(http: httpx2.AsyncClient) -> Member:
 
 
 @pytest.fixture
-async def stranger(http: httpx2.AsyncClient) -> Member:
+async def other_member(http: httpx2.AsyncClient) -> Member:
     return await sign_in(http)
 
 
@@ -69,7 +69,7 @@ async def defaults(member: Member) -> tuple[str | None, str | None]:
     return billing and billing["id"], shipping and shipping["id"]
 
 
-async def test_an_account_has_the_shape_of_a_user(http: httpx2.AsyncClient) -> None:
+async def test_an_account_has_the_attributes_of_a_user(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http, first_name="Ada", last_name="Lovelace")
 
     answer = await member.get("/account")
@@ -94,7 +94,7 @@ async def test_an_account_has_the_shape_of_a_user(http: httpx2.AsyncClient) -> N
     assert data["relationships"] == {"default_billing_address": nothing, "default_shipping_address": nothing}
 
 
-async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(http: httpx2.AsyncClient) -> None:
+async def test_the_names_of_the_redeemed_request_are_saved_at_the_first_sign_in_only(http: httpx2.AsyncClient) -> None:
     email = new_email()
     await ask_for_code(http, email, first_name="Mallory", last_name="Stranger")
     member = await sign_in(http, email, first_name="Ada")
@@ -122,7 +122,7 @@ async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(htt
         ("DELETE", f"/account/sessions/{UUID(int=7)}"),
     ],
 )
-async def test_without_a_bearer_an_account_asks_for_one(http: httpx2.AsyncClient, method: str, path: str) -> None:
+async def test_account_routes_without_a_bearer_token_are_401(http: httpx2.AsyncClient, method: str, path: str) -> None:
     answer = Answer(await http.request(method, PREFIX + path))
 
     assert (answer.status, answer.code) == (401, "unauthenticated")
@@ -150,7 +150,7 @@ async def test_default_addresses_are_linked_and_included_once(member: Member) ->
     assert answer.json["included"] == [address.json["data"]]
 
 
-async def test_a_change_touches_what_is_given_only(member: Member) -> None:
+async def test_an_update_changes_only_the_given_fields(member: Member) -> None:
     await member.patch("/account", user={"first_name": "Ada", "public_metadata": {"size": {"shoe": 41}}})
 
     answer = await member.patch("/account", user={"last_name": "King", "selected_locale": "de-DE"})
@@ -161,7 +161,7 @@ async def test_a_change_touches_what_is_given_only(member: Member) -> None:
     assert (await member.patch("/account", user={"first_name": None}))["first_name"] is None
 
 
-async def test_the_email_is_who_you_are_and_cannot_be_changed(member: Member) -> None:
+async def test_the_email_cannot_be_changed(member: Member) -> None:
     for email in (new_email(), None, 7, ""):
         answer = await member.patch("/account", user={"email": email, "first_name": "Eve"})
 
@@ -172,14 +172,14 @@ async def test_the_email_is_who_you_are_and_cannot_be_changed(member: Member) ->
     )
 
 
-async def test_an_account_can_be_sent_back_as_it_was_read(member: Member) -> None:
+async def test_an_update_with_the_same_email_is_accepted(member: Member) -> None:
     for email in (member.email, member.email.upper()):
         answer = await member.patch("/account", user={"email": email, "first_name": "Ada"})
 
         assert (answer.status, answer["email"], answer["first_name"]) == (200, member.email, "Ada")
 
 
-async def test_fields_that_cannot_be_are_all_named_and_nothing_changes(member: Member) -> None:
+async def test_all_invalid_fields_are_reported_and_nothing_changes(member: Member) -> None:
     answer = await member.patch(
         "/account",
         user={"first_name": 1, "last_name": "x" * 256, "selected_locale": "a\nb", "public_metadata": []},
@@ -191,7 +191,7 @@ async def test_fields_that_cannot_be_are_all_named_and_nothing_changes(member: M
 
 
 @pytest.mark.security("C-02")
-async def test_protected_fields_are_passed_over(member: Member) -> None:
+async def test_protected_fields_are_ignored(member: Member) -> None:
     before = await member.get("/account")
     fields = {"id": str(uuid4()), "store_credits": 100, "completed_orders": 9, "verified_at": None, "disabled_at": "x"}
 
@@ -200,15 +200,15 @@ async def test_protected_fields_are_passed_over(member: Member) -> None:
     assert (answer.status, answer.json) == (200, before.json)
 
 
-async def test_a_change_without_a_user_cannot_be_read(member: Member) -> None:
+async def test_an_update_without_a_user_object_is_malformed(member: Member) -> None:
     for body in ({"first_name": "Ada"}, {"user": "Ada"}, {"user": None}):
         answer = await member.ask("PATCH", "/account", json=body)
 
         assert (answer.status, answer.code) == (400, "malformed")
 
 
-async def test_anothers_addresses_cannot_become_defaults(member: Member, stranger: Member) -> None:
-    foreign = (await add(stranger)).id
+async def test_another_users_addresses_cannot_become_defaults(member: Member, other_member: Member) -> None:
+    foreign = (await add(other_member)).id
     for address_id in (foreign, str(uuid4()), "x", 1):
         answer = await member.patch("/account", user={"bill_address_id": address_id, "ship_address_id": address_id})
 
@@ -216,7 +216,7 @@ async def test_anothers_addresses_cannot_become_defaults(member: Member, strange
     assert await defaults(member) == (None, None)
 
 
-async def test_own_addresses_become_defaults_one_by_one(member: Member) -> None:
+async def test_default_addresses_are_set_separately(member: Member) -> None:
     first, second = (await add(member)).id, (await add(member)).id
 
     await member.patch("/account", user={"ship_address_id": second})
@@ -226,7 +226,7 @@ async def test_own_addresses_become_defaults_one_by_one(member: Member) -> None:
     assert await defaults(member) == (None, second)
 
 
-async def test_two_changes_at_once_both_stand(member: Member, db: Any) -> None:
+async def test_two_concurrent_updates_are_both_saved(member: Member, db: Any) -> None:
     """Both requests read the user before either can write."""
     user_id = await member.id()
     count_waiting = (
@@ -243,7 +243,7 @@ async def test_two_changes_at_once_both_stand(member: Member, db: Any) -> None:
     assert (answer["first_name"], answer["last_name"]) == ("Ada", "King")
 
 
-async def test_the_first_address_becomes_both_defaults_and_answers_200(member: Member) -> None:
+async def test_the_first_address_becomes_both_defaults(member: Member) -> None:
     first = await member.post("/account/addresses", address=USA)
     second = await add(member, address1="2 Infinite Loop")
 
@@ -252,7 +252,7 @@ async def test_the_first_address_becomes_both_defaults_and_answers_200(member: M
     assert second.id != first.id
 
 
-async def test_an_address_is_kept_as_it_was_typed(member: Member) -> None:
+async def test_an_address_is_saved_as_entered(member: Member) -> None:
     fields = {"company": "Analytical ENGINES ltd", "address2": "floor  2", "label": "home"}
 
     answer = await add(member, **fields)
@@ -275,13 +275,13 @@ async def test_an_address_is_kept_as_it_was_typed(member: Member) -> None:
     assert (await member.get(f"/account/addresses/{answer.id}")).json == answer.json
 
 
-@pytest.mark.parametrize("country", sorted(HOMES))
-async def test_an_address_of_each_country_we_ship_to_is_accepted(member: Member, country: str) -> None:
-    home = {"firstname": "Ada", "lastname": "Lovelace", "country_iso": country, **HOMES[country]}
+@pytest.mark.parametrize("country", sorted(ADDRESSES))
+async def test_addresses_of_several_countries_are_accepted(member: Member, country: str) -> None:
+    address = {"firstname": "Ada", "lastname": "Lovelace", "country_iso": country, **ADDRESSES[country]}
 
-    answer = await member.post("/account/addresses", address=home)
+    answer = await member.post("/account/addresses", address=address)
 
-    assert (answer.status, answer["country_iso"], answer["address1"]) == (200, country, home["address1"])
+    assert (answer.status, answer["country_iso"], answer["address1"]) == (200, country, address["address1"])
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,9 @@ async def test_an_address_of_each_country_we_ship_to_is_accepted(member: Member,
         ({"company": "x" * 256}, "company"),
     ],
 )
-async def test_a_field_that_cannot_be_is_named(member: Member, db: Any, changes: dict[str, Any], field: str) -> None:
+async def test_an_invalid_address_field_is_reported(
+    member: Member, db: Any, changes: dict[str, Any], field: str
+) -> None:
     answer = await member.post("/account/addresses", address={**USA, **changes})
 
     assert (answer.status, answer.code, set(answer.json["errors"])) == (422, "validation_failed", {field})
@@ -320,10 +322,10 @@ async def test_a_field_that_cannot_be_is_named(member: Member, db: Any, changes:
         {"state_id": str(geography_id("US-CA"))},
     ],
 )
-async def test_a_state_is_known_by_name_abbreviation_or_id(member: Member, state_fields: dict[str, str]) -> None:
-    home = {name: value for name, value in USA.items() if name != "state_name"}
+async def test_a_state_is_accepted_by_name_abbreviation_or_id(member: Member, state_fields: dict[str, str]) -> None:
+    address = {name: value for name, value in USA.items() if name != "state_name"}
 
-    answer = await member.post("/account/addresses", address={**home, **state_fields})
+    answer = await member.post("/account/addresses", address={**address, **state_fields})
 
     assert (answer.status, answer["state_name"], answer["state_code"]) == (200, "California", "CA")
 
@@ -331,7 +333,7 @@ async def test_a_state_is_known_by_name_abbreviation_or_id(member: Member, state
 @pytest.mark.parametrize(
     "country_fields", [{"country_iso": "usa"}, {"country_iso": None, "country_id": str(geography_id("US"))}]
 )
-async def test_a_country_is_known_by_either_code_or_id(member: Member, country_fields: dict[str, str]) -> None:
+async def test_a_country_is_accepted_by_either_code_or_id(member: Member, country_fields: dict[str, str]) -> None:
     assert (await add(member, **country_fields))["country_iso"] == "US"
 
 
@@ -344,26 +346,26 @@ async def test_a_country_is_known_by_either_code_or_id(member: Member, country_f
         ("MX", "MEX", "Toluca", "50000"),
     ],
 )
-async def test_a_state_that_the_shop_itself_lists_is_accepted(
+async def test_a_state_that_the_shop_lists_is_accepted(
     member: Member, country: str, state: str, city: str, zipcode: str | None
 ) -> None:
-    home = {"address1": "1 Main Road", "city": city, "zipcode": zipcode, "country_iso": country, "state_code": state}
+    address = {"address1": "1 Main Road", "city": city, "zipcode": zipcode, "country_iso": country, "state_code": state}
 
-    answer = await member.post("/account/addresses", address={"firstname": "Ada", "lastname": "King", **home})
+    answer = await member.post("/account/addresses", address={"firstname": "Ada", "lastname": "King", **address})
 
     assert (answer.status, answer.json.get("errors")) == (200, None)
 
 
-async def test_a_state_of_another_country_is_not_kept_as_text(member: Member) -> None:
-    home = {"firstname": "Ada", "lastname": "King", "country_iso": "GB", **HOMES["GB"]}
+async def test_a_state_of_another_country_is_not_saved_as_text(member: Member) -> None:
+    address = {"firstname": "Ada", "lastname": "King", "country_iso": "GB", **ADDRESSES["GB"]}
     state_id = str(geography_id("US-CA"))
 
-    answer = await member.post("/account/addresses", address={**home, "state_id": state_id})
+    answer = await member.post("/account/addresses", address={**address, "state_id": state_id})
 
     assert answer.status == 422 or answer["state_name"] != state_id
 
 
-async def test_an_edit_changes_what_is_given_only(member: Member) -> None:
+async def test_editing_an_address_changes_only_the_given_fields(member: Member) -> None:
     address = await add(member, label="home")
 
     answer = await member.patch(f"/account/addresses/{address.id}", address={"address1": "3 Infinite Loop"})
@@ -374,16 +376,16 @@ async def test_an_edit_changes_what_is_given_only(member: Member) -> None:
     assert (await member.get(f"/account/addresses/{address.id}")).json == answer.json
 
 
-async def test_an_edit_to_another_country_drops_the_old_state(member: Member) -> None:
+async def test_editing_the_country_removes_the_old_state(member: Member) -> None:
     address = await add(member)
 
-    answer = await member.patch(f"/account/addresses/{address.id}", address={"country_iso": "GB", **HOMES["GB"]})
+    answer = await member.patch(f"/account/addresses/{address.id}", address={"country_iso": "GB", **ADDRESSES["GB"]})
 
     assert (answer.status, answer["country_iso"]) == (200, "GB")
     assert (answer["state_name"], answer["state_code"]) == (None, None)
 
 
-async def test_an_edit_that_cannot_be_changes_nothing(member: Member) -> None:
+async def test_an_invalid_edit_changes_nothing(member: Member) -> None:
     address = await add(member)
 
     answer = await member.patch(f"/account/addresses/{address.id}", address={"zipcode": "1", "city": "Paris"})
@@ -392,7 +394,7 @@ async def test_an_edit_that_cannot_be_changes_nothing(member: Member) -> None:
     assert (await member.get(f"/account/addresses/{address.id}")).json == address.json
 
 
-async def test_an_edit_after_a_completed_order_makes_a_new_address(member: Member, db: Any) -> None:
+async def test_an_edit_after_a_completed_order_creates_a_new_address(member: Member, db: Any) -> None:
     old = await add(member)
     await insert_order(db, member, address=old.id)
 
@@ -407,7 +409,7 @@ async def test_an_edit_after_a_completed_order_makes_a_new_address(member: Membe
     assert (old_row["address1"], old_row["deleted_at"] is not None) == ("1 infinite LOOP", True)
 
 
-async def test_an_edit_while_an_order_is_open_keeps_the_address(member: Member, db: Any) -> None:
+async def test_an_edit_while_an_order_is_open_updates_the_same_address(member: Member, db: Any) -> None:
     address = await add(member)
     await insert_order(db, member, address=address.id, is_completed=False)
 
@@ -416,7 +418,7 @@ async def test_an_edit_while_an_order_is_open_keeps_the_address(member: Member, 
     assert (answer.status, answer.id) == (200, address.id)
 
 
-async def test_a_repeated_edit_under_one_key_makes_one_new_address(member: Member, db: Any) -> None:
+async def test_a_repeated_edit_with_one_idempotency_key_creates_one_address(member: Member, db: Any) -> None:
     old = await add(member)
     await insert_order(db, member, address=old.id)
     key = {"Idempotency-Key": str(uuid4())}
@@ -429,7 +431,7 @@ async def test_a_repeated_edit_under_one_key_makes_one_new_address(member: Membe
     assert second.json == first.json
 
 
-async def test_an_unused_address_is_deleted_for_good(member: Member, db: Any) -> None:
+async def test_deleting_an_unused_address_deletes_its_row(member: Member, db: Any) -> None:
     address = await add(member)
 
     response = await member.delete(f"/account/addresses/{address.id}")
@@ -441,7 +443,7 @@ async def test_an_unused_address_is_deleted_for_good(member: Member, db: Any) ->
     assert await defaults(member) == (None, None)
 
 
-async def test_a_used_address_is_only_hidden(member: Member, db: Any) -> None:
+async def test_deleting_a_used_address_only_hides_it(member: Member, db: Any) -> None:
     address = await add(member)
     await insert_order(db, member, address=address.id)
 
@@ -454,8 +456,8 @@ async def test_a_used_address_is_only_hidden(member: Member, db: Any) -> None:
 
 
 @pytest.mark.security("C-01")
-async def test_others_addresses_are_not_there(member: Member, stranger: Member) -> None:
-    address = await add(stranger)
+async def test_another_users_addresses_are_404(member: Member, other_member: Member) -> None:
+    address = await add(other_member)
     bodies = []
     for address_id in (address.id, str(uuid4()), "x", "%C3%A9"):
         path = f"/account/addresses/{address_id}"
@@ -465,11 +467,11 @@ async def test_others_addresses_are_not_there(member: Member, stranger: Member) 
         bodies += [{**answer.json, "request_id": ""} for answer in answers]
 
     assert all(body == bodies[0] for body in bodies)
-    assert (await stranger.get(f"/account/addresses/{address.id}")).json == address.json
+    assert (await other_member.get(f"/account/addresses/{address.id}")).json == address.json
     assert (await member.get("/account/addresses")).json["data"] == []
 
 
-async def test_a_key_makes_one_address(member: Member, db: Any) -> None:
+async def test_an_idempotency_key_creates_one_address(member: Member, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
     answers = [await member.post("/account/addresses", headers=key, address=USA) for _ in range(3)]
@@ -481,7 +483,7 @@ async def test_a_key_makes_one_address(member: Member, db: Any) -> None:
     assert (other.status, other.code) == (422, "idempotency_key_reused")
 
 
-async def test_twenty_requests_with_one_key_at_once_make_one_address(member: Member, db: Any) -> None:
+async def test_twenty_concurrent_requests_with_one_idempotency_key_create_one_address(member: Member, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
     answers = await asyncio.gather(*(member.post("/account/addresses", headers=key, address=USA) for _ in range(20)))
@@ -490,23 +492,25 @@ async def test_twenty_requests_with_one_key_at_once_make_one_address(member: Mem
     assert await db.fetchval("select count(*) from addresses where user_id = $1", await member.id()) == 1
 
 
-async def test_two_shoppers_with_one_key_each_get_their_own_address(member: Member, stranger: Member) -> None:
+async def test_two_users_with_one_idempotency_key_each_get_their_own_address(
+    member: Member, other_member: Member
+) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
     mine = await member.post("/account/addresses", headers=key, address=USA)
-    stranger_address = await stranger.post("/account/addresses", headers=key, address=USA)
+    other_address = await other_member.post("/account/addresses", headers=key, address=USA)
 
-    assert (mine.status, stranger_address.status) == (200, 200)
-    assert mine.id != stranger_address.id
+    assert (mine.status, other_address.status) == (200, 200)
+    assert mine.id != other_address.id
 
 
-async def test_with_a_bearer_a_key_need_not_be_a_uuid(member: Member) -> None:
+async def test_with_a_bearer_token_an_idempotency_key_need_not_be_a_uuid(member: Member) -> None:
     answer = await member.post("/account/addresses", headers={"Idempotency-Key": "my-first"}, address=USA)
 
     assert answer.status == 200
 
 
-async def test_a_list_says_how_many_there_are_and_links_its_pages(member: Member) -> None:
+async def test_a_list_has_counts_and_links_to_its_pages(member: Member) -> None:
     address_ids = [(await add(member, label=f"home {number}")).id for number in range(5)]
 
     pages = [await member.get(f"/account/addresses?per_page=2&page={number}") for number in (1, 2, 3, 4)]
@@ -532,7 +536,7 @@ async def test_a_list_says_how_many_there_are_and_links_its_pages(member: Member
     ]
 
 
-async def test_links_are_absolute_can_be_followed_and_keep_the_size(member: Member) -> None:
+async def test_page_links_are_absolute_and_keep_the_page_size(member: Member) -> None:
     for number in range(3):
         await add(member, label=f"home {number}")
     page = await member.get("/account/addresses?per_page=1&page=2&fields[address]=label")
@@ -545,7 +549,7 @@ async def test_links_are_absolute_can_be_followed_and_keep_the_size(member: Memb
     assert [page["data"][0]["attributes"] for page in documents] == [{"label": f"home {number}"} for number in range(3)]
 
 
-async def test_the_self_link_is_the_address_that_was_asked(member: Member) -> None:
+async def test_the_self_link_is_the_requested_url(member: Member) -> None:
     address = f"{str(member.http.base_url).rstrip('/')}/api/v2/storefront/account/addresses"
 
     plain = await member.get("/account/addresses")
@@ -555,10 +559,10 @@ async def test_the_self_link_is_the_address_that_was_asked(member: Member) -> No
     assert page.json["links"]["self"] == f"{address}?per_page=2&page=1"
 
 
-@pytest.mark.parametrize("odd", ["access_token=hunter2", "%61ccess_token=hunter2", "x=1&token[]=hunter2", "hunter2"])
-async def test_links_repeat_no_parameter_that_is_not_ours(member: Member, odd: str) -> None:
-    page = await member.get(f"/account/addresses?{odd}&per_page=2&fields%5Baddress%5D=city")
-    alone = await member.get(f"/account/addresses?{odd}")
+@pytest.mark.parametrize("query", ["access_token=hunter2", "%61ccess_token=hunter2", "x=1&token[]=hunter2", "hunter2"])
+async def test_page_links_omit_unknown_parameters(member: Member, query: str) -> None:
+    page = await member.get(f"/account/addresses?{query}&per_page=2&fields%5Baddress%5D=city")
+    alone = await member.get(f"/account/addresses?{query}")
 
     assert page.json["links"]["self"].endswith("/account/addresses?per_page=2&fields%5Baddress%5D=city")
     assert alone.json["links"]["self"].endswith("/account/addresses")
@@ -566,7 +570,7 @@ async def test_links_repeat_no_parameter_that_is_not_ours(member: Member, odd: s
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "501", "x", "", "1e2", "99999999999"])
-async def test_a_page_size_out_of_range_is_twenty_five(member: Member, db: Any, size: str) -> None:
+async def test_an_invalid_page_size_is_replaced_by_25(member: Member, db: Any, size: str) -> None:
     user_id = await member.id()
     await db.execute(
         """insert into addresses (id, user_id, firstname, lastname, address1, country_id, created_at, updated_at)
@@ -589,12 +593,12 @@ async def test_a_page_past_the_end_is_empty(member: Member) -> None:
     assert answer.json["meta"] == {"count": 0, "total_count": 1, "total_pages": 1}
 
 
-async def test_orders_are_the_completed_ones_of_this_user_newest_first(
-    member: Member, stranger: Member, db: Any
+async def test_the_list_of_orders_has_the_users_completed_orders_newest_first(
+    member: Member, other_member: Member, db: Any
 ) -> None:
     numbers = [await insert_order(db, member) for _ in range(3)]
     await insert_order(db, member, is_completed=False)
-    await insert_order(db, stranger)
+    await insert_order(db, other_member)
 
     answer = await member.get("/account/orders")
 
@@ -606,7 +610,7 @@ async def test_orders_are_the_completed_ones_of_this_user_newest_first(
 
 
 @pytest.mark.security("T-05")
-async def test_a_list_of_orders_is_no_bunch_of_keys(member: Member, db: Any) -> None:
+async def test_a_list_of_orders_contains_no_order_tokens(member: Member, db: Any) -> None:
     await insert_order(db, member)
 
     answer = await member.get("/account/orders")
@@ -615,7 +619,7 @@ async def test_a_list_of_orders_is_no_bunch_of_keys(member: Member, db: Any) -> 
     assert "shpot_" not in answer.response.text
 
 
-async def test_a_page_of_orders_is_cut_by_the_database(member: Member, db: Any) -> None:
+async def test_orders_are_paged(member: Member, db: Any) -> None:
     numbers = [await insert_order(db, member) for _ in range(3)]
 
     answer = await member.get("/account/orders?per_page=1&page=2")
@@ -624,25 +628,25 @@ async def test_a_page_of_orders_is_cut_by_the_database(member: Member, db: Any) 
     assert answer.json["meta"] == {"count": 1, "total_count": 3, "total_pages": 3}
 
 
-async def test_orders_can_be_sorted_and_an_unknown_sort_is_named(member: Member, db: Any) -> None:
+async def test_orders_can_be_sorted_and_an_unknown_sort_is_refused(member: Member, db: Any) -> None:
     numbers = [await insert_order(db, member) for _ in range(2)]
 
     oldest_first = await member.get("/account/orders?sort=completed_at")
-    unknown = await member.get("/account/orders?sort=colour")
+    unknown = await member.get("/account/orders?sort=color")
 
     assert [row["attributes"]["number"] for row in oldest_first.json["data"]] == numbers
     assert unknown.status == 400
 
 
-async def test_one_order_is_found_by_its_number(member: Member, stranger: Member, db: Any) -> None:
+async def test_one_order_is_found_by_its_number(member: Member, other_member: Member, db: Any) -> None:
     number, open_number = await insert_order(db, member), await insert_order(db, member, is_completed=False)
-    stranger_number = await insert_order(db, stranger)
+    other_number = await insert_order(db, other_member)
 
     mine = await member.get(f"/account/orders/{number}")
 
     assert (mine.status, mine.json["data"]["type"], mine["number"], mine["state"]) == (200, "order", number, "complete")
     assert mine["completed_at"] is not None
-    for missing in (stranger_number, open_number, "R0", "%C3%A9", "x" * 300):
+    for missing in (other_number, open_number, "R0", "%C3%A9", "x" * 300):
         answer = await member.get(f"/account/orders/{missing}")
         assert (answer.status, answer.code) == (404, "not_found"), missing
 
@@ -694,15 +698,15 @@ async def test_ending_a_session_ends_exactly_that_one(http: httpx2.AsyncClient, 
 
 
 @pytest.mark.security("T-10")
-async def test_others_sessions_are_not_there(member: Member, stranger: Member) -> None:
-    stranger_session = (await stranger.get("/account/sessions")).json["data"][0]["id"]
+async def test_another_users_sessions_are_404(member: Member, other_member: Member) -> None:
+    other_session = (await other_member.get("/account/sessions")).json["data"][0]["id"]
 
-    for session_id in (stranger_session, str(uuid4()), "x"):
+    for session_id in (other_session, str(uuid4()), "x"):
         assert (await member.delete(f"/account/sessions/{session_id}")).status == 404
-    assert await stranger.is_signed_in()
+    assert await other_member.is_signed_in()
 
 
-async def test_a_session_can_end_itself(member: Member) -> None:
+async def test_the_current_session_can_be_ended(member: Member) -> None:
     own = (await member.get("/account/sessions")).json["data"][0]["id"]
 
     assert (await member.delete(f"/account/sessions/{own}")).status == 204
@@ -715,13 +719,13 @@ async def test_there_is_no_sign_up_with_a_password(http: httpx2.AsyncClient) -> 
     assert answer.status_code in {404, 405}
 
 
-async def test_odd_paths_are_missing_and_not_broken(member: Member) -> None:
+async def test_paths_with_invalid_bytes_are_400_or_404(member: Member) -> None:
     for path in ("/account/orders/%00", "/account/orders/%FF", "/account/addresses/%00", "/account/sessions/%00"):
         method = "DELETE" if "sessions" in path else "GET"
         assert (await member.ask(method, path)).status in {400, 404}, path
 
 
-async def test_one_code_makes_one_session(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_one_code_creates_one_session(http: httpx2.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email)
     code = await mailed_code(http, email)

@@ -38,7 +38,7 @@ def errors(answer: Answer) -> list[str]:
 
 @pytest.mark.security("H-10")
 @pytest.mark.parametrize("field", FIELDS)
-async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: Make, field: str) -> None:
+async def test_the_metadata_of_a_line_item_is_limited_to_16_kib(guest: Shopper, make: Make, field: str) -> None:
     mug, cup = (await make.product(on_hand=9)).variant_id, (await make.product(on_hand=9)).variant_id
     await guest.post("/cart")
 
@@ -57,7 +57,7 @@ async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: M
 
 
 @pytest.mark.security("H-10")
-async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx2.AsyncClient) -> None:
+async def test_the_metadata_of_an_account_is_limited_to_16_kib(http: httpx2.AsyncClient) -> None:
     member = await sign_in(http)
 
     for metadata in (TOO_LARGE, LONG_NUMBERS, None):
@@ -67,7 +67,9 @@ async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx2.AsyncC
 
 
 @pytest.mark.security("H-11")
-async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shopper, writer: Machine) -> None:
+async def test_the_total_metadata_of_a_cart_is_limited_for_shoppers_and_applications(
+    guest: Shopper, writer: Machine
+) -> None:
     ids = await new_variants(writer, MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 2 + 1)
     cart = await guest.post("/cart")
     full = dict.fromkeys(FIELDS, LARGEST)
@@ -88,7 +90,7 @@ async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shoppe
 
 
 @pytest.mark.security("H-11")
-async def test_a_merged_cart_takes_in_what_fits_and_says_what_does_not(
+async def test_a_merge_moves_line_items_within_the_metadata_limit_and_reports_the_others(
     guest: Shopper, writer: Machine, http: httpx2.AsyncClient
 ) -> None:
     half = MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 4

@@ -29,7 +29,7 @@ LINES = "select price, quantity, promo_total from line_items where order_id = $1
 
 
 @pytest.mark.security("C-02")
-async def test_totals_states_and_owners_are_not_for_shoppers_to_set(
+async def test_shoppers_cannot_set_totals_states_or_owners(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     mug = await checkout_setup.product(price="10.00")

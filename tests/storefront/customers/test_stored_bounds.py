@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
-from shop.actions.access.tokens import MIN_REFRESH_LIMIT
-from shop.actions.checkout.payment_choice import MOST_PAYMENTS
+from shop.actions.access.sessions import MIN_REFRESH_LIMIT
+from shop.actions.checkout.payments import MAX_PAYMENTS
 from shop.actions.customers.account import MAX_ADDRESSES
 from shop.queries.access.sessions import MAX_SESSIONS
 from tests.accounts import sign_in
@@ -16,7 +16,7 @@ from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup
 pytestmark = pytest.mark.security("H-11")
 
 
-async def test_an_address_that_is_typed_anew_replaces_the_one_before(
+async def test_a_newly_entered_address_replaces_the_previous_one(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     name = uuid4().hex
@@ -41,17 +41,17 @@ async def test_an_order_has_fifty_payments_at_most(buyer: Buyer, checkout_setup:
         from generate_series(2, $3)""",
         order_id,
         UUID(checkout_setup.check),
-        MOST_PAYMENTS,
+        MAX_PAYMENTS,
     )
 
     beyond = await buyer.post("/checkout/create_payment", payment_method_id=checkout_setup.check)
 
     assert (beyond.status, list(beyond.json["errors"])) == (422, ["base"])
-    assert await db.fetchval("select count(*) from payments where order_id = $1", order_id) == MOST_PAYMENTS
+    assert await db.fetchval("select count(*) from payments where order_id = $1", order_id) == MAX_PAYMENTS
     assert (await buyer.complete())["state"] == "complete"
 
 
-async def test_a_card_that_was_typed_into_a_cart_goes_with_it(
+async def test_a_card_entered_for_a_cart_is_deleted_with_the_cart(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     await buyer.ready((await checkout_setup.product(), 1))
@@ -100,7 +100,7 @@ async def test_the_oldest_of_a_hundred_sessions_ends_when_another_begins(http: h
     assert (await oldest.is_signed_in(), await newer.is_signed_in()) == (False, True)
 
 
-async def test_a_session_that_is_refreshed_thousands_of_times_ends(http: httpx2.AsyncClient, db: Any) -> None:
+async def test_a_session_ends_after_the_maximum_number_of_refreshes(http: httpx2.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.renew()
     row = "update sessions set refresh_count = refresh_count + $2 where user_id = $1 returning refresh_count"

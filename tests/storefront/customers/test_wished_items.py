@@ -7,7 +7,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from shop.models.customers.inputs import MOST_WISHED_ITEMS
+from shop.models.customers.inputs import MAX_WISHED_ITEMS
 from tests.accounts import Member, sign_in
 from tests.builders import Make
 from tests.concurrency import run_concurrently
@@ -65,7 +65,7 @@ async def wishlist_owner(http: httpx2.AsyncClient) -> WishlistOwner:
     return WishlistOwner(member, await member.post("/wishlists", name="Birthday", is_private=False))
 
 
-async def test_a_wish_is_shown_with_its_variant_and_what_it_costs(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_an_item_is_shown_with_its_variant_and_price(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug = await make.product(price="12.50")
 
     item = await wishlist_owner.add(mug.variant_id, quantity=2)
@@ -82,9 +82,7 @@ async def test_a_wish_is_shown_with_its_variant_and_what_it_costs(make: Make, wi
     assert await wishlist_owner.items() == [item.json["data"]]
 
 
-async def test_without_a_quantity_one_is_wished_for_and_a_form_is_read_too(
-    make: Make, wishlist_owner: WishlistOwner
-) -> None:
+async def test_the_default_quantity_is_one_and_forms_are_accepted(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug, cup = await make.product(), await make.product()
 
     await wishlist_owner.add(mug.variant_id)
@@ -96,7 +94,7 @@ async def test_without_a_quantity_one_is_wished_for_and_a_form_is_read_too(
     assert await wishlist_owner.quantities() == {mug.variant_id: 1, cup.variant_id: 3}
 
 
-async def test_the_same_variant_again_is_the_same_item_as_it_was(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_adding_a_variant_again_leaves_the_item_unchanged(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug = await make.product()
     first = await wishlist_owner.add(mug.variant_id, quantity=2)
 
@@ -106,7 +104,7 @@ async def test_the_same_variant_again_is_the_same_item_as_it_was(make: Make, wis
     assert await wishlist_owner.quantities() == {mug.variant_id: 2}
 
 
-async def test_of_many_who_add_one_variant_at_once_the_first_makes_the_item(
+async def test_concurrent_additions_of_one_variant_create_one_item(
     make: Make, wishlist_owner: WishlistOwner, db: Any
 ) -> None:
     mug = await make.product()
@@ -125,14 +123,12 @@ NO_VARIANT: dict[str, Any] = {
     "a number": 7,
     "a list": [],
     "no id": "x" * 36,
-    "nobody's": str(uuid4()),
+    "unknown": str(uuid4()),
 }
 
 
 @pytest.mark.parametrize("variant_id", NO_VARIANT.values(), ids=NO_VARIANT.keys())
-async def test_what_is_no_variant_cannot_be_wished_for(
-    make: Make, wishlist_owner: WishlistOwner, variant_id: Any
-) -> None:
+async def test_an_unknown_variant_cannot_be_added(make: Make, wishlist_owner: WishlistOwner, variant_id: Any) -> None:
     mug = await make.product()
 
     one = await wishlist_owner.add(variant_id)
@@ -144,7 +140,7 @@ async def test_what_is_no_variant_cannot_be_wished_for(
     assert await wishlist_owner.quantities() == {}
 
 
-async def test_what_is_not_sold_cannot_be_wished_for_and_is_told_like_what_never_was(
+async def test_an_unavailable_variant_gets_the_same_422_as_an_unknown_one(
     make: Make, wishlist_owner: WishlistOwner
 ) -> None:
     draft, old = await make.product(status="draft"), await make.product(discontinue_on=PAST)
@@ -167,9 +163,7 @@ async def test_what_is_not_sold_cannot_be_wished_for_and_is_told_like_what_never
     assert all(each == bodies[0] for each in bodies)
 
 
-async def test_what_is_out_of_stock_or_has_no_price_can_be_wished_for(
-    make: Make, wishlist_owner: WishlistOwner
-) -> None:
+async def test_variants_out_of_stock_or_without_a_price_can_be_added(make: Make, wishlist_owner: WishlistOwner) -> None:
     out, without_price = await make.product(on_hand=0), await make.product(price=None)
 
     assert (await wishlist_owner.add(out.variant_id))["price"] == "10.0"
@@ -181,12 +175,12 @@ async def test_what_is_out_of_stock_or_has_no_price_can_be_wished_for(
 
 QUANTITIES: dict[str, Any] = {
     "zero": 0,
-    "less": -1,
+    "negative": -1,
     "too many": 1_000_001,
-    "a part": 1.5,
+    "a fraction": 1.5,
     "text": "two",
     "digits of another script": "\u0661",
-    "nothing": None,
+    "null": None,
     "empty": "",
     "true": True,
     "a list": [1],
@@ -195,7 +189,7 @@ QUANTITIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES.values(), ids=QUANTITIES.keys())
-async def test_a_quantity_must_be_positive_wherever_it_is_said(
+async def test_an_invalid_quantity_is_422_in_every_operation(
     make: Make, wishlist_owner: WishlistOwner, quantity: Any
 ) -> None:
     mug, cup = await make.product(), await make.product()
@@ -214,7 +208,7 @@ async def test_a_quantity_must_be_positive_wherever_it_is_said(
     assert await wishlist_owner.quantities() == {mug.variant_id: 2}
 
 
-async def test_how_many_are_wished_for_can_be_changed(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_the_quantity_can_be_changed(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug = await make.product(price="2")
     item_id = (await wishlist_owner.add(mug.variant_id)).id
 
@@ -225,7 +219,9 @@ async def test_how_many_are_wished_for_can_be_changed(make: Make, wishlist_owner
     assert await wishlist_owner.quantities() == {mug.variant_id: 3}
 
 
-async def test_the_most_of_the_dearest_can_be_wished_for(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_the_maximum_quantity_at_the_maximum_price_has_a_correct_total(
+    make: Make, wishlist_owner: WishlistOwner
+) -> None:
     jewel = await make.product(price="9999999999999.99")
 
     item = await wishlist_owner.add(jewel.variant_id, quantity=1_000_000)
@@ -234,7 +230,7 @@ async def test_the_most_of_the_dearest_can_be_wished_for(make: Make, wishlist_ow
     assert (item["total"], record["total"]) == ("9999999999999990000.0", "9999999999999990000.0")
 
 
-async def test_an_item_is_found_on_its_own_list_alone(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_an_item_is_found_only_in_its_own_wishlist(make: Make, wishlist_owner: WishlistOwner) -> None:
     other = WishlistOwner(wishlist_owner.member, await wishlist_owner.member.post("/wishlists", name="Other"))
     mug = await make.product()
     other_item_id = (await other.add(mug.variant_id)).id
@@ -250,7 +246,7 @@ async def test_an_item_is_found_on_its_own_list_alone(make: Make, wishlist_owner
     assert await other.quantities() == {mug.variant_id: 1}
 
 
-async def test_a_removed_item_is_shown_as_it_was_and_is_gone(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_removing_an_item_returns_it_as_it_was(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug, cup = await make.product(price="2"), await make.product()
     item = await wishlist_owner.add(mug.variant_id, quantity=3)
     await wishlist_owner.add(cup.variant_id)
@@ -264,12 +260,12 @@ async def test_a_removed_item_is_shown_as_it_was_and_is_gone(make: Make, wishlis
     assert await wishlist_owner.quantities() == {cup.variant_id: 1}
 
 
-async def test_several_are_put_on_the_list_in_their_order_and_those_there_get_their_new_quantity(
+async def test_several_items_are_added_in_order_and_existing_ones_get_the_new_quantity(
     make: Make, wishlist_owner: WishlistOwner
 ) -> None:
     existing, *new = [(await make.product()).variant_id for _ in range(6)]
     item_id = (await wishlist_owner.add(existing, quantity=7)).id
-    items = [{"variant_id": variant_id, "quantity": place + 2} for place, variant_id in enumerate(new)]
+    items = [{"variant_id": variant_id, "quantity": index + 2} for index, variant_id in enumerate(new)]
 
     put = await wishlist_owner.put(*items, {"variant_id": existing}, {"variant_id": new[0], "quantity": 9})
 
@@ -277,13 +273,11 @@ async def test_several_are_put_on_the_list_in_their_order_and_those_there_get_th
     assert related_ids(put.json["data"], "wished_items")[0] == item_id
     assert list((await wishlist_owner.quantities()).items()) == [
         (existing, 1),
-        *((variant_id, 9 if place == 0 else place + 2) for place, variant_id in enumerate(new)),
+        *((variant_id, 9 if index == 0 else index + 2) for index, variant_id in enumerate(new)),
     ]
 
 
-async def test_when_one_of_several_will_not_do_none_is_put_on_the_list(
-    make: Make, wishlist_owner: WishlistOwner
-) -> None:
+async def test_if_one_of_several_items_is_invalid_none_is_added(make: Make, wishlist_owner: WishlistOwner) -> None:
     mug, cup = await make.product(), await make.product()
     await wishlist_owner.add(mug.variant_id, quantity=2)
 
@@ -299,13 +293,13 @@ async def test_when_one_of_several_will_not_do_none_is_put_on_the_list(
 
 
 @pytest.mark.parametrize("body", [{}, {"wished_items": []}, {"wished_items": {}}, {"wished_items": "x"}])
-async def test_several_are_sent_as_a_list(wishlist_owner: WishlistOwner, body: dict[str, Any]) -> None:
+async def test_several_items_must_be_sent_as_a_list(wishlist_owner: WishlistOwner, body: dict[str, Any]) -> None:
     put = await wishlist_owner.member.ask("POST", f"{wishlist_owner.path}/add_items", json=body)
 
     assert (put.status, list(put.json["errors"])) == (422, ["wished_items"])
 
 
-async def test_several_are_removed_and_those_of_other_lists_are_passed_over(
+async def test_several_items_are_removed_and_those_of_other_wishlists_ignored(
     make: Make, wishlist_owner: WishlistOwner
 ) -> None:
     other = WishlistOwner(wishlist_owner.member, await wishlist_owner.member.post("/wishlists", name="Other"))
@@ -324,9 +318,9 @@ async def test_several_are_removed_and_those_of_other_lists_are_passed_over(
 
 
 @pytest.mark.parametrize(
-    "ids", [None, [], {}, 7, "", "x", ["x"], [7], [[]], [str(uuid4()), "x"], [str(uuid4())] * (MOST_WISHED_ITEMS + 1)]
+    "ids", [None, [], {}, 7, "", "x", ["x"], [7], [[]], [str(uuid4()), "x"], [str(uuid4())] * (MAX_WISHED_ITEMS + 1)]
 )
-async def test_what_is_no_list_of_ids_removes_nothing(make: Make, wishlist_owner: WishlistOwner, ids: Any) -> None:
+async def test_an_invalid_list_of_ids_removes_nothing(make: Make, wishlist_owner: WishlistOwner, ids: Any) -> None:
     mug = await make.product()
     await wishlist_owner.add(mug.variant_id)
 
@@ -336,9 +330,9 @@ async def test_what_is_no_list_of_ids_removes_nothing(make: Make, wishlist_owner
     assert await wishlist_owner.quantities() == {mug.variant_id: 1}
 
 
-async def test_a_list_holds_so_many_items_and_no_more(make: Make, wishlist_owner: WishlistOwner, db: Any) -> None:
+async def test_a_wishlist_has_a_maximum_number_of_items(make: Make, wishlist_owner: WishlistOwner, db: Any) -> None:
     product, rest = await make.product(), [(await make.product()).variant_id for _ in range(3)]
-    await add_items(db, wishlist_owner.id, product.id, MOST_WISHED_ITEMS - 1)
+    await add_items(db, wishlist_owner.id, product.id, MAX_WISHED_ITEMS - 1)
 
     together = await wishlist_owner.put(*({"variant_id": variant_id} for variant_id in rest[:2]))
     answers = await run_concurrently(
@@ -349,10 +343,12 @@ async def test_a_list_holds_so_many_items_and_no_more(make: Make, wishlist_owner
     assert sorted(answer.status for answer in answers) == [200, 422, 422]
     success = next(answer for answer in answers if answer.status == 200)
     assert (await wishlist_owner.add(related_ids(success.json["data"], "variant"))).id == success.id
-    assert len(await wishlist_owner.items()) == MOST_WISHED_ITEMS
+    assert len(await wishlist_owner.items()) == MAX_WISHED_ITEMS
 
 
-async def test_a_key_adds_once_and_tells_of_the_same_item(make: Make, wishlist_owner: WishlistOwner) -> None:
+async def test_an_idempotency_key_adds_once_and_returns_the_same_item(
+    make: Make, wishlist_owner: WishlistOwner
+) -> None:
     mug, cup = await make.product(), await make.product()
     one, several = {"Idempotency-Key": uuid4().hex}, {"Idempotency-Key": uuid4().hex}
 
@@ -379,7 +375,7 @@ async def test_a_key_adds_once_and_tells_of_the_same_item(make: Make, wishlist_o
     assert (await wishlist_owner.add(mug.variant_id, headers=one)).status == 404
 
 
-async def test_everybody_sees_a_list_at_their_own_prices_in_the_currency_they_ask_for(
+async def test_each_viewer_sees_their_own_prices_in_the_requested_currency(
     make: Make, wishlist_owner: WishlistOwner, http: httpx2.AsyncClient, guest: Shopper
 ) -> None:
     other = await sign_in(http)
@@ -394,7 +390,7 @@ async def test_everybody_sees_a_list_at_their_own_prices_in_the_currency_they_as
         return tuple(item["attributes"][name] for name in ("price", "total", "display_total"))
 
     assert await prices_for() == ("5.0", "5.0", "$5.00")
-    # From two pieces on, each costs less.
+    # From a quantity of two, each item costs less.
     assert (await wishlist_owner.set(item_id, quantity=2))["total"] == "6.0"
     assert await prices_for() == ("3.0", "6.0", "$6.00")
     assert await prices_for(other) == ("9.0", "18.0", "$18.00")
@@ -404,7 +400,7 @@ async def test_everybody_sees_a_list_at_their_own_prices_in_the_currency_they_as
     assert await prices_for(guest, currency="nonsense") == ("10.0", "20.0", "$20.00")
 
 
-async def test_one_variant_on_two_lists_costs_what_each_quantity_costs(
+async def test_one_variant_in_two_wishlists_is_priced_by_each_quantity(
     make: Make, wishlist_owner: WishlistOwner
 ) -> None:
     other = WishlistOwner(wishlist_owner.member, await wishlist_owner.member.post("/wishlists", name="Other"))
@@ -419,7 +415,7 @@ async def test_one_variant_on_two_lists_costs_what_each_quantity_costs(
     assert totals == {one: "10.0", five: "30.0"}
 
 
-async def test_a_variant_and_what_belongs_to_it_can_be_asked_for_with_the_list(
+async def test_variants_and_their_relations_can_be_included_in_a_wishlist(
     make: Make, wishlist_owner: WishlistOwner, guest: Shopper
 ) -> None:
     mug = await make.product(price="2", options={word(): ["m"]})
@@ -434,7 +430,7 @@ async def test_a_variant_and_what_belongs_to_it_can_be_asked_for_with_the_list(
     assert (refusal.status, refusal.code) == (400, "unknown_include")
 
 
-async def test_what_is_not_sold_any_more_stays_on_the_list_without_a_price(
+async def test_unavailable_items_remain_in_the_wishlist_without_a_price(
     make: Make, wishlist_owner: WishlistOwner
 ) -> None:
     active_product, archived_product, old, deleted_product = [await make.product() for _ in range(4)]

@@ -8,7 +8,7 @@ import asyncpg
 import httpx2
 import pytest
 
-from shop.rules.customers.wishlists import MOST_LISTS
+from shop.rules.customers.wishlists import MAX_LISTS
 from tests.accounts import Member, sign_in
 from tests.builders import Make
 from tests.concurrency import run_concurrently
@@ -41,7 +41,7 @@ async def fetch_lists(member: Member) -> dict[str, dict[str, Any]]:
     return {each["attributes"]["name"]: each["attributes"] for each in records}
 
 
-async def test_a_list_is_made_private_and_shown_to_its_owner(member: Member) -> None:
+async def test_a_new_wishlist_is_private_and_shown_to_its_owner(member: Member) -> None:
     wishlist = await new_list(member)
 
     assert wishlist.json["data"]["type"] == "wishlist"
@@ -60,7 +60,9 @@ async def test_a_list_is_made_private_and_shown_to_its_owner(member: Member) -> 
 
 @pytest.mark.parametrize("is_wrapped", [True, False], ids=["wrapped", "bare"])
 @pytest.mark.parametrize("kind", ["json", "data"])
-async def test_a_list_is_made_from_a_wrapped_object_or_a_bare_one(member: Member, is_wrapped: bool, kind: str) -> None:
+async def test_a_wishlist_is_created_from_a_wrapped_or_a_bare_object(
+    member: Member, is_wrapped: bool, kind: str
+) -> None:
     fields = {"name": "For the garden", "is_private": "false", "is_default": "1"}
     if kind == "json":
         body: Any = {"wishlist": fields} if is_wrapped else fields
@@ -81,17 +83,17 @@ WRONG = {
     "spaces": ({"name": "  \t "}, {"name"}),
     "a long name": ({"name": "x" * 256}, {"name"}),
     "two lines": ({"name": "a\nb"}, {"name"}),
-    "text that turns around": ({"name": "a\u202eb"}, {"name"}),
+    "a bidirectional override": ({"name": "a\u202eb"}, {"name"}),
     "a number": ({"name": 7}, {"name"}),
     "a list": ({"name": ["a"]}, {"name"}),
-    "no flags": ({"name": "a", "is_private": "maybe", "is_default": 2}, {"is_private", "is_default"}),
-    "flags of nothing": ({"name": "a", "is_private": None, "is_default": []}, {"is_private", "is_default"}),
-    "all of it": ({"name": {}, "is_private": {}, "is_default": 1.5}, {"name", "is_private", "is_default"}),
+    "invalid flags": ({"name": "a", "is_private": "maybe", "is_default": 2}, {"is_private", "is_default"}),
+    "empty flags": ({"name": "a", "is_private": None, "is_default": []}, {"is_private", "is_default"}),
+    "all fields": ({"name": {}, "is_private": {}, "is_default": 1.5}, {"name", "is_private", "is_default"}),
 }
 
 
 @pytest.mark.parametrize(("fields", "wrong"), WRONG.values(), ids=WRONG.keys())
-async def test_what_a_list_cannot_be_is_refused_by_its_name(
+async def test_invalid_fields_are_422_and_change_nothing(
     member: Member, fields: dict[str, Any], wrong: set[str]
 ) -> None:
     token = (await new_list(member))["token"]
@@ -107,7 +109,7 @@ async def test_what_a_list_cannot_be_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("body", [{"wishlist": 7}, {"wishlist": None}, {"wishlist": []}, {"wishlist": "name"}])
-async def test_a_wrapper_without_an_object_cannot_be_read(member: Member, body: Any) -> None:
+async def test_a_wrapper_without_an_object_is_malformed(member: Member, body: Any) -> None:
     token = (await new_list(member))["token"]
 
     answers = [await member.ask("POST", "/wishlists", json=body)]
@@ -116,13 +118,13 @@ async def test_a_wrapper_without_an_object_cannot_be_read(member: Member, body: 
     assert [(answer.status, answer.code) for answer in answers] == [(400, "malformed")] * 3
 
 
-async def test_the_longest_name_and_any_script_are_kept_as_they_are(member: Member) -> None:
+async def test_names_of_255_characters_and_of_any_script_are_saved_unchanged(member: Member) -> None:
     names = ["x" * 255, "誕生日🎂", "<b>'\"; drop table--"]
 
     assert [(await new_list(member, name))["name"] for name in names] == names
 
 
-async def test_own_lists_are_listed_in_the_order_they_were_made_page_by_page(
+async def test_wishlists_are_listed_in_the_order_of_creation_and_paged(
     member: Member, http: httpx2.AsyncClient
 ) -> None:
     await new_list(await sign_in(http), "another's", is_private=False)
@@ -141,7 +143,7 @@ async def test_own_lists_are_listed_in_the_order_they_were_made_page_by_page(
     assert (beyond.status, beyond.json["data"]) == (200, [])
 
 
-async def test_a_list_of_lists_takes_no_filter_and_no_sort(member: Member) -> None:
+async def test_filters_sorts_and_unknown_includes_of_wishlists_are_refused(member: Member) -> None:
     answers = [await member.get(f"/wishlists?{query}") for query in ("filter[name]=a", "sort=name", "include=user")]
 
     assert [(answer.status, answer.code) for answer in answers] == [
@@ -151,7 +153,7 @@ async def test_a_list_of_lists_takes_no_filter_and_no_sort(member: Member) -> No
     ]
 
 
-async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make: Make, member: Member) -> None:
+async def test_variant_included_says_whether_the_requested_variant_is_in_a_wishlist(make: Make, member: Member) -> None:
     mug, cup = await make.product(), await make.product()
     token = (await new_list(member, "mugs"))["token"]
     await new_list(member, "nothing")
@@ -170,7 +172,7 @@ async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make:
     assert (wrong.status, wrong.code) == (400, "malformed")
 
 
-async def test_the_default_list_is_made_when_there_is_none_and_found_after(member: Member) -> None:
+async def test_the_default_wishlist_is_created_at_its_first_request(member: Member) -> None:
     await new_list(member, "another")
 
     first, second = await member.get("/wishlists/default"), await member.get("/wishlists/default")
@@ -180,7 +182,7 @@ async def test_the_default_list_is_made_when_there_is_none_and_found_after(membe
     assert [each["is_default"] for each in (await fetch_lists(member)).values()] == [False, True]
 
 
-async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member, db: Any) -> None:
+async def test_concurrent_requests_for_the_default_wishlist_create_one(member: Member, db: Any) -> None:
     requests = [member.get("/wishlists/default") for _ in range(6)]
 
     answers = await run_concurrently(db, "users", await member.id(), *requests)
@@ -190,7 +192,7 @@ async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member,
     assert len(await fetch_lists(member)) == 1
 
 
-async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http: httpx2.AsyncClient) -> None:
+async def test_a_new_default_replaces_the_old_one(member: Member, http: httpx2.AsyncClient) -> None:
     other = await sign_in(http)
     other_default = await other.get("/wishlists/default")
     first = await new_list(member, "first", is_default=True)
@@ -208,7 +210,7 @@ async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http
     assert (await other.get("/wishlists/default")).id == other_default.id
 
 
-async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db: Any) -> None:
+async def test_of_concurrent_new_defaults_one_remains_the_default(member: Member, db: Any) -> None:
     wishlists = [await new_list(member, f"list {number}") for number in range(3)]
 
     answers = await run_concurrently(
@@ -225,7 +227,7 @@ async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db
 
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-async def test_a_change_changes_what_is_given_and_nothing_else(member: Member, method: str) -> None:
+async def test_an_update_changes_only_the_given_fields(member: Member, method: str) -> None:
     wishlist = await new_list(member)
     path = f"/wishlists/{wishlist['token']}"
 
@@ -239,7 +241,7 @@ async def test_a_change_changes_what_is_given_and_nothing_else(member: Member, m
     assert (await member.get(path)).json == shared.json
 
 
-async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: Member, db: Any) -> None:
+async def test_deleting_a_wishlist_deletes_its_items(make: Make, member: Member, db: Any) -> None:
     wishlist = await new_list(member)
     await add_item(member, wishlist["token"], (await make.product()).variant_id)
 
@@ -251,7 +253,7 @@ async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: 
     assert await db.fetchval("select count(*) from wished_items where wishlist_id = $1", wishlist.id) == 0
 
 
-async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_by_nobody_else(
+async def test_a_public_wishlist_is_visible_with_its_token_and_a_private_one_only_to_its_owner(
     make: Make, member: Member, http: httpx2.AsyncClient, guest: Shopper
 ) -> None:
     other = await sign_in(http)
@@ -276,7 +278,7 @@ async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_
         assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
+async def test_only_the_owner_can_change_a_public_or_private_wishlist(
     make: Make, member: Member, http: httpx2.AsyncClient
 ) -> None:
     other, mug = await sign_in(http), await make.product()
@@ -302,7 +304,7 @@ async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
     assert await fetch_lists(other) == {}
 
 
-async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown(
+async def test_without_a_valid_bearer_token_only_a_public_wishlist_is_shown(
     member: Member, guest: Shopper, http: httpx2.AsyncClient
 ) -> None:
     token = (await new_list(member, is_private=False))["token"]
@@ -332,14 +334,14 @@ async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown
 
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_the_default_list_is_only_read_at_its_own_path(member: Member, method: str) -> None:
+async def test_the_default_wishlist_path_is_read_only(member: Member, method: str) -> None:
     answer = await member.ask(method, "/wishlists/default")
 
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.parametrize("token", ["%00", "%FF", "..%2f", "' or 1=1 --", "x" * 1900, "%F0%9F%8E%82"])
-async def test_a_token_that_is_none_is_nobodys_list(member: Member, guest: Shopper, token: str) -> None:
+async def test_a_malformed_wishlist_token_is_404(member: Member, guest: Shopper, token: str) -> None:
     answers = [
         await member.patch(f"/wishlists/{token}", name="Mine"),
         await member.delete(f"/wishlists/{token}"),
@@ -350,8 +352,8 @@ async def test_a_token_that_is_none_is_nobodys_list(member: Member, guest: Shopp
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
 
 
-async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> None:
-    await add_lists(db, await member.id(), MOST_LISTS - 1)
+async def test_a_user_has_a_maximum_number_of_wishlists(member: Member, db: Any) -> None:
+    await add_lists(db, await member.id(), MAX_LISTS - 1)
 
     last = [member.post("/wishlists", name="the last") for _ in range(4)]
     answers = await run_concurrently(db, "users", await member.id(), *last)
@@ -360,19 +362,19 @@ async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
     for refusal in [default, *(answer for answer in answers if answer.status == 422)]:
         assert (refusal.status, refusal.code, list(refusal.json["errors"])) == (422, "validation_failed", ["base"])
-    assert await db.fetchval("select count(*) from wishlists where user_id = $1", await member.id()) == MOST_LISTS
+    assert await db.fetchval("select count(*) from wishlists where user_id = $1", await member.id()) == MAX_LISTS
 
 
-async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http: httpx2.AsyncClient) -> None:
+async def test_an_idempotency_key_creates_one_wishlist(member: Member, http: httpx2.AsyncClient) -> None:
     key = {"Idempotency-Key": uuid4().hex}
 
     first, again = [await member.post("/wishlists", headers=key, name="Once") for _ in range(2)]
     other = await member.post("/wishlists", headers=key, name="Another")
-    stranger_list = await (await sign_in(http)).post("/wishlists", headers=key, name="Once")
+    other_users_list = await (await sign_in(http)).post("/wishlists", headers=key, name="Once")
 
     assert (first.status, again.status, again.json == first.json) == (201, 201, True)
     assert (other.status, other.code) == (422, "idempotency_key_reused")
-    assert (stranger_list.status, stranger_list.id == first.id) == (201, False)
+    assert (other_users_list.status, other_users_list.id == first.id) == (201, False)
     updates = [
         await member.patch(f"/wishlists/{first['token']}", headers=headers, name="Twice" if headers else "Thrice")
         for headers in ({"Idempotency-Key": "k"}, None, {"Idempotency-Key": "k"})
@@ -383,9 +385,7 @@ async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http:
     assert await fetch_lists(member) == {}
 
 
-async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_asked_for(
-    make: Make, member: Member
-) -> None:
+async def test_sparse_fields_apply_to_wishlists_items_and_variants(make: Make, member: Member) -> None:
     mug = await make.product(price="2")
     token = (await new_list(member))["token"]
     await add_item(member, token, mug.variant_id)
@@ -399,7 +399,7 @@ async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_a
     assert list(included(answer, "variant")[mug.variant_id]["attributes"]) == ["sku"]
 
 
-async def test_a_user_who_goes_takes_their_lists_along(
+async def test_deleting_a_user_deletes_their_wishlists(
     make: Make, member: Member, http: httpx2.AsyncClient, guest: Shopper, db: Any
 ) -> None:
     wishlist = await new_list(member, is_private=False)
@@ -415,9 +415,7 @@ async def test_a_user_who_goes_takes_their_lists_along(
     assert await db.fetchval(count_items, wishlist.id) == 0
 
 
-async def test_the_database_itself_keeps_one_default_and_one_item_of_a_variant(
-    make: Make, member: Member, db: Any
-) -> None:
+async def test_the_database_enforces_one_default_and_one_item_per_variant(make: Make, member: Member, db: Any) -> None:
     first, second = await new_list(member, is_default=True), await new_list(member)
     item_id = await add_item(member, first["token"], (await make.product()).variant_id)
 
@@ -428,7 +426,7 @@ async def test_the_database_itself_keeps_one_default_and_one_item_of_a_variant(
         await db.execute(f"{again} from wished_items where id = $1", item_id)
 
 
-async def test_what_somebody_shows_who_was_shut_out_is_not_seen(member: Member, guest: Shopper, db: Any) -> None:
+async def test_a_public_wishlist_of_a_disabled_user_is_404(member: Member, guest: Shopper, db: Any) -> None:
     token = (await new_list(member, is_private=False))["token"]
     await db.execute("update users set disabled_at = now() where id = $1", await member.id())
 
@@ -436,7 +434,9 @@ async def test_what_somebody_shows_who_was_shut_out_is_not_seen(member: Member, 
     assert (await member.get(f"/wishlists/{token}")).status == 401
 
 
-async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, member: Member, service: Service) -> None:
+async def test_the_number_of_statements_does_not_depend_on_the_number_of_items(
+    make: Make, member: Member, service: Service
+) -> None:
     tokens = [(await new_list(member, f"list {number}"))["token"] for number in range(3)]
     variants = [(await make.product(options={word(): ["m"]})).variant_id for _ in range(5)]
     await make.price_list(users=[await member.id()], percent_off="10")

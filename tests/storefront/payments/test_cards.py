@@ -43,7 +43,7 @@ async def choose(buyer: Buyer, card: str, **fields: Any) -> Answer:
     return await buyer.post("/checkout/create_payment", source_id=card, **method)
 
 
-async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buyer: SignedInBuyer, db: Any) -> None:
+async def test_a_card_is_saved_after_a_payment_and_can_be_used_again(buyer: SignedInBuyer, db: Any) -> None:
     before = await cards(buyer)
     card = await new_card(buyer)
 
@@ -56,7 +56,7 @@ async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buye
     assert await cards(buyer) == [card]
 
 
-async def test_a_card_is_shown_with_what_may_be_known_of_it(
+async def test_a_saved_card_has_the_documented_attributes(
     buyer: SignedInBuyer, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
     card = await new_card(buyer)
@@ -82,7 +82,7 @@ async def test_a_card_is_shown_with_what_may_be_known_of_it(
     assert counts == [2, 3]
 
 
-async def test_the_card_that_was_paid_with_last_is_the_default(buyer: SignedInBuyer) -> None:
+async def test_the_card_used_last_is_the_default(buyer: SignedInBuyer) -> None:
     first = await new_card(buyer)
     second = await new_card(buyer)
 
@@ -100,7 +100,7 @@ async def test_the_card_that_was_paid_with_last_is_the_default(buyer: SignedInBu
     assert pages == [[second], []]
 
 
-async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedInBuyer, checkout_setup: CheckoutSetup) -> None:
+async def test_cards_are_filtered_by_payment_method(buyer: SignedInBuyer, checkout_setup: CheckoutSetup) -> None:
     card = await new_card(buyer)
 
     by_method = {
@@ -120,7 +120,7 @@ async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedInBuyer, check
     ]
 
 
-async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedInBuyer) -> None:
+async def test_a_saved_card_can_be_chosen_without_its_payment_method(buyer: SignedInBuyer) -> None:
     card = await new_card(buyer)
     buyer.order_token = None
     await buyer.add_items((await buyer.checkout_setup.product(), 1))
@@ -135,7 +135,7 @@ async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedInBuy
 
 
 @pytest.mark.security("C-01")
-async def test_the_card_of_another_is_nobodys(
+async def test_another_users_card_can_be_neither_read_nor_used(
     buyer: SignedInBuyer, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
     card = await new_card(buyer)
@@ -161,25 +161,25 @@ async def test_the_card_of_another_is_nobodys(
 
 @pytest.mark.security("C-09")
 @pytest.mark.parametrize("is_known", [False, True], ids=["guest", "user"])
-async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
+async def test_a_holder_of_the_order_token_can_pay_only_with_their_own_card(
     buyer: SignedInBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, is_known: bool
 ) -> None:
     card = await new_card(buyer)
     buyer.order_token = None
     await buyer.add_items((await checkout_setup.product(), 1))
-    friend = SignedInBuyer(http, checkout_setup, await sign_in(http)) if is_known else Buyer(http, checkout_setup)
-    friend.order_token = buyer.order_token
-    await friend.enter_address()
+    token_holder = SignedInBuyer(http, checkout_setup, await sign_in(http)) if is_known else Buyer(http, checkout_setup)
+    token_holder.order_token = buyer.order_token
+    await token_holder.enter_address()
 
-    refusal = await friend.post("/checkout/create_payment", payment_method_id=checkout_setup.card, source_id=card)
-    await friend.pay()
-    order = await friend.complete()
+    refusal = await token_holder.post("/checkout/create_payment", payment_method_id=checkout_setup.card, source_id=card)
+    await token_holder.pay()
+    order = await token_holder.complete()
 
     assert (refusal.status, refusal.code, order["payment_state"]) == (401, "owner_required", "paid")
     assert await cards(buyer) == [card]
 
 
-async def test_a_card_that_is_forgotten_is_gone(buyer: SignedInBuyer, db: Any) -> None:
+async def test_a_deleted_card_cannot_be_used(buyer: SignedInBuyer, db: Any) -> None:
     card = await new_card(buyer)
 
     deletion, again = [await buyer.delete(f"{CARDS_PATH}/{card}") for _ in range(2)]
@@ -190,20 +190,20 @@ async def test_a_card_that_is_forgotten_is_gone(buyer: SignedInBuyer, db: Any) -
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize(("months", "is_good"), [(-1, False), (0, True), (1, True)])
-async def test_a_card_is_good_to_the_end_of_its_month(
-    buyer: SignedInBuyer, db: Any, months: int, is_good: bool
+@pytest.mark.parametrize(("months", "is_valid"), [(-1, False), (0, True), (1, True)])
+async def test_a_card_is_valid_until_the_end_of_its_expiry_month(
+    buyer: SignedInBuyer, db: Any, months: int, is_valid: bool
 ) -> None:
     card = await new_card(buyer)
     ends = "now() + $2 * interval '1 month'"
     statement = f"update payment_sources set year = extract(year from {ends}), month = extract(month from {ends})"
     await db.execute(f"{statement} where id = $1", UUID(card), months)
 
-    assert await cards(buyer) == ([card] if is_good else [])
-    assert (await choose(buyer, card)).status == (201 if is_good else 422)
+    assert await cards(buyer) == ([card] if is_valid else [])
+    assert (await choose(buyer, card)).status == (201 if is_valid else 422)
 
 
-async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer: SignedInBuyer, make: Make) -> None:
+async def test_cards_of_a_payment_method_that_is_no_longer_offered_are_hidden(buyer: SignedInBuyer, make: Make) -> None:
     buyer.checkout_setup = await new_checkout_setup(make)
     card = await new_card(buyer)
 
@@ -212,7 +212,7 @@ async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer:
     assert (await cards(buyer), (await buyer.get(f"{CARDS_PATH}/{card}")).status) == ([], 404)
 
 
-async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
+async def test_declined_cards_and_cards_of_guests_are_not_saved(
     buyer: SignedInBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
     mug = await checkout_setup.product()
@@ -226,6 +226,6 @@ async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
     assert await db.fetchval(f"{query} and s.used_at is not null", UUID(cart.id)) == 0
 
 
-async def test_a_card_that_is_not_there_can_not_be_chosen(buyer: SignedInBuyer) -> None:
+async def test_an_unknown_card_cannot_be_chosen(buyer: SignedInBuyer) -> None:
     assert (await choose(buyer, str(uuid4()))).code == UNKNOWN
     assert (await choose(buyer, str(uuid4()), payment_method_id=buyer.checkout_setup.check)).code == UNKNOWN

@@ -36,7 +36,7 @@ async def choose(buyer: Buyer, source: str | None, headers: dict[str, str] | Non
 
 @pytest.mark.security("C-13")
 @pytest.mark.parametrize("headers", PROXY_HEADERS, ids=lambda headers: next(iter(headers)))
-async def test_a_request_that_a_proxy_passed_on_is_not_part_of_a_try_out(
+async def test_a_request_through_a_proxy_is_not_part_of_a_try_out(
     buyer: Buyer, checkout_setup: CheckoutSetup, headers: dict[str, str]
 ) -> None:
     await buyer.add_items((await checkout_setup.product(), 1))
@@ -86,9 +86,7 @@ def path_of(conflict: Answer, buyer: Buyer) -> str:
     return str(url).removeprefix(str(buyer.http.base_url))
 
 
-async def test_a_payment_that_was_confirmed_completes_the_order(
-    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
-) -> None:
+async def test_a_confirmed_payment_completes_the_order(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
     conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
     again = await buyer.complete()
     confirmation = await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
@@ -103,7 +101,7 @@ async def test_a_payment_that_was_confirmed_completes_the_order(
     assert await on_hand(db, mug.variant_id) == 2
 
 
-async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(
+async def test_a_declined_payment_is_refused_and_another_can_be_made(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
@@ -121,7 +119,7 @@ async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(
     assert (await buyer.complete()).status == 200
 
 
-async def test_a_confirmed_payment_completes_though_the_client_is_gone(
+async def test_a_confirmed_payment_completes_the_order_without_the_client(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup)
@@ -134,7 +132,7 @@ async def test_a_confirmed_payment_completes_though_the_client_is_gone(
     await until(is_complete)
 
 
-async def test_a_payment_that_nobody_confirms_is_given_up(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+async def test_an_unconfirmed_payment_expires(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
     conflict, mug = await needs_action(buyer, checkout_setup, on_hand=3)
     order_id = await age_attempt(buyer, db, "11 minutes")
 
@@ -158,7 +156,7 @@ async def age_attempt(buyer: Buyer, db: Any, age: str) -> UUID:
 
 
 @pytest.mark.security("C-13")
-async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(
+async def test_the_confirmation_page_requires_its_secret_and_a_try_out(
     buyer: Buyer, checkout_setup: CheckoutSetup
 ) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup)
@@ -190,7 +188,7 @@ async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(
         ("http://localhost@evil.example/", False),
     ],
 )
-async def test_the_shopper_goes_back_to_the_storefront_and_nowhere_else(
+async def test_the_confirmation_redirects_only_to_the_storefront(
     buyer: Buyer, checkout_setup: CheckoutSetup, return_url: str, is_followed: bool
 ) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup)
@@ -207,7 +205,7 @@ async def test_the_shopper_goes_back_to_the_storefront_and_nowhere_else(
     assert ("https://store.example" in page.headers["content-security-policy"]) == (return_url.endswith("e/checkout"))
 
 
-async def test_the_409_is_as_the_description_says(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
+async def test_the_409_matches_the_openapi_description(buyer: Buyer, checkout_setup: CheckoutSetup) -> None:
     conflict, _ = await needs_action(buyer, checkout_setup)
     description = (await buyer.http.get("/openapi.json")).json()
     operation = description["paths"]["/api/v2/storefront/checkout/complete"]["patch"]

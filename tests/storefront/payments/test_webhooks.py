@@ -44,7 +44,7 @@ async def send_webhook(http: httpx2.AsyncClient, card: Card, body: bytes, signat
     return (await http.post(WEBHOOK_PATH, content=body, headers=headers)).status_code
 
 
-async def test_a_payment_that_is_told_of_completes_the_order_though_the_client_is_gone(
+async def test_a_webhook_completes_the_order_after_the_client_disconnected(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, card: Card
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -65,7 +65,7 @@ async def test_a_payment_that_is_told_of_completes_the_order_though_the_client_i
     assert await db.fetchval("select count(*) from payment_notices where payment_id = $1", attempt["payment_id"]) == 1
 
 
-async def test_told_many_times_at_once_and_answered_too_there_is_one_order(
+async def test_concurrent_webhooks_and_the_response_create_one_order(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, card: Card
 ) -> None:
     mug = await checkout_setup.product(on_hand=5)
@@ -84,7 +84,7 @@ async def test_told_many_times_at_once_and_answered_too_there_is_one_order(
     assert await db.fetchval(query, UUID(cart.id)) == 1
 
 
-async def test_a_refusal_that_is_told_of_gives_the_goods_back_and_what_comes_later_changes_nothing(
+async def test_a_declined_webhook_releases_the_stock_and_its_repetition_is_ignored(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, card: Card
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
@@ -102,7 +102,7 @@ async def test_a_refusal_that_is_told_of_gives_the_goods_back_and_what_comes_lat
     assert (await buyer.complete())["payment_state"] == "paid"
 
 
-async def test_an_approval_after_the_payment_was_given_up_is_undone(
+async def test_an_approval_of_a_failed_payment_is_voided(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, card: Card
 ) -> None:
     mug = await checkout_setup.product(on_hand=1)
@@ -121,7 +121,7 @@ async def test_an_approval_after_the_payment_was_given_up_is_undone(
     assert ((await buyer.get("/cart"))["state"], await on_hand(db, mug.variant_id)) == ("payment", 1)
 
 
-async def test_what_somebody_else_signed_or_nobody_is_refused(
+async def test_a_webhook_with_an_invalid_or_missing_signature_is_refused(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, http: httpx2.AsyncClient, card: Card
 ) -> None:
     cart = await buyer.ready((await checkout_setup.product(), 1), source="hang")
@@ -135,7 +135,7 @@ async def test_what_somebody_else_signed_or_nobody_is_refused(
     ]
     without_signature = await http.post(WEBHOOK_PATH, content=body, headers={"Content-Type": "application/json"})
     elsewhere = [
-        (await http.post(f"/payment_notices/{name}", json={})).status_code for name in ("check", "nobody", "stripe%00")
+        (await http.post(f"/payment_notices/{name}", json={})).status_code for name in ("check", "unknown", "stripe%00")
     ]
 
     assert statuses == [400] * 3
@@ -156,7 +156,5 @@ async def test_what_somebody_else_signed_or_nobody_is_refused(
         json.dumps({"id": "x", "key": str(UUID(int=1)), "result": {"outcome": "approved"}}).encode(),
     ],
 )
-async def test_what_is_about_nothing_of_ours_is_heard_and_forgotten(
-    http: httpx2.AsyncClient, card: Card, body: bytes
-) -> None:
+async def test_a_webhook_about_an_unknown_payment_is_ignored(http: httpx2.AsyncClient, card: Card, body: bytes) -> None:
     assert await send_webhook(http, card, body) == 204

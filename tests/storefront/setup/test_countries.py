@@ -12,7 +12,7 @@ from tests.storefront.product_lists import ids, included, names, related_ids
 ATTRIBUTES = {"iso", "iso3", "iso_name", "name", "states_required", "zipcode_required", "default"}
 
 
-async def test_all_countries_are_listed_at_once_without_their_states(guest: Shopper) -> None:
+async def test_all_countries_are_on_one_page_without_their_states(guest: Shopper) -> None:
     countries = await guest.get("/countries")
 
     records = countries.json["data"]
@@ -24,7 +24,7 @@ async def test_all_countries_are_listed_at_once_without_their_states(guest: Shop
     assert [record["attributes"]["iso"] for record in records if record["attributes"]["default"]] == ["US"]
 
 
-async def test_a_size_that_is_asked_for_makes_pages(guest: Shopper) -> None:
+async def test_countries_are_paged_if_a_page_size_is_given(guest: Shopper) -> None:
     whole = ids(await guest.get("/countries"))
 
     second = await guest.get("/countries", per_page="10", page="2")
@@ -48,14 +48,14 @@ async def test_a_country_is_found_by_its_codes_in_any_case(guest: Shopper, key: 
     }
 
 
-async def test_a_country_is_found_by_its_id_and_the_shops_own_by_default(guest: Shopper) -> None:
+async def test_a_country_is_found_by_id_and_the_shops_country_as_default(guest: Shopper) -> None:
     default = await guest.get("/countries/default")
 
     assert (default["iso"], default["default"]) == ("US", True)
     assert (await guest.get(f"/countries/{default.id}")).json == default.json
 
 
-async def test_a_country_alone_has_its_states(guest: Shopper) -> None:
+async def test_a_single_country_has_its_states(guest: Shopper) -> None:
     country = await guest.get("/countries/us", include="states")
 
     data = country.json["data"]
@@ -70,13 +70,13 @@ async def test_a_country_alone_has_its_states(guest: Shopper) -> None:
 @pytest.mark.parametrize(
     "key", ["XX", "XXX", "d", "germany", "%00", "%FF", "'", "x" * 500, "00000000-0000-4000-8000-000000000000"]
 )
-async def test_an_unknown_country_is_not_there(guest: Shopper, key: str) -> None:
+async def test_an_unknown_country_is_404(guest: Shopper, key: str) -> None:
     missing = await guest.get(f"/countries/{key}")
 
     assert (missing.status, missing.code) == (404, "not_found")
 
 
-async def test_the_list_takes_one_filter_and_no_include(guest: Shopper) -> None:
+async def test_unknown_filters_includes_and_sorts_of_countries_are_refused(guest: Shopper) -> None:
     assert (await guest.get("/countries?filter[iso]=DE")).code == "unknown_filter"
     assert (await guest.get("/countries", include="states")).code == "unknown_include"
     assert (await guest.get("/countries", sort="name")).code == "unknown_sort"
@@ -84,7 +84,7 @@ async def test_the_list_takes_one_filter_and_no_include(guest: Shopper) -> None:
     assert (await guest.get("/countries/us?filter[x]=1")).code == "unknown_filter"
 
 
-async def test_where_something_is_sent_to_is_known(guest: Shopper, make: Make, db: Any) -> None:
+async def test_shippable_countries_are_those_of_shipping_zones(guest: Shopper, make: Make, db: Any) -> None:
     checkout_setup = await new_checkout_setup(make)
     shippable = "/countries?filter[shippable]=true"
     before = await guest.get(shippable)

@@ -33,7 +33,7 @@ ATTRIBUTES = {
 }
 
 
-async def test_the_store_shows_how_the_shop_is_set_up(guest: Shopper, db: Any) -> None:
+async def test_the_store_shows_the_shop_settings(guest: Shopper, db: Any) -> None:
     shop = await db.fetchrow("select * from shops")
 
     store = await guest.get("/store")
@@ -63,5 +63,5 @@ async def test_the_store_is_found_by_its_code(guest: Shopper) -> None:
 
 
 @pytest.mark.parametrize("code", ["another", "%FF", "%00", "'", "x" * 1000])
-async def test_another_store_is_not_there(guest: Shopper, code: str) -> None:
+async def test_an_unknown_store_is_404(guest: Shopper, code: str) -> None:
     assert (await guest.get(f"/stores/{code}")).status == 404

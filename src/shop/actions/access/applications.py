@@ -15,8 +15,8 @@ from shop.queries.access import applications
 from shop.queries.access.applications import ListedApplication
 from shop.rules.access.permissions import LEVELS
 
-LONGEST_NAME = 100
-LONGEST_OVERLAP = 7 * 24 * 3600
+MAX_NAME_LENGTH = 100
+MAX_OVERLAP_SECONDS = 7 * 24 * 3600
 
 
 class NewApplication(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, rep
 
     Returns None if `replaces` is not current: a form submitted twice rotates the secret once.
     """
-    if not 0 <= overlap <= LONGEST_OVERLAP:
+    if not 0 <= overlap <= MAX_OVERLAP_SECONDS:
         raise Invalid({"overlap": ["Choose at most seven days."]})
     async with ctx.db.transaction():
         application = await applications.lock_application(ctx.db, application_id)
@@ -112,6 +112,6 @@ async def _new_secret(ctx: Context, application_id: UUID) -> str:
 def _name_errors(name: str) -> dict[str, list[str]]:
     if not name:
         return {"name": ["Give the application a name."]}
-    if len(name) > LONGEST_NAME or not is_line(name):
-        return {"name": [f"Use at most {LONGEST_NAME} printable characters."]}
+    if len(name) > MAX_NAME_LENGTH or not is_line(name):
+        return {"name": [f"Use at most {MAX_NAME_LENGTH} printable characters."]}
     return {}

@@ -5,8 +5,8 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import rate_limits
-from shop.actions.access import tokens
-from shop.actions.access.tokens import UserTokens
+from shop.actions.access import sessions
+from shop.actions.access.sessions import UserTokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.mail import budget as mail_budget
@@ -15,7 +15,7 @@ from shop.base.email import Email
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.base.ids import new_id
 from shop.models.access.sessions import LoginRequest
-from shop.queries.access import login as requests
+from shop.queries.access import login as login_queries
 from shop.queries.customers import users
 from shop.queries.operations import outbox
 from shop.rules.access.codes import login_code, matches
@@ -38,12 +38,12 @@ async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
     keys, ttl = ctx.shared.keys, ctx.shared.settings.login_code_ttl
     name_fields = msgspec.structs.asdict(names)
     async with ctx.db.transaction():
-        user = await requests.lock_or_make_user(
+        user = await login_queries.lock_or_create_user(
             ctx.db, id=new_id(), email=email.address, email_key=email.key, **name_fields
         )
         is_long = await rate_limits.is_under_attack(ctx, email)
-        await requests.supersede_requests(ctx.db, email.key)
-        request = await requests.insert_request(
+        await login_queries.supersede_requests(ctx.db, email.key)
+        request = await login_queries.insert_request(
             ctx.db,
             id=new_id(),
             email_key=email.key,
@@ -69,12 +69,12 @@ async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
 
 
 async def exchange_code(ctx: Context, email: Email, submitted_code: str) -> UserTokens:
-    await rate_limits.refuse_flood(ctx)
-    request = await rate_limits.take_try(ctx, email)
+    await rate_limits.check_source_failures(ctx)
+    request = await rate_limits.count_login_attempt(ctx, email)
     # Do the same work without a request, so that the response time does not reveal whether one exists.
     code = _code(ctx, request)
     if request is None or code is None or not matches(code, submitted_code):
-        await rate_limits.note_wrong_code(ctx, email, was_live=request is not None)
+        await rate_limits.record_wrong_code(ctx, email, was_live=request is not None)
         raise InvalidCode()
     pair = await _redeem(ctx, request)
     if pair is None:
@@ -84,10 +84,10 @@ async def exchange_code(ctx: Context, email: Email, submitted_code: str) -> User
 
 async def refresh(ctx: Context, email: Email | None, token: str) -> UserTokens:
     """Refreshes a session. If `email` is given it must match the token; Spree clients send the token only."""
-    await rate_limits.refuse_flood(ctx)
-    result = await tokens.refresh(ctx, tokens.USER, email.key if email else None, token)
+    await rate_limits.check_source_failures(ctx)
+    result = await sessions.refresh(ctx, sessions.USER, email.key if email else None, token)
     if result.pair is None:
-        await rate_limits.note_bad_refresh(ctx, {"reason": result.reason})
+        await rate_limits.record_bad_refresh(ctx, {"reason": result.reason})
         raise InvalidRefreshToken()
     return result.pair
 
@@ -106,17 +106,17 @@ async def _redeem(ctx: Context, request: LoginRequest) -> UserTokens | None:
     async with ctx.db.transaction():
         # Lock the user before the request, in the order of `request_code`, to avoid a deadlock.
         name_fields = {"first_name": request.first_name, "last_name": request.last_name}
-        user = await requests.lock_or_make_user(
+        user = await login_queries.lock_or_create_user(
             ctx.db, id=new_id(), email=request.email, email_key=request.email_key, **name_fields
         )
-        if not await requests.consume_request(ctx.db, request.id):
+        if not await login_queries.consume_request(ctx.db, request.id):
             await audit(ctx, "sign_in", "refused", actor_id=user.id, detail={"reason": "used"})
             return None
         if user.disabled_at:
             await audit(ctx, "sign_in", "refused", actor_id=user.id, detail={"reason": "disabled"})
             return None
         await users.verify_user(ctx.db, user.id, **name_fields)
-        pair = await tokens.new_session(ctx, tokens.USER, user_id=user.id)
-        await rate_limits.forget_failures(ctx, request.email_key)
+        pair = await sessions.new_session(ctx, sessions.USER, user_id=user.id)
+        await rate_limits.reset_failures(ctx, request.email_key)
         await audit(ctx, "sign_in", "done", actor_id=user.id)
         return pair

@@ -3,7 +3,7 @@
 import msgspec
 
 from shop.actions import rate_limits
-from shop.actions.access import tokens
+from shop.actions.access import sessions
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
@@ -14,7 +14,7 @@ from shop.queries.access import applications
 from shop.queries.access.applications import LiveToken
 from shop.rules.access.permissions import Act, is_grantable
 
-LONGEST_ID = 200
+MAX_ID_LENGTH = 200
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -30,23 +30,23 @@ class Client(msgspec.Struct, frozen=True):
 async def authenticate(ctx: Context, client: Client | None) -> Application:
     """Returns the application; an unknown id and a wrong secret raise the same error."""
     application = None
-    if client and is_secret(CLIENT_SECRET, client.secret) and len(client.id) <= LONGEST_ID:
+    if client and is_secret(CLIENT_SECRET, client.secret) and len(client.id) <= MAX_ID_LENGTH:
         application = await applications.authenticate(
             ctx.db, client_id=client.id, secret_hash=secret_hash(client.secret)
         )
     if application is None:
-        await rate_limits.note_bad_client(ctx, client.id[:LONGEST_ID] if client else None)
+        await rate_limits.record_bad_client(ctx, client.id[:MAX_ID_LENGTH] if client else None)
         raise InvalidClient()
     ctx.actor = Actor("application", application.id)
     return application
 
 
-async def admit(ctx: Context, act: Act) -> None:
+async def authorize(ctx: Context, act: Act) -> None:
     """Checks that the application's token allows `act`; audits a denial."""
     try:
         await ctx.application(act)
     except InsufficientScope:
-        await rate_limits.note_denial(ctx, act)
+        await rate_limits.record_denial(ctx, act)
         raise
 
 
@@ -67,8 +67,8 @@ async def grant(ctx: Context, application: Application, scope: str | None) -> Pl
         raise InvalidScope()
     await rate_limits.count_token(ctx, application.client_id)
     async with ctx.db.transaction():
-        pair = await tokens.new_session(ctx, tokens.PLATFORM, application_id=application.id, scope=scope)
-        await applications.note_use(ctx.db, application.id)
+        pair = await sessions.new_session(ctx, sessions.PLATFORM, application_id=application.id, scope=scope)
+        await applications.record_use(ctx.db, application.id)
         await audit(ctx, "token_granted", "done", subject_id=application.id, detail={"scope": scope})
     return PlatformTokens(**msgspec.structs.asdict(pair), scope=scope)
 
@@ -76,9 +76,9 @@ async def grant(ctx: Context, application: Application, scope: str | None) -> Pl
 async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> PlatformTokens:
     """Returns the next token pair, for the same scope or a narrower one. A refusal does not consume the token."""
     await rate_limits.count_token(ctx, application.client_id)
-    result = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
+    result = await sessions.refresh(ctx, sessions.PLATFORM, application.client_id, token, scope)
     if result.pair is None:
-        await rate_limits.note_bad_refresh(ctx, {"reason": result.reason})
+        await rate_limits.record_bad_refresh(ctx, {"reason": result.reason})
         raise InvalidScope() if result.reason == "scope" else InvalidGrant()
     return PlatformTokens(**msgspec.structs.asdict(result.pair), scope=result.scope or "")
 

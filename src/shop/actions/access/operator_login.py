@@ -22,12 +22,12 @@ from shop.base.errors import InvalidSignIn, RateLimitError, Unavailable
 from shop.base.ids import new_id
 from shop.models.access.operators import Operator
 from shop.queries.access import operators, server_keys
-from shop.queries.access.operators import SignedIn
+from shop.queries.access.operators import SignedInOperator
 from shop.rules.access.operators import is_ticket, sign_in_ticket, ticket_owner
 from shop.rules.access.passwords import MAX_PASSWORD
 
 _WRONG_CODE = "The code is wrong or was used before. Wait for the next one, or use a recovery code."
-TOO_LATE = "The sign-in has expired; sign in again."
+SIGN_IN_EXPIRED = "The sign-in has expired; sign in again."
 
 
 class SignInResult(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ async def sign_in(ctx: Context, typed_email: str, password: str) -> SignInResult
     if not await _is_password(ctx, operator, password) or operator is None or operator.password_hash is None:
         await _audit_refusal(ctx, "password", name)
         raise InvalidSignIn()
-    await rate_limits.forgive(ctx, limits)
+    await rate_limits.uncount_attempt(ctx, limits)
     if operator.totp_sealed:
         now = await operators.read_clock(ctx.db)
         return SignInResult(ticket=sign_in_ticket(ctx.shared.keys, operator.id, operator.password_hash, now))
@@ -59,18 +59,18 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> SignInResult:
     owner_id = ticket_owner(ticket)
     operator = await operators.find_operator(ctx.db, owner_id) if owner_id else None
     if operator is None or operator.password_hash is None or operator.disabled_at:
-        raise InvalidSignIn(TOO_LATE)
+        raise InvalidSignIn(SIGN_IN_EXPIRED)
     now = await operators.read_clock(ctx.db)
     not_before = await server_keys.read_not_before(ctx.db)
     void_until = ceil(not_before.timestamp()) if not_before else 0
     if not is_ticket(ctx.shared.keys, ticket, operator.password_hash, now, void_until):
-        raise InvalidSignIn(TOO_LATE)
+        raise InvalidSignIn(SIGN_IN_EXPIRED)
     ctx.actor = Actor("operator", operator.id)
     limits = await rate_limits.count_sign_in(ctx, operator.email_key)
     if not await second_factor.check_at_sign_in(ctx, operator, code):
         await _audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
-    await rate_limits.forgive(ctx, limits)
+    await rate_limits.uncount_attempt(ctx, limits)
     return SignInResult(secret=await open_session(ctx, operator))
 
 
@@ -89,7 +89,7 @@ async def open_session(ctx: Context, operator: Operator, password: str | None = 
     async with ctx.db.transaction():
         current = await operators.lock_operator(ctx.db, operator.id)
         if current is None or current.disabled_at or current.password_hash != operator.password_hash:
-            raise InvalidSignIn(TOO_LATE)
+            raise InvalidSignIn(SIGN_IN_EXPIRED)
         if new_hash:
             await operators.set_password(ctx.db, operator.id, new_hash)
         await operators.insert_session(
@@ -104,43 +104,45 @@ async def open_session(ctx: Context, operator: Operator, password: str | None = 
     return secret
 
 
-async def find_signed_in(ctx: Context, session_hash: bytes) -> SignedIn | None:
+async def find_session(ctx: Context, session_hash: bytes) -> SignedInOperator | None:
     """Returns the session's operator; records the visit once a minute, in a separate database session."""
     session = await operators.find_session(ctx.db, session_hash)
     if session and not session.is_seen:
-        await operators.see_session(ctx.db.apart(), session.session_id)
+        await operators.touch_session(ctx.db.separate(), session.session_id)
     return session
 
 
-async def confirm(ctx: Context, visitor: SignedIn, password: str, code: str) -> str:
+async def confirm_password(ctx: Context, operator_session: SignedInOperator, password: str, code: str) -> str:
     """Checks the password and the code again; returns a new secret for the session."""
-    operator = visitor.operator
-    limits = await rate_limits.count_confirmation(ctx, visitor.session_id)
-    if not await _is_password(ctx, operator, password, visitor):
+    operator = operator_session.operator
+    limits = await rate_limits.count_confirmation(ctx, operator_session.session_id)
+    if not await _is_password(ctx, operator, password, operator_session):
         await _audit_refusal(ctx, "password", operator.email_key)
         raise InvalidSignIn("Wrong password.")
     if operator.totp_sealed and not await second_factor.check(ctx, operator, code):
         await _audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
-    await rate_limits.forgive(ctx, limits)
+    await rate_limits.uncount_attempt(ctx, limits)
     secret = new_secret(OPERATOR_SESSION)
     async with ctx.db.transaction():
-        if not await operators.confirm_session(ctx.db, visitor.session_id, secret_hash(secret)):
-            raise InvalidSignIn(TOO_LATE)
+        if not await operators.confirm_session(ctx.db, operator_session.session_id, secret_hash(secret)):
+            raise InvalidSignIn(SIGN_IN_EXPIRED)
         await audit(ctx, "confirm", "done", subject_id=operator.id)
     return secret
 
 
-async def sign_out(ctx: Context, visitor: SignedIn) -> None:
+async def sign_out(ctx: Context, operator_session: SignedInOperator) -> None:
     async with ctx.db.transaction():
-        await operators.end_session(ctx.db, visitor.session_id)
-        await audit(ctx, "sign_out", "done", subject_id=visitor.operator.id)
+        await operators.end_session(ctx.db, operator_session.session_id)
+        await audit(ctx, "sign_out", "done", subject_id=operator_session.operator.id)
 
 
-async def end_other_sessions(ctx: Context, visitor: SignedIn) -> int:
+async def end_other_sessions(ctx: Context, operator_session: SignedInOperator) -> int:
     async with ctx.db.transaction():
-        count = await operators.end_other_sessions(ctx.db, visitor.operator.id, kept_id=visitor.session_id)
-        await audit(ctx, "sessions_end", "done", subject_id=visitor.operator.id, detail={"count": count})
+        count = await operators.end_other_sessions(
+            ctx.db, operator_session.operator.id, kept_id=operator_session.session_id
+        )
+        await audit(ctx, "sessions_end", "done", subject_id=operator_session.operator.id, detail={"count": count})
     return count
 
 
@@ -151,24 +153,26 @@ def session_hash_of(text: str) -> bytes | None:
 
 async def hash_for_caller(ctx: Context, password: str) -> str:
     """Hashes a password in the queue of the caller's source."""
-    return await ctx.shared.hash_queue.run(_queue_of(ctx), partial(hash_password, password))
+    return await ctx.shared.hash_queue.run(_queue_key(ctx), partial(hash_password, password))
 
 
-async def hash_for_operator(ctx: Context, visitor: SignedIn, password: str) -> str:
+async def hash_for_operator(ctx: Context, operator_session: SignedInOperator, password: str) -> str:
     """Hashes a password in the queue of a signed-in operator."""
     work = partial(hash_password, password)
-    return await ctx.shared.hash_queue.run(str(visitor.session_id), work, is_signed_in=True)
+    return await ctx.shared.hash_queue.run(str(operator_session.session_id), work, is_signed_in=True)
 
 
-async def _is_password(ctx: Context, operator: Operator | None, password: str, visitor: SignedIn | None = None) -> bool:
+async def _is_password(
+    ctx: Context, operator: Operator | None, password: str, operator_session: SignedInOperator | None = None
+) -> bool:
     # Truncate a password beyond the maximum length, so that the work and the response stay the same.
     expected, candidate = operator.password_hash if operator else None, password[: MAX_PASSWORD + 1]
-    owner = str(visitor.session_id) if visitor else _queue_of(ctx)
+    owner = str(operator_session.session_id) if operator_session else _queue_key(ctx)
     work = partial(is_password, expected, candidate)
-    return await ctx.shared.hash_queue.run(owner, work, is_signed_in=visitor is not None)
+    return await ctx.shared.hash_queue.run(owner, work, is_signed_in=operator_session is not None)
 
 
-def _queue_of(ctx: Context) -> str:
+def _queue_key(ctx: Context) -> str:
     """Returns the caller's largest network, so that a caller with many small networks has only one queue."""
     return networks_of(ctx.origin.source)[-1][0]
 

@@ -6,7 +6,7 @@ import msgspec
 
 from shop.actions.access.operator_login import hash_for_caller, hash_for_operator, open_session
 from shop.actions.access.operator_notices import audit_and_notify
-from shop.actions.access.sealed import decrypt_secret, encrypt_secret
+from shop.actions.access.sealed_secrets import decrypt_secret, encrypt_secret
 from shop.actions.access.second_factor import TOTP, check_in_session, replace_recovery_codes
 from shop.actions.audit import audit
 from shop.actions.context import Context
@@ -18,15 +18,15 @@ from shop.base.ids import new_id
 from shop.models.access.operators import Operator
 from shop.queries.access import operator_links, operators, recovery_codes
 from shop.queries.access.operator_links import UsableLink
-from shop.queries.access.operators import ListedOperator, SignedIn
+from shop.queries.access.operators import ListedOperator, SignedInOperator
 from shop.rules.access.operators import totp_step
 from shop.rules.access.passwords import password_errors
 
 LINK_SECONDS = 900
-_USED_UP = "This link has expired or was already used. Create a new one: `shop admin create`."
+_LINK_EXPIRED = "This link has expired or was already used. Create a new one: `shop admin create`."
 
 
-class Enrolment(msgspec.Struct, frozen=True):
+class Enrollment(msgspec.Struct, frozen=True):
     """A pending authenticator: its secret to display, and the secret sealed for the form to send back."""
 
     secret: bytes
@@ -38,13 +38,13 @@ async def list_operators(ctx: Context) -> list[ListedOperator]:
 
 
 async def has_operators(ctx: Context) -> bool:
-    return await operators.is_any(ctx.db)
+    return await operators.has_operators(ctx.db)
 
 
 async def make_first_link(ctx: Context) -> str | None:
     """Creates the link for the first operator; returns None if the shop has one."""
     async with ctx.db.transaction():
-        if await operators.is_any(ctx.db):
+        if await operators.has_operators(ctx.db):
             return None
         return await _new_link(ctx, None)
 
@@ -80,7 +80,7 @@ async def get_link(ctx: Context, token: str) -> UsableLink:
     """Returns the link and its operator without consuming it."""
     link = await operator_links.find_link(ctx.db, secret_hash(token)) if is_secret(OPERATOR_LINK, token) else None
     if link is None:
-        raise ExpiredLink(_USED_UP)
+        raise ExpiredLink(_LINK_EXPIRED)
     return link
 
 
@@ -91,9 +91,9 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
     _check_password(ctx, password, email.address)
     password_hash = await hash_for_caller(ctx, password)
     async with ctx.db.transaction():
-        await operator_links.lock_first(ctx.db)
+        await operator_links.lock_first_operator(ctx.db)
         if not await operator_links.use_link(ctx.db, secret_hash(token)):
-            raise ExpiredLink(_USED_UP)
+            raise ExpiredLink(_LINK_EXPIRED)
         operator = await _lock_or_create_operator(ctx, email)
         ctx.actor = Actor("operator", operator.id)
         await operators.set_password(ctx.db, operator.id, password_hash)
@@ -107,38 +107,40 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
     return await open_session(ctx, msgspec.structs.replace(operator, password_hash=password_hash))
 
 
-async def change_password(ctx: Context, visitor: SignedIn, password: str) -> None:
+async def change_password(ctx: Context, operator_session: SignedInOperator, password: str) -> None:
     """Changes the operator's own password and ends their other sessions."""
-    operator = visitor.operator
+    operator = operator_session.operator
     _check_password(ctx, password, operator.email)
-    password_hash = await hash_for_operator(ctx, visitor, password)
+    password_hash = await hash_for_operator(ctx, operator_session, password)
     async with ctx.db.transaction():
         await operators.set_password(ctx.db, operator.id, password_hash)
-        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=operator_session.session_id)
         await operator_links.end_links(ctx.db, operator.id)
         await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended_count})
 
 
-def new_enrolment(ctx: Context, operator: Operator, sealed_secret: str | None = None) -> Enrolment:
+def new_enrollment(ctx: Context, operator: Operator, sealed_secret: str | None = None) -> Enrollment:
     """Returns a new secret, or the one that the form sent back."""
     if sealed_secret is not None:
-        return Enrolment(_unseal_secret(ctx, operator, sealed_secret), sealed_secret)
+        return Enrollment(_unseal_secret(ctx, operator, sealed_secret), sealed_secret)
     secret = new_bytes(20)
-    return Enrolment(secret, encrypt_secret(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
+    return Enrollment(secret, encrypt_secret(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
 
 
-async def enrol_totp(ctx: Context, visitor: SignedIn, sealed_secret: str, code: str, current: str) -> list[str]:
+async def enroll_totp(
+    ctx: Context, operator_session: SignedInOperator, sealed_secret: str, code: str, current: str
+) -> list[str]:
     """Enrolls an authenticator and returns the recovery codes, which are shown once.
 
     `code` proves that the authenticator works, so that a mistake cannot lock its owner out; `current` is a code of the
     second factor that it replaces.
     """
-    operator = visitor.operator
+    operator = operator_session.operator
     secret = _unseal_secret(ctx, operator, sealed_secret)
     step = totp_step(secret, code, now=await operators.read_clock(ctx.db), last_step=0)
     if step is None:
         raise Invalid({"code": ["is not the authenticator's current code"]})
-    await _check_second_factor(ctx, visitor, current)
+    await _check_second_factor(ctx, operator_session, current)
     async with ctx.db.transaction():
         before = await operators.lock_operator(ctx.db, operator.id)
         if before is None or (before.totp_sealed is not None) != (operator.totp_sealed is not None):
@@ -147,26 +149,26 @@ async def enrol_totp(ctx: Context, visitor: SignedIn, sealed_secret: str, code: 
             ctx.db, operator.id, encrypt_secret(ctx.shared.keys, TOTP, secret, operator.id.bytes), step
         )
         codes = await replace_recovery_codes(ctx, operator)
-        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=operator_session.session_id)
         action = "totp_replaced" if before.totp_sealed else "totp_enrolled"
         await audit_and_notify(ctx, operator, action, {"sessions_ended": ended_count})
     return codes
 
 
-async def remove_totp(ctx: Context, visitor: SignedIn, current: str) -> None:
-    if visitor.operator.totp_sealed is None:
+async def remove_totp(ctx: Context, operator_session: SignedInOperator, current: str) -> None:
+    if operator_session.operator.totp_sealed is None:
         return
-    await _check_second_factor(ctx, visitor, current)
+    await _check_second_factor(ctx, operator_session, current)
     async with ctx.db.transaction():
-        await _remove_totp(ctx, visitor.operator, kept_session=visitor.session_id)
+        await _remove_totp(ctx, operator_session.operator, kept_session=operator_session.session_id)
 
 
-async def new_recovery_codes(ctx: Context, visitor: SignedIn, current: str) -> list[str]:
+async def new_recovery_codes(ctx: Context, operator_session: SignedInOperator, current: str) -> list[str]:
     """Replaces the recovery codes with ten new ones. They grant access, so the second factor is checked first."""
-    operator = visitor.operator
+    operator = operator_session.operator
     if operator.totp_sealed is None:
         raise Conflict("Set up an authenticator first.")
-    await _check_second_factor(ctx, visitor, current)
+    await _check_second_factor(ctx, operator_session, current)
     async with ctx.db.transaction():
         locked_operator = await operators.lock_operator(ctx.db, operator.id)
         if locked_operator is None or locked_operator.totp_sealed is None:
@@ -223,10 +225,10 @@ async def enable_operator(ctx: Context, operator_id: UUID) -> None:
         await audit(ctx, "operator_enabled", "done", subject_id=operator_id)
 
 
-async def _check_second_factor(ctx: Context, visitor: SignedIn, current: str) -> None:
-    if visitor.operator.totp_sealed and not await check_in_session(ctx, visitor, current):
+async def _check_second_factor(ctx: Context, operator_session: SignedInOperator, current: str) -> None:
+    if operator_session.operator.totp_sealed and not await check_in_session(ctx, operator_session, current):
         async with ctx.db.transaction():
-            await audit(ctx, "second_factor", "refused", subject_id=visitor.operator.id)
+            await audit(ctx, "second_factor", "refused", subject_id=operator_session.operator.id)
         raise Invalid({"current_code": ["is not the current code of your authenticator or an unused recovery code"]})
 
 

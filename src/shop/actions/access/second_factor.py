@@ -2,15 +2,15 @@
 
 from shop.actions import rate_limits
 from shop.actions.access.operator_notices import audit_and_notify
-from shop.actions.access.sealed import decrypt_secret, encrypt_secret
+from shop.actions.access.sealed_secrets import decrypt_secret, encrypt_secret
 from shop.actions.context import Context
 from shop.base.crypto.secrets import new_bytes, secret_hash
 from shop.base.errors import InvalidSignIn
 from shop.models.access.operators import Operator
 from shop.queries.access import operators, recovery_codes
-from shop.queries.access.operators import SignedIn
+from shop.queries.access.operators import SignedInOperator
 from shop.rules.access.operators import totp_step
-from shop.rules.access.recovery_codes import BYTES, CODES, recovery_code, typed_recovery_code
+from shop.rules.access.recovery_codes import BYTES, CODES, normalize_recovery_code, recovery_code
 
 TOTP = "totp"
 _TOO_MANY_CODES = "Too many wrong codes. Use a recovery code, or try again tomorrow."
@@ -18,29 +18,29 @@ _TOO_MANY_CODES = "Too many wrong codes. Use a recovery code, or try again tomor
 
 async def check_at_sign_in(ctx: Context, operator: Operator, code: str) -> bool:
     """Checks a code after the correct password, before a session exists."""
-    if typed_recovery_code(code):
+    if normalize_recovery_code(code):
         return await _use_recovery_code(ctx, operator, code)
     limits = await rate_limits.count_authenticator_code(ctx, operator.id, operator.password_hash or "")
     if limits is None:
         raise InvalidSignIn(_TOO_MANY_CODES)
     if not await _use_authenticator_code(ctx, operator, code):
         return False
-    await rate_limits.forgive(ctx, limits)
+    await rate_limits.uncount_attempt(ctx, limits)
     return True
 
 
-async def check_in_session(ctx: Context, visitor: SignedIn, code: str) -> bool:
+async def check_in_session(ctx: Context, operator_session: SignedInOperator, code: str) -> bool:
     """Checks a code of a signed-in operator; attempts count by session only."""
-    limits = await rate_limits.count_confirmation(ctx, visitor.session_id)
-    if not await check(ctx, visitor.operator, code):
+    limits = await rate_limits.count_confirmation(ctx, operator_session.session_id)
+    if not await check(ctx, operator_session.operator, code):
         return False
-    await rate_limits.forgive(ctx, limits)
+    await rate_limits.uncount_attempt(ctx, limits)
     return True
 
 
 async def check(ctx: Context, operator: Operator, code: str) -> bool:
-    """Whether this is the current authenticator code or an unused recovery code; consumes it."""
-    if typed_recovery_code(code):
+    """Returns whether this is the current authenticator code or an unused recovery code; consumes it."""
+    if normalize_recovery_code(code):
         return await _use_recovery_code(ctx, operator, code)
     return await _use_authenticator_code(ctx, operator, code)
 
@@ -62,12 +62,12 @@ async def _use_authenticator_code(ctx: Context, operator: Operator, code: str) -
     if step is None:
         return False
     # In a separate transaction: the code is consumed even if the request fails later.
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     return await operators.take_totp_step(separate_session, operator, step, encrypt_secret(keys, TOTP, secret, owner))
 
 
 async def _use_recovery_code(ctx: Context, operator: Operator, text: str) -> bool:
-    code = typed_recovery_code(text)
+    code = normalize_recovery_code(text)
     if code is None or operator.totp_sealed is None:
         return False
     async with ctx.db.transaction():

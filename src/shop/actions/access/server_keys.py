@@ -7,14 +7,14 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.access.sealed import decrypt_secret, encrypt_secret, sealing_key_id
+from shop.actions.access.sealed_secrets import decrypt_secret, encrypt_secret, sealing_key_id
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
 from shop.base.crypto.keys import Keys
 from shop.base.errors import Conflict, Invalid
 from shop.models.access.keys import ServerKey
-from shop.queries.access import sealed, server_keys
-from shop.queries.access.sealed import SEALED_COLUMNS, SealedColumn, SealedRow
+from shop.queries.access import sealed_secrets, server_keys
+from shop.queries.access.sealed_secrets import SEALED_COLUMNS, SealedColumn, SealedRow
 from shop.queries.access.server_keys import VoidCounts
 
 _BATCH = 500
@@ -23,7 +23,7 @@ _FIRST = UUID(int=0)
 
 async def load_void_keys(shared: Shared) -> None:
     """Stops using the order token keys that `void_before` retired."""
-    shared.keys = shared.keys.voiding(await server_keys.list_void(shared.database.session()))
+    shared.keys = shared.keys.with_void_keys(await server_keys.list_void(shared.database.session()))
 
 
 async def list_known_keys(ctx: Context) -> dict[str, ServerKey]:
@@ -31,7 +31,7 @@ async def list_known_keys(ctx: Context) -> dict[str, ServerKey]:
     return {row.fingerprint: row for row in await server_keys.list_keys(ctx.db)}
 
 
-class DescribedKey(msgspec.Struct, frozen=True):
+class KeyDescription(msgspec.Struct, frozen=True):
     """The public facts about a server key."""
 
     id: str
@@ -41,11 +41,11 @@ class DescribedKey(msgspec.Struct, frozen=True):
     seals: int
 
 
-async def describe_keys(ctx: Context) -> list[DescribedKey]:
+async def describe_keys(ctx: Context) -> list[KeyDescription]:
     keys, keys_by_fingerprint, sealed_by = ctx.shared.keys, await list_known_keys(ctx), await count_sealed(ctx)
     rows = {key_id: keys_by_fingerprint.get(keys.fingerprint(key_id)) for key_id in keys}
     return [
-        DescribedKey(
+        KeyDescription(
             id=key_id,
             signs=key_id == keys.current,
             created_at=row.created_at if row else None,
@@ -68,7 +68,7 @@ async def reseal_all(ctx: Context, keys: Keys) -> int:
     count = 0
     for column in SEALED_COLUMNS:
         after = _FIRST
-        while rows := await sealed.list_sealed(ctx.db, column, after=after, most=_BATCH):
+        while rows := await sealed_secrets.list_sealed(ctx.db, column, after=after, most=_BATCH):
             after = rows[-1].id
             async with ctx.db.transaction():
                 count += sum([await _reseal(ctx, keys, column, row) for row in rows])
@@ -80,7 +80,7 @@ async def count_sealed(ctx: Context) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for column in SEALED_COLUMNS:
         after = _FIRST
-        while rows := await sealed.list_sealed(ctx.db, column, after=after, most=_BATCH):
+        while rows := await sealed_secrets.list_sealed(ctx.db, column, after=after, most=_BATCH):
             after = rows[-1].id
             for row in rows:
                 counts.setdefault(sealing_key_id(row.sealed), Counter())[column.name] += 1
@@ -110,12 +110,12 @@ async def prepare_retirement(ctx: Context, keys: Keys, key_id: str) -> None:
         )
 
 
-async def note_retirement(ctx: Context, key_id: str) -> None:
+async def audit_retirement(ctx: Context, key_id: str) -> None:
     async with ctx.db.transaction():
         await audit(ctx, "key_retired", "done", detail={"key": key_id})
 
 
-async def check_moment(ctx: Context, moment: datetime | None) -> datetime:
+async def resolve_void_time(ctx: Context, moment: datetime | None) -> datetime:
     """Returns `moment`, or the database's time; refuses the future, which would void credentials not yet issued."""
     now = await server_keys.read_clock(ctx.db)
     if moment and moment > now:
@@ -123,7 +123,7 @@ async def check_moment(ctx: Context, moment: datetime | None) -> datetime:
     return moment or now
 
 
-def keys_from_before(keys: Keys, keys_by_fingerprint: Mapping[str, ServerKey], moment: datetime) -> list[str]:
+def keys_created_before(keys: Keys, keys_by_fingerprint: Mapping[str, ServerKey], moment: datetime) -> list[str]:
     """Returns the ids of the keys that may have signed before `moment`: all keys not known to be newer."""
     creation_times = {
         key_id: keys_by_fingerprint[keys.fingerprint(key_id)].created_at
@@ -171,4 +171,6 @@ async def _reseal(ctx: Context, keys: Keys, column: SealedColumn, row: SealedRow
     secret = decrypt_secret(keys, column.use, row.sealed, row.id.bytes)
     if secret is None:
         return False
-    return await sealed.replace_sealed(ctx.db, column, row, encrypt_secret(keys, column.use, secret, row.id.bytes))
+    return await sealed_secrets.replace_sealed(
+        ctx.db, column, row, encrypt_secret(keys, column.use, secret, row.id.bytes)
+    )

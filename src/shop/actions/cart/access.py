@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
 from shop.actions.context import Context
 from shop.base.actor import Actor
 from shop.base.errors import InvalidToken, NotCartOwner

@@ -11,7 +11,7 @@ from shop.actions import rate_limits
 from shop.actions.cart import line_items, locked_carts
 from shop.actions.cart.access import find_bearers_cart, require_owner
 from shop.actions.cart.locked_carts import Cart, LockedCart
-from shop.actions.cart.order_state import change_order
+from shop.actions.cart.orders import change_order
 from shop.actions.catalog.reservations import discard_cart, release_stock
 from shop.actions.context import Context
 from shop.base.actor import GUEST
@@ -25,35 +25,35 @@ from shop.queries.cart import line_items as line_queries
 from shop.queries.catalog import prices, quotes
 from shop.queries.customers import users
 from shop.rules.cart.cart_merge import Merge, MergeLine, merge_carts
-from shop.rules.limits import Limit
 from shop.rules.metadata import METADATA, cart_metadata_bytes
+from shop.rules.rate_limits import Limit
 
 
 async def open_cart(ctx: Context, values: CartInput) -> Order:
     """Returns the caller's cart, or a new one with this metadata; with a bearer, the new cart belongs to that user."""
     currency = values.currency.upper() if values.currency else None
     metadata = {name: value for name in METADATA if (value := getattr(values, name)) is not UNSET}
-    is_plain = ctx.once_key is None and not metadata
+    is_plain = ctx.request_key is None and not metadata
     if ctx.claim is GUEST and is_plain:
         return await _new_guests_cart(ctx, currency)
     cart, user_id = await _find_cart(ctx)
-    if cart and ctx.once_key is None:
+    if cart and ctx.request_key is None:
         return cart
     if is_plain and user_id is None:
         return await _new_guests_cart(ctx, currency)
     if cart is None:
         # Count before the transaction takes a connection: a second connection for the count would starve the pool.
         await rate_limits.count_cart(ctx)
-    async with ctx.transaction() as once:
-        if once.existing_id:
-            return await _get_opened_cart(ctx, once.existing_id, user_id)
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
+            return await _get_opened_cart(ctx, idempotency.existing_id, user_id)
         if user_id and cart is None:
             # Of concurrent calls by one user, the first creates the cart and the others find it.
-            await users.lock_known_user(ctx.db, user_id)
+            await users.lock_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
         if cart is None:
             cart = await change_order(ctx, await new_cart(ctx, currency, user_id), **metadata)
-        once.record(cart.id)
+        idempotency.record(cart.id)
         return cart
 
 
@@ -86,7 +86,7 @@ class CartMergeResult(msgspec.Struct, frozen=True):
     """Whether this is a repeated request; the first response reported the outcome for the other cart."""
 
 
-class _DryRunEnd(Exception):
+class _DryRunRollback(Exception):
     """Rolls back the transaction of a dry run."""
 
     def __init__(self, result: CartMergeResult) -> None:
@@ -105,21 +105,23 @@ async def join_carts(
     if guest_token is None:
         raise NotFound()
     try:
-        async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
-            if once and once.existing_id:
-                return await _repeat_result(ctx, await _get_opened_cart(ctx, once.existing_id, user.id), strategy)
-            await users.lock_known_user(ctx.db, user.id)
+        async with ctx.db.transaction() if dry_run else ctx.transaction() as idempotency:
+            if idempotency and idempotency.existing_id:
+                return await _repeat_result(
+                    ctx, await _get_opened_cart(ctx, idempotency.existing_id, user.id), strategy
+                )
+            await users.lock_user(ctx.db, user.id)
             guest = await carts.lock_guests_cart(ctx.db, *guest_token)
             if guest is None:
-                result = await _repeat_result(ctx, await carts.find_associated(ctx.db, user.id, guest_token), strategy)
+                result = await _repeat_result(ctx, await carts.find_association(ctx.db, user.id, guest_token), strategy)
             else:
                 result = await _join(ctx, user, guest, strategy, dry_run=dry_run)
             if dry_run:
-                raise _DryRunEnd(result)
-            if once:
-                once.record(result.cart.order.id)
+                raise _DryRunRollback(result)
+            if idempotency:
+                idempotency.record(result.cart.order.id)
             return result
-    except _DryRunEnd as end:
+    except _DryRunRollback as end:
         return end.joined
 
 
@@ -131,22 +133,28 @@ async def _repeat_result(ctx: Context, cart: Order | None, strategy: Strategy) -
     )
 
 
-async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, dry_run: bool) -> CartMergeResult:
-    if guest.user_id not in {None, user.id}:
+async def _join(ctx: Context, user: User, guest_cart: Order, strategy: Strategy, *, dry_run: bool) -> CartMergeResult:
+    if guest_cart.user_id not in {None, user.id}:
         raise NotFound()
-    other = await orders.lock_other_cart(ctx.db, user.id, guest.id)
-    guests, others = [await line_queries.list_lines(ctx.db, cart.id) if cart else [] for cart in (guest, other)]
-    keeps_users = strategy == "keep_user" and other is not None
-    currency = other.currency if other is not None and keeps_users else guest.currency
+    user_cart = await orders.lock_other_cart(ctx.db, user.id, guest_cart.id)
+    guest_lines, user_lines = [
+        await line_queries.list_lines(ctx.db, cart.id) if cart else [] for cart in (guest_cart, user_cart)
+    ]
+    keeps_user_cart = strategy == "keep_user" and user_cart is not None
+    currency = user_cart.currency if user_cart is not None and keeps_user_cart else guest_cart.currency
     pricing = await prices.find_pricing(ctx.db, user.id, currency)
-    quantities = Counter({line.variant_id: line.quantity for line in guests})
-    quantities.update({line.variant_id: line.quantity for line in others})
+    quantities = Counter({line.variant_id: line.quantity for line in guest_lines})
+    quantities.update({line.variant_id: line.quantity for line in user_lines})
     variant_quotes = await quotes.list_quotes(ctx.db, pricing, quantities)
     available = {quote.variant_id: quote.most for quote in variant_quotes.values() if quote.most is not None}
     merge = merge_carts(
-        strategy, _to_merge_lines(guests), None if other is None else _to_merge_lines(others), available
+        strategy, _to_merge_lines(guest_lines), None if user_cart is None else _to_merge_lines(user_lines), available
     )
-    survivor, closed_cart, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
+    survivor, closed_cart, own = (
+        (user_cart, guest_cart, user_lines)
+        if user_cart is not None and keeps_user_cart
+        else (guest_cart, user_cart, guest_lines)
+    )
     for cart in (survivor, closed_cart):
         if cart:
             await locked_carts.refuse_while_paying(ctx, cart)
@@ -154,14 +162,14 @@ async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, d
     if closed_cart and not await discard_cart(ctx, closed_cart):
         await carts.end_tokens(ctx.db, closed_cart.id)
     # A dry run must not issue the next token: the caller could store it and use it later.
-    user_cart = await carts.give_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
-    if user_cart is None:
+    merged_cart = await carts.assign_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
+    if merged_cart is None:
         raise AssertionError("a locked cart cannot be deleted")
-    await carts.note_associated(ctx.db, user.id, (guest.id, guest.token_version), survivor.id)
+    await carts.record_association(ctx.db, user.id, (guest_cart.id, guest_cart.token_version), survivor.id)
     if not own and not merge.lines:
-        return CartMergeResult(Cart(user_cart), merge, closed_cart)
-    lines = line_items.merge_lines(user_cart, own, others, merge, variant_quotes)
-    saved_cart = await locked_carts.save_lines(ctx, LockedCart(user_cart, own, pricing), lines, variant_quotes)
+        return CartMergeResult(Cart(merged_cart), merge, closed_cart)
+    lines = line_items.merge_lines(merged_cart, own, user_lines, merge, variant_quotes)
+    saved_cart = await locked_carts.save_lines(ctx, LockedCart(merged_cart, own, pricing), lines, variant_quotes)
     return CartMergeResult(saved_cart, merge, closed_cart)
 
 

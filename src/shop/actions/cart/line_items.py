@@ -21,8 +21,8 @@ from shop.actions.cart.locked_carts import (
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.input_types import MOST_PIECES
-from shop.models.cart.inputs import MOST_LINES, CartItemInput
+from shop.base.input_types import MAX_UNITS
+from shop.models.cart.inputs import MAX_LINES, CartItemInput
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.orders import orders as order_table
 from shop.models.cart.quotes import Quote
@@ -33,20 +33,20 @@ from shop.queries.checkout import adjustments
 from shop.rules.cart.cart_merge import Merge
 from shop.rules.cart.line_items import (
     apply_quote,
-    refusal,
+    find_refusal,
 )
 from shop.rules.metadata import CART_METADATA_ERROR, MAX_CART_METADATA_BYTES, METADATA, cart_metadata_bytes
 
 
 async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool) -> Cart:
     """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         order = await lock_cart(ctx)
-        if once.existing_id:
+        if idempotency.existing_id:
             return await load_cart(ctx, order)
         locked_cart = await prepare_lines(ctx, order)
         cart = await add_lines(ctx, locked_cart, items, is_one=is_one)
-        once.record(locked_cart.order.id)
+        idempotency.record(locked_cart.order.id)
         return cart
 
 
@@ -62,8 +62,8 @@ async def add_lines(ctx: Context, locked_cart: LockedCart, items: Sequence[CartI
         line = lines.get(item.variant_id) or _new_line(locked_cart.order, variant_quotes[item.variant_id], now)
         line = apply_quote(line, variant_quotes[item.variant_id], quantities[item.variant_id], now)
         lines[item.variant_id] = _with_metadata(line, item)
-    if len(lines) > MOST_LINES:
-        raise Invalid({"base": [f"a cart holds at most {MOST_LINES} lines"]})
+    if len(lines) > MAX_LINES:
+        raise Invalid({"base": [f"a cart holds at most {MAX_LINES} lines"]})
     if any(item.public_metadata or item.private_metadata for item in items):
         check_metadata(lines.values())
     return await save_lines(ctx, locked_cart, list(lines.values()), variant_quotes)
@@ -75,13 +75,13 @@ def check_metadata(lines: Iterable[CartLine]) -> None:
 
 
 async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -> Cart:
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         order = await lock_cart(ctx)
-        if once.existing_id:
+        if idempotency.existing_id:
             return await load_cart(ctx, order)
         locked_cart = await prepare_lines(ctx, order)
         cart = await change_quantity(ctx, locked_cart, line_item_id, quantity)
-        once.record(locked_cart.order.id)
+        idempotency.record(locked_cart.order.id)
         return cart
 
 
@@ -89,7 +89,7 @@ async def change_quantity(ctx: Context, locked_cart: LockedCart, line_item_id: U
     line = _get_line(locked_cart, line_item_id)
     quantities = {each.variant_id: each.quantity for each in locked_cart.lines} | {line.variant_id: quantity}
     variant_quotes = await quotes.list_quotes(ctx.db, locked_cart.pricing, quantities)
-    rejection = refusal(variant_quotes[line.variant_id], quantity)
+    rejection = find_refusal(variant_quotes[line.variant_id], quantity)
     if rejection:
         raise Invalid({rejection[1]: [rejection[2]]}, code=rejection[0])
     updated_line = apply_quote(line, variant_quotes[line.variant_id], quantity, datetime.now(UTC))
@@ -111,13 +111,13 @@ async def drop_line(ctx: Context, locked_cart: LockedCart, line_item_id: UUID | 
     )
 
 
-async def empty(ctx: Context, order_id: UUID | None = None) -> Cart:
-    async with ctx.transaction() as once:
+async def empty_cart(ctx: Context, order_id: UUID | None = None) -> Cart:
+    async with ctx.transaction() as idempotency:
         order = await lock_cart(ctx, order_id)
-        if once.existing_id:
+        if idempotency.existing_id:
             return await load_cart(ctx, order)
         locked_cart = await prepare_lines(ctx, order)
-        once.record(order.id)
+        idempotency.record(order.id)
         await delete_order_codes(ctx.db, order.id)
         return await save_lines(ctx, locked_cart, [], {}) if locked_cart.lines else Cart(locked_cart.order)
 
@@ -128,9 +128,9 @@ async def change_currency(ctx: Context, currency: str) -> Cart:
         raise Invalid(
             {"new_currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]}, code="currency_not_supported"
         )
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         order = await lock_cart(ctx)
-        if once.existing_id:
+        if idempotency.existing_id:
             return await load_cart(ctx, order)
         locked_cart = await prepare_lines(ctx, order)
         pricing = await get_pricing(ctx, locked_cart.order, currency)
@@ -143,7 +143,7 @@ async def change_currency(ctx: Context, currency: str) -> Cart:
             await writes.update_record(ctx.db, order_table, order.id, {"manual_total": 0})
             new_order = msgspec.structs.replace(new_order, manual_total=0)
         cart = await save_lines(ctx, LockedCart(new_order, locked_cart.lines, pricing), lines, variant_quotes)
-        once.record(locked_cart.order.id)
+        idempotency.record(locked_cart.order.id)
         return cart
 
 
@@ -242,10 +242,10 @@ def _check_items(
                 raise NotFound()
             errors.setdefault(f"{prefix}variant_id", []).append("is not a variant")
             continue
-        if quantities[item.variant_id] > MOST_PIECES:
-            errors.setdefault(f"{prefix}quantity", []).append(f"must be at most {MOST_PIECES}")
+        if quantities[item.variant_id] > MAX_UNITS:
+            errors.setdefault(f"{prefix}quantity", []).append(f"must be at most {MAX_UNITS}")
             continue
-        rejection = refusal(quote, quantities[item.variant_id])
+        rejection = find_refusal(quote, quantities[item.variant_id])
         if rejection:
             codes.append(rejection[0])
             errors.setdefault(f"{prefix}{rejection[1]}", []).append(rejection[2])

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.access import find_bearers_cart
-from shop.actions.cart.discounts import apply_promotions
+from shop.actions.cart.promotions import apply_promotions
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
@@ -20,9 +20,9 @@ from shop.queries.checkout.store_credit import drop_payments
 from shop.queries.payments import payments
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import (
-    MOST_AMOUNT,
+    MAX_CART_AMOUNT,
     CartWarning,
-    add_held_stock,
+    add_reserved_stock,
     taxable,
     warnings_of,
     with_amounts,
@@ -117,7 +117,7 @@ async def load_cart(ctx: Context, order: Order) -> Cart:
         return Cart(order, lines)
     variant_quotes = await list_line_quotes(ctx, await get_pricing(ctx, order), lines)
     if order.state in PACKED_STATES and ctx.shared.settings.hold_seconds:
-        variant_quotes = add_held_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, order.id))
+        variant_quotes = add_reserved_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, order.id))
     return Cart(order, lines, warnings_of(lines, variant_quotes))
 
 
@@ -136,7 +136,7 @@ async def save_lines(
         order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
     )
-    if totals.item_total > MOST_AMOUNT:
+    if totals.item_total > MAX_CART_AMOUNT:
         raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
     after = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
     before = {line.id: line for line in locked_cart.lines}

@@ -63,19 +63,19 @@ async def _add(ctx: Context, data: bytes, values: NewImageInput) -> UUID:
     await save_files(ctx.shared, image_id, picture)
     obsolete_ids: list[UUID] = []
     try:
-        async with ctx.transaction() as once:
-            if not once.existing_id:
+        async with ctx.transaction() as idempotency:
+            if not idempotency.existing_id:
                 obsolete_ids = await _insert(ctx, image_id, picture, values)
-                once.record(image_id)
+                idempotency.record(image_id)
     except Unavailable:
         # If the connection is lost at commit, the row may or may not exist. The same transaction removes the mark.
         raise
     except Exception:
         await _remove_files(ctx.shared, image_id)
         raise
-    for obsolete_id in [image_id] if once.existing_id else obsolete_ids:
+    for obsolete_id in [image_id] if idempotency.existing_id else obsolete_ids:
         await _remove_files(ctx.shared, obsolete_id)
-    return once.existing_id or image_id
+    return idempotency.existing_id or image_id
 
 
 async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: NewImageInput) -> list[UUID]:
@@ -108,7 +108,7 @@ async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
 
     Marks them outside the caller's transaction, which may roll back.
     """
-    await queries.note_loose(shared.database.session(), image_id)
+    await queries.record_loose_files(shared.database.session(), image_id)
     try:
         await shared.media.save(image_id, picture.files)
     except Unavailable:
@@ -119,7 +119,7 @@ async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
 async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: NewImageInput) -> None:
     """Inserts the row of saved files in the caller's transaction."""
     await queries.insert_image(ctx.db, id=image_id, width=picture.width, height=picture.height, **values)
-    await queries.forget_loose(ctx.db, image_id)
+    await queries.delete_loose_record(ctx.db, image_id)
 
 
 async def change_image(ctx: Context, image_id: UUID, values: ImageInput) -> None:
@@ -159,11 +159,11 @@ async def remove_image(ctx: Context, image_id: UUID) -> None:
 
 
 async def _delete(ctx: Context, image_id: UUID) -> Image:
-    image = await queries.take_image(ctx.db, image_id)
+    image = await queries.delete_image(ctx.db, image_id)
     if image is None:
         raise NotFound()
     await audit(ctx, "image_deleted", "done", subject_id=image_id)
-    await queries.note_loose(ctx.db, image_id)
+    await queries.record_loose_files(ctx.db, image_id)
     return image
 
 
@@ -178,7 +178,7 @@ async def _refresh_owner(ctx: Context, product_id: UUID | None, taxon_id: UUID |
 async def delete_loose_files(shared: Shared, most: int) -> int:
     """Deletes files left behind by interrupted work; returns the number of images deleted."""
     count = 0
-    for image_id in await queries.list_loose(shared.database.session(), most):
+    for image_id in await queries.list_loose_files(shared.database.session(), most):
         # Stop if the file store is unavailable: e-mails wait until this housekeeping run ends.
         if not await _remove_files(shared, image_id):
             break
@@ -190,7 +190,7 @@ async def _remove_files(shared: Shared, image_id: UUID) -> bool:
     """Deletes the files of an image. Returns False, and keeps the loose mark, if the store is unavailable."""
     try:
         await shared.media.remove(image_id)
-        await queries.forget_loose(shared.database.session(), image_id)
+        await queries.delete_loose_record(shared.database.session(), image_id)
     except Unavailable:
         return False
     return True

@@ -15,7 +15,7 @@ from shop.models.catalog.inputs import PriceInput, PriceListEntryInput, PriceLis
 from shop.models.catalog.prices import price_list_entries, price_lists, prices
 from shop.queries import writes
 from shop.queries.catalog import prices as queries
-from shop.queries.catalog import products as catalog
+from shop.queries.catalog import products as product_queries
 from shop.queries.catalog.prices import Pricing
 
 
@@ -37,7 +37,7 @@ async def resolve_pricing(ctx: Context, currency: str) -> Pricing:
 
 async def create_price(ctx: Context, values: PriceInput) -> UUID:
     check_currency(ctx, values["currency"])
-    variant = await catalog.lock_variant(ctx.db, values["variant_id"])
+    variant = await product_queries.lock_variant(ctx.db, values["variant_id"])
     if variant is None:
         raise Invalid({"variant_id": ["is not a variant"]})
     price_id = new_id()
@@ -49,11 +49,11 @@ async def create_price(ctx: Context, values: PriceInput) -> UUID:
 async def update_price(ctx: Context, price_id: UUID, values: PriceInput) -> None:
     currency = await writes.find_value(ctx.db, prices, price_id, "currency")
     await writes.update_record(ctx.db, prices, price_id, _in_units(values, currency))
-    await catalog.touch(ctx.db, await catalog.list_owners(ctx.db, prices, price_id))
+    await product_queries.touch_products(ctx.db, await product_queries.list_owners(ctx.db, prices, price_id))
 
 
 async def delete_price(ctx: Context, price_id: UUID) -> None:
-    owners = await catalog.list_owners(ctx.db, prices, price_id)
+    owners = await product_queries.list_owners(ctx.db, prices, price_id)
     await writes.delete_record(ctx.db, prices, price_id)
     await refresh_products(ctx, owners)
 

@@ -9,7 +9,7 @@ from shop.actions.records import Values
 from shop.base.errors import NotFound
 from shop.base.money import major_units
 from shop.models.catalog.inputs import ProductInput, VariantInput, VariantPriceInput
-from shop.models.catalog.storefront import SoldProduct, SoldVariant
+from shop.models.catalog.storefront import PlatformProduct, PlatformVariant
 from shop.queries.catalog import product_index
 from shop.queries.catalog import products as queries
 from shop.queries.records import Records
@@ -24,7 +24,7 @@ def build_product_lock(records: Records) -> Callable[[Context, UUID], Awaitable[
     return lock_products
 
 
-async def get_current_product_values(ctx: Context, product: SoldProduct, values: ProductInput) -> Values:
+async def get_current_product_values(ctx: Context, product: PlatformProduct, values: ProductInput) -> Values:
     """Returns the current values of product fields that are stored on the master variant."""
     master = await queries.find_master(ctx.db, product.id)
     if master is None:
@@ -33,7 +33,7 @@ async def get_current_product_values(ctx: Context, product: SoldProduct, values:
     return {**masters, **await _current_price(ctx, master.id, values)}
 
 
-async def get_current_variant_values(ctx: Context, variant: SoldVariant, values: VariantInput) -> Values:
+async def get_current_variant_values(ctx: Context, variant: PlatformVariant, values: VariantInput) -> Values:
     """Returns the current price, and the current cost price if it is in the currency of the update."""
     cost: dict[str, object] = {}
     if "cost_price" in values and variant.cost_price is not None:

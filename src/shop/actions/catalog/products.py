@@ -51,7 +51,7 @@ async def refresh_products(ctx: Context, product_ids: Iterable[UUID]) -> None:
     ids = list(product_ids)
     # The index refresh comes first: it locks products in the common lock order.
     await product_index.refresh(ctx.db, ids)
-    await queries.touch(ctx.db, ids)
+    await queries.touch_products(ctx.db, ids)
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def create_product(ctx: Context, values: ProductInput) -> UUID:
         raise TransactionConflict() from error
     master = {"product_id": product_id, "is_master": True, **_pick(values, MASTER_FIELDS)}
     await writes.insert_record(ctx.db, variants, master_id, master)
-    await queries.free_slug(ctx.db, slug)
+    await queries.delete_former_slug(ctx.db, slug)
     await _set_price(ctx, master_id, values)
     await _link(ctx, product_id, values)
     await refresh_products(ctx, [product_id])
@@ -119,8 +119,8 @@ async def update_product(ctx: Context, product_id: UUID, values: ProductInput) -
     _raise_if_any(product_errors(values, existing) | size_errors(values))
     fields = _pick(values, products.c.keys())
     if values.get("slug") and values["slug"] != existing.slug:
-        await queries.free_slug(ctx.db, values["slug"])
-        await queries.keep_slug(ctx.db, existing.slug, product_id)
+        await queries.delete_former_slug(ctx.db, values["slug"])
+        await queries.save_former_slug(ctx.db, existing.slug, product_id)
     if fields:
         await writes.update_record(ctx.db, products, product_id, fields)
     if master_fields := _pick(values, MASTER_FIELDS):
@@ -283,7 +283,7 @@ async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values:
     if value_ids is None:
         return
     option_pairs = await queries.list_option_pairs(ctx.db, value_ids)
-    others = await queries.list_others_options(ctx.db, product_id, variant_id)
+    others = await queries.list_other_variant_options(ctx.db, product_id, variant_id)
     _raise_if_any(option_errors(option_pairs, value_ids, others))
     await writes.replace_links(
         ctx.db, variant_option_values, ("variant_id", variant_id), "option_value_id", list(dict.fromkeys(value_ids))

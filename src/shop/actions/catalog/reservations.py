@@ -76,7 +76,7 @@ async def _move(
 ) -> None:
     # The common lock order: products first, then stock items.
     await product_index.lock_products(ctx.db, product_ids)
-    new_counts = await stock.take_many(ctx.db, moves)
+    new_counts = await stock.change_counts(ctx.db, moves)
     if len(new_counts) != len(moves):
         raise Invalid({"line_items": [_NOT_ENOUGH_STOCK]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
     rows = [

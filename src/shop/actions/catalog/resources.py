@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from shop.actions.catalog import images as media
-from shop.actions.catalog import prices as pricing
-from shop.actions.catalog import products as catalog
+from shop.actions.catalog import images as image_actions
+from shop.actions.catalog import prices as price_actions
+from shop.actions.catalog import products as product_actions
 from shop.actions.catalog import stock, taxons
 from shop.actions.catalog.product_locks import (
     build_product_lock,
@@ -47,7 +47,7 @@ from shop.models.catalog.stock import (
     stock_locations,
     stock_movements,
 )
-from shop.models.catalog.storefront import ListedEntry, SoldProduct, SoldVariant
+from shop.models.catalog.storefront import PlatformPriceListEntry, PlatformProduct, PlatformVariant
 from shop.models.catalog.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
 from shop.models.catalog.taxons import taxons as taxon_table
 from shop.queries.cart.order_columns import ROOT
@@ -88,26 +88,26 @@ PRODUCT = ResourceActions(
     "product",
     Records(
         table=products,
-        row=SoldProduct,
+        row=PlatformProduct,
         extras=PRODUCT_COLUMNS,
         amounts=_AMOUNTS,
         lookups={"sku": MASTER_SKU},
         shown=products.c.deleted_at.is_(None),
     ),
-    catalog.create_product,
-    catalog.update_product,
-    catalog.delete_product,
+    product_actions.create_product,
+    product_actions.update_product,
+    product_actions.delete_product,
     present=get_current_product_values,
 )
 _variant_records = Records(
-    table=variants, row=SoldVariant, extras=VARIANT_COLUMNS, amounts=_AMOUNTS, shown=variants.c.deleted_at.is_(None)
+    table=variants, row=PlatformVariant, extras=VARIANT_COLUMNS, amounts=_AMOUNTS, shown=variants.c.deleted_at.is_(None)
 )
 VARIANT = ResourceActions(
     "variant",
     _variant_records,
-    catalog.create_variant,
-    catalog.update_variant,
-    catalog.delete_variant,
+    product_actions.create_variant,
+    product_actions.update_variant,
+    product_actions.delete_variant,
     build_product_lock(_variant_records),
     get_current_variant_values,
 )
@@ -115,13 +115,13 @@ _price_records = Records(table=prices, row=Price, amounts=frozenset({"amount", "
 PRICE = ResourceActions(
     "price",
     _price_records,
-    pricing.create_price,
-    pricing.update_price,
-    pricing.delete_price,
+    price_actions.create_price,
+    price_actions.update_price,
+    price_actions.delete_price,
     build_product_lock(_price_records),
 )
 IMAGE = ResourceActions(
-    "image", Records(table=images, row=Image), None, media.change_image, lock_parent=media.lock_owner
+    "image", Records(table=images, row=Image), None, image_actions.change_image, lock_parent=image_actions.lock_owner
 )
 OPTION_TYPE = _product_part("option_type", Records(table=option_types, row=OptionType))
 OPTION_VALUE = _product_part("option_value", Records(table=option_values, row=OptionValue))
@@ -130,8 +130,8 @@ _property_records = Records(table=product_properties, row=ProductProperty)
 PRODUCT_PROPERTY = ResourceActions(
     "product_property",
     _property_records,
-    catalog.create_property,
-    catalog.update_property,
+    product_actions.create_property,
+    product_actions.update_property,
     build_product_part_actions(_property_records)["delete"],
     build_product_lock(_property_records),
 )
@@ -155,7 +155,7 @@ _classification_actions = build_product_part_actions(_classification_records)
 CLASSIFICATION = ResourceActions(
     "classification",
     _classification_records,
-    catalog.create_classification,
+    product_actions.create_classification,
     _classification_actions["update"],
     _classification_actions["delete"],
     build_product_lock(_classification_records),
@@ -167,7 +167,7 @@ STOCK_LOCATION = ResourceActions(
     stock.update_location,
     stock.delete_location,
 )
-_levels = Lookup(stock_levels.c.stock_item_id, stock_levels.c.count_on_hand, is_whole=True)
+_levels = Lookup(stock_levels.c.stock_item_id, stock_levels.c.count_on_hand, is_complete=True)
 _item_records = Records(table=stock_items, row=StockItem, lookups={"count_on_hand": _levels})
 STOCK_ITEM = ResourceActions(
     "stock_item",
@@ -182,19 +182,23 @@ STOCK_MOVEMENT = ResourceActions(
 )
 _list_records = Records(table=price_lists, row=PriceList)
 PRICE_LIST = ResourceActions(
-    "price_list", _list_records, pricing.create_list, pricing.update_list, default_actions(_list_records)["delete"]
+    "price_list",
+    _list_records,
+    price_actions.create_list,
+    price_actions.update_list,
+    default_actions(_list_records)["delete"],
 )
 _entry_records = Records(
     table=price_list_entries,
-    row=ListedEntry,
+    row=PlatformPriceListEntry,
     extras={"currency": entry_currency(price_list_entries)},
     amounts=frozenset({"amount"}),
 )
 PRICE_LIST_ENTRY = ResourceActions(
     "price_list_entry",
     _entry_records,
-    pricing.create_entry,
-    pricing.update_entry,
+    price_actions.create_entry,
+    price_actions.update_entry,
     default_actions(_entry_records)["delete"],
 )
 PRICE_LIST_USER = _link_resource("price_list_user", Records(table=price_list_users, row=PriceListUser))

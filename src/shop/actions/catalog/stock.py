@@ -15,7 +15,7 @@ from shop.models.catalog.stock import REASONS, StockItem, stock_items, stock_loc
 from shop.queries import writes
 from shop.queries.catalog import product_index, products, stock
 
-LARGEST = 10**9
+MAX_COUNT = 10**9
 _HAS_MOVEMENTS = "has stock movements and cannot be deleted; set count_on_hand to 0 and backorderable to false instead"
 _IS_USED = "has stock or shipments and cannot be deleted; set active to false instead"
 
@@ -33,13 +33,13 @@ async def move_stock(
 
     Only backorderable items can go below zero. `field_name` is the caller's name for the quantity in errors.
     """
-    if quantity == 0 or abs(quantity) > LARGEST:
-        raise Invalid({field_name: [f"must be a number other than zero, from -{LARGEST} to {LARGEST}"]})
+    if quantity == 0 or abs(quantity) > MAX_COUNT:
+        raise Invalid({field_name: [f"must be a number other than zero, from -{MAX_COUNT} to {MAX_COUNT}"]})
     if reason not in REASONS:
         raise Invalid({"reason": [f"must be one of {', '.join(REASONS)}"]})
     owners = await products.list_owners(ctx.db, stock_items, item_id)
     await product_index.lock_products(ctx.db, owners)
-    if await stock.take_stock(ctx.db, item_id, quantity) is None:
+    if await stock.change_count(ctx.db, item_id, quantity) is None:
         if await stock.lock_item(ctx.db, item_id) is None:
             raise Invalid({"stock_item_id": ["is not a stock item"]})
         raise Invalid({field_name: ["exceeds the count on hand, and the item is not backorderable"]})

@@ -13,15 +13,14 @@ from shop.base.listing import Keyset, Page, Sort
 from shop.base.record import Link, Record, Reference
 from shop.models.catalog.filters import TaxonFilters
 from shop.models.catalog.product_query import ProductQuery
-from shop.models.catalog.storefront import Facet, Facets, ShownProduct, ShownVariant
-from shop.models.catalog.taxons import ShownTaxon
-from shop.queries.catalog import facet_marks, prices, product_lists, storefront, taxons, versions
-from shop.queries.catalog import prices_shown as catalog
+from shop.models.catalog.storefront import Facet, Facets, StorefrontProduct, StorefrontVariant
+from shop.models.catalog.taxons import StorefrontTaxon
+from shop.queries.catalog import priced_products, prices, product_filters, product_lists, storefront, taxons, versions
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
 from shop.rules.catalog.products import filter_param
 
 Tree = Mapping[str, "Tree"]
-MOST_PRODUCTS = 500
+MAX_PRODUCTS = 500
 """The maximum number of products linked from one taxon; the product list has all of them."""
 
 
@@ -90,7 +89,7 @@ async def list_products(ctx: Context, query: ProductQuery, include: Tree) -> Pro
     rows = await product_lists.list_products(ctx.db, query, pricing, facets)
     if isinstance(query.page, Keyset):
         page, more = rows[: query.page.size], rows[query.page.size :]
-        next_cursor = (page[-1].place, page[-1].id) if more else None
+        next_cursor = (page[-1].cursor_value, page[-1].id) if more else None
         records = await load(ctx, "product", page, include, pricing)
         return ProductPage(records, 0, False, facets.values, pricing, next_cursor)
     total, is_estimate = await _total(ctx, query, query.page, pricing, rows, facets)
@@ -103,7 +102,7 @@ async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
         return query
     if query.properties:
         query = await _with_property_names(ctx, query)
-    groups = await facet_marks.find_marks(ctx.db, query)
+    groups = await product_filters.find_marks(ctx.db, query)
     return msgspec.structs.replace(
         query,
         marks=tuple(group[0] for group in groups if len(group) == 1),
@@ -114,14 +113,14 @@ async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
 
 async def _with_property_names(ctx: Context, query: ProductQuery) -> ProductQuery:
     """Replaces property slugs by property names."""
-    names = await facet_marks.list_property_names(ctx.db)
+    names = await product_filters.list_property_names(ctx.db)
     by_slug = {filter_param(name): name for name in reversed(names)} | {name: name for name in names}
     properties = tuple((by_slug.get(name, name), values) for name, values in query.properties)
     return msgspec.structs.replace(query, properties=properties)
 
 
 async def _total(
-    ctx: Context, query: ProductQuery, page: Page, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
+    ctx: Context, query: ProductQuery, page: Page, pricing: Pricing, rows: Sequence[StorefrontProduct], facets: Facets
 ) -> tuple[int, bool]:
     if query.is_plain:
         return facets.in_scope, False  # Every write updates this count.
@@ -174,7 +173,7 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     row = await _find_taxon(ctx, key)
     taxon = (await load(ctx, "taxon", [row], include, pricing))[0]
     by_position = (Sort("position", is_descending=False),)
-    query = ProductQuery(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_position)
+    query = ProductQuery(currency=currency, taxons=(row.id,), page=Page(1, MAX_PRODUCTS), sort=by_position)
     products = await product_lists.list_products(ctx.db, query, pricing, Facets([], 1, 0))
     product_links: Link = [Record(Reference(product.id)) for product in products]
     if "products" in include:
@@ -182,20 +181,20 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     return Record(taxon.row, {**taxon.links, "products": product_links}), pricing
 
 
-async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> ShownProduct:
+async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> StorefrontProduct:
     """Finds a product by id or slug.
 
     If no slug can be derived from a name, the id is the slug; a slug may therefore look like the id of another product.
     """
-    row = await catalog.find_product(ctx.db, key, pricing)
+    row = await priced_products.find_product(ctx.db, key, pricing)
     if row is None and isinstance(key, UUID):
-        row = await catalog.find_product(ctx.db, str(key), pricing)
+        row = await priced_products.find_product(ctx.db, str(key), pricing)
     if row is None:
         raise NotFound()
     return row
 
 
-async def _find_taxon(ctx: Context, key: UUID | str) -> ShownTaxon:
+async def _find_taxon(ctx: Context, key: UUID | str) -> StorefrontTaxon:
     """Finds a taxon by id or permalink; a permalink may look like an id."""
     rows = await taxons.list_taxons_of(ctx.db, [key]) if isinstance(key, UUID) else []
     row = rows[0] if rows else await taxons.find_taxon_by_permalink(ctx.db, str(key))
@@ -219,11 +218,11 @@ async def load_variants(ctx: Context, ids: Sequence[UUID], include: Tree, pricin
     }
 
 
-async def _list_products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
-    return await catalog.list_products_of(ctx.db, ids, pricing)
+async def _list_products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[StorefrontProduct]:
+    return await priced_products.list_products_of(ctx.db, ids, pricing)
 
 
-async def _variants(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownVariant]:
+async def _variants(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[StorefrontVariant]:
     return await _with_prices(ctx, await storefront.list_variants(ctx.db, ids), pricing)
 
 
@@ -233,10 +232,10 @@ Amounts = tuple[int | None, int | None]
 
 async def _with_prices(
     ctx: Context,
-    rows: Sequence[ShownVariant],
+    rows: Sequence[StorefrontVariant],
     pricing: Pricing,
     preloaded_amounts: Mapping[UUID, Amounts] | None = None,
-) -> Sequence[ShownVariant]:
+) -> Sequence[StorefrontVariant]:
     """Adds prices to variants; `preloaded_amounts` are those already resolved with their products."""
     amounts = dict(preloaded_amounts or {})
     missing_ids = [row.id for row in rows if row.id not in amounts]
@@ -246,7 +245,9 @@ async def _with_prices(
     return [_with_price(row, pricing.currency, *amounts.get(row.id, no_amounts)) for row in rows]
 
 
-def _with_price(row: ShownVariant, currency: str, price: int | None, compare_at_price: int | None) -> ShownVariant:
+def _with_price(
+    row: StorefrontVariant, currency: str, price: int | None, compare_at_price: int | None
+) -> StorefrontVariant:
     return msgspec.structs.replace(row, currency=currency, price=price, compare_at_price=compare_at_price)
 
 
@@ -272,7 +273,7 @@ class RowCache(msgspec.Struct, frozen=True):
         if kind != "variant":
             return await _LOADERS[kind](self.ctx, ids, self.pricing)
         # The price of a product is the price of its default variant.
-        products = [row for row in self.rows.get("product", {}).values() if isinstance(row, ShownProduct)]
+        products = [row for row in self.rows.get("product", {}).values() if isinstance(row, StorefrontProduct)]
         costs = {row.default_variant_id: (row.price, row.compare_at_price) for row in products}
         return await _with_prices(self.ctx, await storefront.list_variants(self.ctx.db, ids), self.pricing, costs)
 

@@ -20,7 +20,7 @@ from shop.queries.catalog import images
 from shop.queries.catalog import taxons as queries
 from shop.rules.catalog.taxons import is_within, move_to_index, number_tree
 
-LONGEST_PERMALINK = 1000
+MAX_PERMALINK_LENGTH = 1000
 LAST = 2**31
 """Sorts after all siblings; numbering replaces it with the real position."""
 
@@ -56,7 +56,7 @@ async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
     root = await queries.find_root(ctx.db, taxonomy_id)
     product_ids = await queries.list_products_in(ctx.db, taxonomy_id)
     if root:
-        await images.note_subtree_loose(ctx.db, root)
+        await images.record_subtree_loose_files(ctx.db, root)
         await writes.delete_record(ctx.db, taxons, root.id)
     await writes.delete_record(ctx.db, taxonomies, taxonomy_id)
     await refresh_products(ctx, product_ids)
@@ -105,7 +105,7 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
     if taxon.parent_id is None:
         raise Invalid({"base": ["is the root of its taxonomy; delete the taxonomy instead"]})
     product_ids = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
-    await images.note_subtree_loose(ctx.db, taxon)
+    await images.record_subtree_loose_files(ctx.db, taxon)
     await writes.delete_record(ctx.db, taxons, taxon_id)
     await _number(ctx, taxon.taxonomy_id)
     await refresh_products(ctx, product_ids)
@@ -113,8 +113,8 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
 
 async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) -> None:
     """Moves a taxon to an index among the children of a parent."""
-    async with ctx.transaction() as once:
-        if once.existing_id:
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
             return
         taxon = await _get(ctx, taxon_id)
         if await _find_parent(ctx, taxon, parent_id) is None:
@@ -128,7 +128,7 @@ async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}
         detail = {"before": before, "after": after}
         await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
-        once.record(taxon_id)
+        idempotency.record(taxon_id)
 
 
 async def lock_taxon_tree(ctx: Context, taxon_id: UUID) -> None:
@@ -164,8 +164,8 @@ async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | Non
     """Renumbers a tree; `moved` is a taxon and its new index among its siblings."""
     tree = await queries.list_tree(ctx.db, taxonomy_id)
     positions = number_tree(move_to_index(tree, *moved) if moved else tree)
-    if any(len(position.permalink) > LONGEST_PERMALINK for position in positions.values()):
-        raise Invalid({"base": [f"would have a permalink of more than {LONGEST_PERMALINK} characters"]})
+    if any(len(position.permalink) > MAX_PERMALINK_LENGTH for position in positions.values()):
+        raise Invalid({"base": [f"would have a permalink of more than {MAX_PERMALINK_LENGTH} characters"]})
     if await queries.place_taxons(ctx.db, positions):
         await refresh_products(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 

@@ -8,8 +8,8 @@ import msgspec
 
 from shop.actions import rate_limits
 from shop.actions.cart.access import require_owner
-from shop.actions.cart.discounts import build_basket, compile_promotion, unavailable_reason
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
+from shop.actions.cart.promotions import build_basket, compile_promotion, unavailable_reason
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.checkout.steps import lock_open_checkout
 from shop.actions.context import Context
@@ -20,9 +20,9 @@ from shop.queries import writes
 from shop.queries.cart import promotions as queries
 from shop.queries.cart.promotions import PromotionFacts, PromotionWithParts
 from shop.rules.cart.promotion_kinds import BENEFITS, CUSTOMER_CONDITIONS
-from shop.rules.cart.promotions import calculate_discounts, find_eligible_goods
+from shop.rules.cart.promotions import calculate_discounts, find_eligible_items
 
-LONGEST = 100
+MAX_CODE_LENGTH = 100
 REFUSALS = (
     "coupon_unknown",
     "coupon_expired",
@@ -44,33 +44,33 @@ def _coupon_error(code: str, sentence: str) -> Invalid:
 
 
 @asynccontextmanager
-async def counting_guesses(ctx: Context) -> AsyncIterator[None]:
+async def count_unknown_codes(ctx: Context) -> AsyncIterator[None]:
     """Counts unknown codes against the rate limit. Wraps the transaction, so that the count survives its rollback."""
-    rate_limits.refuse_guesses(ctx)
+    rate_limits.check_coupon_block(ctx)
     try:
         yield
     except Invalid as error:
         if error.code == "coupon_unknown":
-            await rate_limits.note_unknown_coupon(ctx)
+            await rate_limits.record_unknown_coupon(ctx)
         raise
 
 
 async def apply_code(ctx: Context, text: str, order_id: UUID | None = None) -> Checkout:
-    async with counting_guesses(ctx), ctx.transaction() as once:
+    async with count_unknown_codes(ctx), ctx.transaction() as idempotency:
         checkout = await lock_open_checkout(ctx, order_id)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             checkout = await apply_coupon(ctx, checkout, read_code(text))
-            once.record(checkout.order.id)
+            idempotency.record(checkout.order.id)
         return checkout
 
 
 async def remove_code(ctx: Context, text: str | None) -> Checkout:
     """Removes one code, or all codes."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         checkout = await lock_open_checkout(ctx)
-        if once.existing_id:
+        if idempotency.existing_id:
             return checkout
-        once.record(checkout.order.id)
+        idempotency.record(checkout.order.id)
         if not await queries.delete_order_codes(ctx.db, checkout.order.id, None if text is None else read_code(text)):
             raise _coupon_error(
                 "coupon_unknown", "This code is not applied to the cart." if text else "The cart has no coupon code."
@@ -80,7 +80,7 @@ async def remove_code(ctx: Context, text: str | None) -> Checkout:
 
 async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     order = checkout.order
-    coupon = await queries.find_of_code(ctx.db, code) if 0 < len(code) <= LONGEST and "\0" not in code else None
+    coupon = await queries.find_of_code(ctx.db, code) if 0 < len(code) <= MAX_CODE_LENGTH and "\0" not in code else None
     if coupon is None:
         raise _coupon_error("coupon_unknown", "This code does not exist.")
     promotion_id, coupon_code_id = coupon
@@ -102,7 +102,7 @@ async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     if coupon_code_id and any(present.is_used for present in await queries.list_codes(ctx.db, order.id)):
         raise _coupon_error("coupon_used_up", "This code was already used.")
     new_checkout = await recalculate(ctx, checkout)
-    if str(promotion_id) not in new_checkout.order.promoted and not _waits(promotion, new_checkout):
+    if str(promotion_id) not in new_checkout.order.promoted and not _awaits_shipments(promotion, new_checkout):
         raise _coupon_error("coupon_worse_than_present", "The cart already has a better discount.")
     return new_checkout
 
@@ -111,7 +111,7 @@ def _depends_on_customer(promotion: PromotionWithParts) -> bool:
     return promotion.customer_limit is not None or any(kind in CUSTOMER_CONDITIONS for kind, _ in promotion.rules)
 
 
-def _waits(promotion: PromotionWithParts, checkout: Checkout) -> bool:
+def _awaits_shipments(promotion: PromotionWithParts, checkout: Checkout) -> bool:
     """Returns whether the promotion discounts shipping and the order has no shipments yet."""
     kinds = {BENEFITS[kind].level for kind, _ in promotion.actions if kind in BENEFITS}
     return "shipment" in kinds and not checkout.shipments
@@ -126,12 +126,12 @@ async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts
         raise _coupon_error("coupon_not_eligible", "Add an item to the cart first.")
     variants = await queries.list_promotable_variants(ctx.db, [line.variant_id for line in checkout.lines])
     basket = build_basket(checkout.order, checkout.lines, checkout.shipments, facts, variants)
-    deal = compile_promotion(promotion)
-    reason, _ = find_eligible_goods(deal, basket)
+    compiled_promotion = compile_promotion(promotion)
+    reason, _ = find_eligible_items(compiled_promotion, basket)
     if reason:
         raise _coupon_error("coupon_not_eligible", f"This code does not apply: {reason}.")
     discounts = calculate_discounts(
-        msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal]
+        msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [compiled_promotion]
     )
     if not discounts:
         raise _coupon_error("coupon_not_eligible", f"This code gives no discount in {checkout.order.currency}.")

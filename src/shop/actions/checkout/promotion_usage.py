@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from shop.actions.cart.discounts import customer_key
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
+from shop.actions.cart.promotions import customer_key
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context
 from shop.base.errors import Invalid
@@ -16,7 +16,7 @@ from shop.queries.checkout import promotion_usage as queries
 USED_UP = "A promotion of this order has reached its usage limit."
 
 
-class _UsedUp(Exception):
+class _PromotionsUsedUp(Exception):
     """Some promotions are used up; rolls back the uses recorded for the others."""
 
     def __init__(self, ids: set[UUID]) -> None:
@@ -36,15 +36,15 @@ async def recalculate_with_uses(ctx: Context, checkout: Checkout) -> Checkout:
         without |= used_up_ids
 
 
-async def take_again(ctx: Context, order: Order) -> None:
+async def record_uses_again(ctx: Context, order: Order) -> None:
     """Records the uses again for a resumed order, whose total does not change."""
     if await _record_uses(ctx, order):
         raise Invalid({"promotions": [USED_UP]}, USED_UP, code="coupon_used_up")
 
 
-async def give_back_uses(ctx: Context, order: Order) -> None:
+async def release_uses(ctx: Context, order: Order) -> None:
     if order.promoted:
-        await queries.give_back_uses(ctx.db, order.id)
+        await queries.release_uses(ctx.db, order.id)
 
 
 async def _record_uses(ctx: Context, order: Order) -> set[UUID]:
@@ -55,25 +55,25 @@ async def _record_uses(ctx: Context, order: Order) -> set[UUID]:
     try:
         async with ctx.db.savepoint():
             await _record_all_uses(ctx, order, ids)
-    except _UsedUp as error:
+    except _PromotionsUsedUp as error:
         return error.ids
     return set()
 
 
 async def _record_all_uses(ctx: Context, order: Order, ids: list[UUID]) -> None:
     email = await customer_key(ctx, order)
-    recorded_ids = await queries.take_uses(ctx.db, order.id, ids, order.user_id, email)
+    recorded_ids = await queries.record_uses(ctx.db, order.id, ids, order.user_id, email)
     codes = {
         code.promotion_id: code.coupon_code_id
         for code in await promotions.list_codes(ctx.db, order.id)
         if code.coupon_code_id and code.promotion_id in ids
     }
-    redeemed_code_ids = await queries.take_codes(ctx.db, order.id, [code_id for code_id in codes.values() if code_id])
+    redeemed_code_ids = await queries.redeem_codes(ctx.db, order.id, [code_id for code_id in codes.values() if code_id])
     used_up_ids = {
         each for each in ids if each not in recorded_ids or (each in codes and codes[each] not in redeemed_code_ids)
     }
     if used_up_ids:
-        raise _UsedUp(used_up_ids)
+        raise _PromotionsUsedUp(used_up_ids)
     rows = [
         {
             "id": new_id(),

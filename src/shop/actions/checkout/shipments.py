@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.discounts import apply_promotions
 from shop.actions.cart.locked_carts import get_pricing
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
+from shop.actions.cart.promotions import apply_promotions
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import derived_id, new_id, shipment_number
@@ -19,15 +19,15 @@ from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk
 from shop.queries.cart import line_items as line_queries
 from shop.queries.catalog import quotes
-from shop.queries.checkout import shipments as fulfilment
+from shop.queries.checkout import shipments as shipment_queries
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable, with_amounts
 from shop.rules.cart.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
 from shop.rules.setup.shipping import (
     Offer,
     Package,
+    PackageItem,
     PackingLine,
-    ParcelItem,
     StockShortage,
     choose_offer,
     list_offers,
@@ -51,7 +51,7 @@ async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
     new_checkout, due = await _quote(ctx, checkout)
     if _ids(new_checkout) == _ids(checkout):
         return checkout  # Unchanged: ids are derived from contents, address and costs.
-    await fulfilment.unpack(ctx.db, checkout.order.id)
+    await shipment_queries.unpack(ctx.db, checkout.order.id)
     tables: tuple[tuple[str, Sequence[msgspec.Struct]], ...] = (
         ("shipments", new_checkout.shipments),
         ("shipment_items", new_checkout.items),
@@ -77,8 +77,8 @@ async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
     order, selected_ids = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
     if not checkout.shipments or not selected_ids or not order.ship_address_id:
         return await pack_order(ctx, checkout)
-    destination = await fulfilment.find_place_of(ctx.db, order.ship_address_id)
-    methods = await fulfilment.list_methods(ctx.db, *destination, order.currency) if destination else []
+    destination = await shipment_queries.find_destination(ctx.db, order.ship_address_id)
+    methods = await shipment_queries.list_methods(ctx.db, *destination, order.currency) if destination else []
     is_offered = selected_ids <= {method.id for method in methods}
     return checkout if is_offered else await pack_order(ctx, checkout)
 
@@ -88,14 +88,16 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     order = checkout.order
     if not checkout.lines:
         raise Invalid({"line_items": ["Add an item to the cart."]}, code="cart_empty")
-    destination = await fulfilment.find_place_of(ctx.db, order.ship_address_id) if order.ship_address_id else None
+    destination = (
+        await shipment_queries.find_destination(ctx.db, order.ship_address_id) if order.ship_address_id else None
+    )
     if destination is None:
         raise Invalid({"ship_address": ["Enter a shipping address."]}, code="address_missing")
-    parcels = await _parcels(ctx, checkout)
-    methods = await fulfilment.list_methods(ctx.db, *destination, order.currency)
+    packages = await _pack(ctx, checkout)
+    methods = await shipment_queries.list_methods(ctx.db, *destination, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    rows = [_rows(order, parcel, list_offers(parcel, methods), before, due) for parcel in parcels]
+    rows = [_rows(order, package, list_offers(package, methods), before, due) for package in packages]
     shipments = [shipment for shipment, _, _ in rows]
     items = [item for _, records, _ in rows for item in records]
     rates = [rate for _, _, records in rows for rate in records]
@@ -106,13 +108,13 @@ def _as_row(struct: msgspec.Struct) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(struct).items() if name not in _STAMPS}
 
 
-async def _parcels(ctx: Context, checkout: Checkout) -> list[Package]:
-    parcels, shortages = await _pack_lines(ctx, checkout)
+async def _pack(ctx: Context, checkout: Checkout) -> list[Package]:
+    packages, shortages = await _pack_lines(ctx, checkout)
     if shortages:
         names = {line.id: line.name for line in checkout.lines}
         messages = [f"{names[shortage.line_item_id]}: {shortage.missing} too many" for shortage in shortages]
         raise Invalid({"line_items": messages}, "Not enough stock available.", code="out_of_stock")
-    return parcels
+    return packages
 
 
 async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], list[StockShortage]]:
@@ -130,23 +132,23 @@ async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], 
         for line in checkout.lines
         if line.variant_id in variant_quotes
     ]
-    stocks = await fulfilment.list_stock_of_variants(ctx.db, quantities)
-    location_ids = [location.id for location in await fulfilment.list_places(ctx.db)]
+    stocks = await shipment_queries.list_stock_of_variants(ctx.db, quantities)
+    location_ids = [location.id for location in await shipment_queries.list_active_locations(ctx.db)]
     return pack(items, stocks, location_ids)
 
 
 async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[ShippingRate]:
-    """Returns the rates for sending the first parcel to a country; writes nothing."""
+    """Returns the rates for sending the first package to a country; writes nothing."""
     if not checkout.lines:
         return []
-    parcels, _ = await _pack_lines(ctx, checkout)
-    if not parcels:
+    packages, _ = await _pack_lines(ctx, checkout)
+    if not packages:
         return []
     order = checkout.order
-    methods = await fulfilment.list_methods(ctx.db, country_id, None, order.currency)
-    shipping_offers = sorted(list_offers(parcels[0], methods), key=lambda offer: (offer.cost, offer.name))
+    methods = await shipment_queries.list_methods(ctx.db, country_id, None, order.currency)
+    shipping_offers = sorted(list_offers(packages[0], methods), key=lambda offer: (offer.cost, offer.name))
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    shipment = _shipment(order, parcels[0], 0)
+    shipment = _shipment(order, packages[0], 0)
     return [_rate(shipment, offer, due, is_selected=index == 0) for index, offer in enumerate(shipping_offers)]
 
 
@@ -154,13 +156,13 @@ _NO_METHOD = "No shipping method is available for this address and these items."
 
 
 def _rows(
-    order: Order, parcel: Package, shipping_offers: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
+    order: Order, package: Package, shipping_offers: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
 ) -> tuple[Shipment, list[ShipmentItem], list[ShippingRate]]:
     selected_offer = choose_offer(shipping_offers, before)
     if selected_offer is None:
         raise Invalid({"shipments": [_NO_METHOD]}, _NO_METHOD, code="no_shipping_rate")
-    shipment = _shipment(order, parcel, selected_offer.cost)
-    items = [_item(shipment, item) for item in parcel.items]
+    shipment = _shipment(order, package, selected_offer.cost)
+    items = [_item(shipment, item) for item in package.items]
     return (
         shipment,
         items,
@@ -168,23 +170,23 @@ def _rows(
     )
 
 
-def _shipment(order: Order, parcel: Package, cost: int) -> Shipment:
+def _shipment(order: Order, package: Package, cost: int) -> Shipment:
     now = datetime.now(UTC)
-    contents = [part for item in parcel.items for part in (item.line_item_id, item.quantity)]
-    origin = (parcel.stock_location_id, parcel.shipping_category_id, parcel.is_backordered)
+    contents = [part for item in package.items for part in (item.line_item_id, item.quantity)]
+    origin = (package.stock_location_id, package.shipping_category_id, package.is_backordered)
     shipment_id = derived_id(order.id, "shipment", order.ship_address_id, *origin, *contents)
     return Shipment(
         id=shipment_id,
         order_id=order.id,
         number=shipment_number(shipment_id),
-        stock_location_id=parcel.stock_location_id,
+        stock_location_id=package.stock_location_id,
         cost=cost,
         created_at=now,
         updated_at=now,
     )
 
 
-def _item(shipment: Shipment, item: ParcelItem) -> ShipmentItem:
+def _item(shipment: Shipment, item: PackageItem) -> ShipmentItem:
     return ShipmentItem(
         id=new_id(),
         order_id=shipment.order_id,
@@ -309,7 +311,7 @@ def _with_shipment_amounts(shipment: Shipment, amounts: Amounts) -> Shipment:
 
 
 async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate: ShippingRate) -> Checkout:
-    await fulfilment.choose_rate(ctx.db, checkout.order.id, shipment_id, rate.id)
+    await shipment_queries.choose_rate(ctx.db, checkout.order.id, shipment_id, rate.id)
     rates = [
         msgspec.structs.replace(each, is_selected=each.id == rate.id) if each.shipment_id == shipment_id else each
         for each in checkout.rates

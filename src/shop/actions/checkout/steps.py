@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from shop.actions.cart.access import acts_for_owner, drop_owner_payments, require_owner
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, lock_cart, release_reservations, save_lines
-from shop.actions.cart.order_state import Checkout, change_order, load_checkout
+from shop.actions.cart.orders import Checkout, change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import ensure_offered, ensure_packed, recalculate
 from shop.actions.checkout.store_credit import adjust_reservation
@@ -25,9 +25,9 @@ from shop.queries.catalog import stock
 from shop.queries.catalog.quotes import list_quotes
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
-from shop.rules.cart.line_items import add_held_stock
+from shop.rules.cart.line_items import add_reserved_stock
 from shop.rules.cart.quotes import find_differences, find_unavailable_lines
-from shop.rules.checkout.steps import CheckoutRequirement, blocking, following, missing
+from shop.rules.checkout.steps import CheckoutRequirement, blocking_requirements, missing_requirements, next_state
 
 _FROM_ACCOUNT = ("email", "bill_address_id", "ship_address_id")
 """Fields that default to the owner's account and determine where the order and its e-mails are sent."""
@@ -38,24 +38,24 @@ async def lock_open_checkout(ctx: Context, order_id: UUID | None = None, *, may_
     return await load_checkout(ctx, await lock_cart(ctx, order_id, may_be_paid=may_be_paid))
 
 
-def build_missing_error(missing_requirements: Sequence[CheckoutRequirement]) -> Invalid:
+def build_missing_error(missing: Sequence[CheckoutRequirement]) -> Invalid:
     errors: dict[str, list[str]] = {}
-    for requirement in missing_requirements:
+    for requirement in missing:
         errors.setdefault(requirement.field, []).append(requirement.sentence)
-    return Invalid(errors, missing_requirements[0].sentence, code=missing_requirements[0].code)
+    return Invalid(errors, missing[0].sentence, code=missing[0].code)
 
 
 def requirements(checkout: Checkout) -> list[CheckoutRequirement]:
-    return missing(checkout.facts)
+    return missing_requirements(checkout.facts)
 
 
 async def enter_next_step(ctx: Context, checkout: Checkout) -> Checkout:
     """Moves to the next step and does its work; raises `Invalid` if a requirement is missing."""
     checkout = await _begin(ctx, checkout)
-    missing_requirements = blocking(checkout.facts)
-    if missing_requirements:
-        raise build_missing_error(missing_requirements)
-    then = following(checkout.order.state, checkout.order.total)
+    missing = blocking_requirements(checkout.facts)
+    if missing:
+        raise build_missing_error(missing)
+    then = next_state(checkout.order.state, checkout.order.total)
     if then is None or then == "complete":
         return checkout
     if then == "delivery":
@@ -155,7 +155,7 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
     variant_quotes = await list_quotes(
         ctx.db, locked_cart.pricing, {line.variant_id: line.quantity for line in locked_cart.lines}
     )
-    variant_quotes = add_held_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, checkout.order.id))
+    variant_quotes = add_reserved_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, checkout.order.id))
     unavailable_lines = find_unavailable_lines(locked_cart.lines, variant_quotes)
     messages = [f"{line.name} is no longer available and was removed from the cart." for line in unavailable_lines]
     if unavailable_lines:

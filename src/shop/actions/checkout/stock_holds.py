@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from shop.actions.cart.locked_carts import get_pricing
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
 from shop.actions.checkout.shipments import pack_order
 from shop.actions.context import Context, Shared
@@ -17,7 +17,7 @@ from shop.queries.checkout import shipments
 OUT_OF_STOCK = "An item is out of stock; remove it from the cart."
 
 
-async def reserve_goods(ctx: Context, checkout: Checkout) -> Checkout:
+async def reserve_items(ctx: Context, checkout: Checkout) -> Checkout:
     """Reserves the cart's stock for the configured time; does nothing if the shop reserves none."""
     seconds = ctx.shared.settings.hold_seconds
     if not seconds or not checkout.shipments:

@@ -10,7 +10,7 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.cart.access import account_of, acts_for_owner
-from shop.actions.cart.order_state import Checkout, change_order, is_credit
+from shop.actions.cart.orders import Checkout, change_order, is_credit
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
@@ -21,34 +21,36 @@ from shop.models.checkout.store_credit import store_credit_events, store_credits
 from shop.queries import writes
 from shop.queries.checkout import store_credit as queries
 from shop.queries.payments import payments as payment_queries
-from shop.queries.payments.payments import Change
+from shop.queries.payments.payments import PaymentChange
 from shop.rules.checkout.payments import PAYMENT_MOVES
 
-NONE = "No store credit is available."
+NO_CREDIT_ERROR = "No store credit is available."
 CANCELED_REASON = "The order was canceled."
 _REQUESTED_AMOUNT = "wanted"
 """The metadata key for the amount that the shopper requested."""
 
 
-async def grant(ctx: Context, values: StoreCreditInput, amount: int) -> UUID:
+async def grant_credit(ctx: Context, values: StoreCreditInput, amount: int) -> UUID:
     """Grants credit; the amount is in minor units. Requires a transaction."""
     credit_id = new_id()
     fields = {**values, "amount": amount, "actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
     await writes.insert_record(ctx.db, store_credits, credit_id, fields)
-    await _note(ctx, credit_id, values["user_id"], values["currency"], "granted", amount, reason=values["memo"])
+    await _record_event(ctx, credit_id, values["user_id"], values["currency"], "granted", amount, reason=values["memo"])
     return credit_id
 
 
-async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
+async def withdraw_credit(ctx: Context, credit_id: UUID, reason: str) -> None:
     """Withdraws the remainder of a grant; the spent part is unaffected."""
     credit = await queries.lock_credit(ctx.db, credit_id)
     if credit is None or not credit.amount_left:
         raise Invalid({"base": ["has no remaining amount to withdraw"]})
     await queries.use_credit(ctx.db, credit_id, credit.amount_left)
-    await _note(ctx, credit_id, credit.user_id, credit.currency, "withdrawn", -credit.amount_left, reason=reason)
+    await _record_event(
+        ctx, credit_id, credit.user_id, credit.currency, "withdrawn", -credit.amount_left, reason=reason
+    )
 
 
-async def _note(
+async def _record_event(
     ctx: Context, credit_id: UUID, user_id: UUID, currency: str, action: str, amount: int, **more: object
 ) -> None:
     left = await queries.find_credit_balance(ctx.db, user_id, currency)
@@ -75,7 +77,7 @@ async def reserve_credit(ctx: Context, checkout: Checkout, requested_amount: int
     left = await queries.find_credit_balance(ctx.db, payer, order.currency) if payer else 0
     amount = min(left, order.total, order.total if requested_amount is None else requested_amount)
     if amount <= 0:
-        raise Invalid({"amount": [NONE]}, NONE, code="no_store_credit")
+        raise Invalid({"amount": [NO_CREDIT_ERROR]}, NO_CREDIT_ERROR, code="no_store_credit")
     await queries.drop_payments(ctx.db, order.id, amount)
     fields = {
         "order_id": order.id,
@@ -143,7 +145,7 @@ async def cap_to_balance(ctx: Context, checkout: Checkout) -> tuple[Checkout, in
     return msgspec.structs.replace(checkout, order=order, payments=new_payments), counted_on, available
 
 
-async def spend(ctx: Context, checkout: Checkout) -> int:
+async def spend_credit(ctx: Context, checkout: Checkout) -> int:
     """Spends the reserved credit and returns the amount; the payment is captured when the order is complete."""
     order = checkout.order
     total = 0
@@ -156,44 +158,46 @@ async def spend(ctx: Context, checkout: Checkout) -> int:
             if part:
                 await queries.use_credit(ctx.db, credit.id, part)
                 links = {"order_id": order.id, "payment_id": payment.id}
-                await _note(ctx, credit.id, order.user_id, order.currency, "spent", -part, **links)
+                await _record_event(ctx, credit.id, order.user_id, order.currency, "spent", -part, **links)
                 missing -= part
         if missing:
             raise AssertionError("reserved credit cannot be spent by another order")
         from_states, state = PAYMENT_MOVES["authorised"]
-        await payment_queries.change_payment(ctx.db, payment.id, Change(from_states, state, amount=payment.amount))
+        await payment_queries.change_payment(
+            ctx.db, payment.id, PaymentChange(from_states, state, amount=payment.amount)
+        )
         total += payment.amount
     return total
 
 
-async def take(ctx: Context, checkout: Checkout) -> Checkout:
+async def capture_credit(ctx: Context, checkout: Checkout) -> Checkout:
     """Captures the credit payments of a completed order."""
     after = []
     for payment in checkout.payments:
         if is_credit(payment) and payment.state == "pending":
-            change = Change(*PAYMENT_MOVES["captured"], captured=payment.amount)
+            change = PaymentChange(*PAYMENT_MOVES["captured"], captured=payment.amount)
             after.append(await payment_queries.change_payment(ctx.db, payment.id, change) or payment)
         else:
             after.append(payment)
     return msgspec.structs.replace(checkout, payments=after)
 
 
-async def unspend(ctx: Context, order: Order) -> None:
+async def restore_failed_payment(ctx: Context, order: Order) -> None:
     """Restores spent credit after a failed payment and reserves it again."""
     if not order.store_credit_total:
         return
     for payment in await payment_queries.list_payments(ctx.db, order.id):
         if is_credit(payment) and payment.state == "pending":
-            await restore(ctx, order, payment, payment.amount)
-            await payment_queries.change_payment(ctx.db, payment.id, Change(frozenset({"pending"}), "checkout"))
+            await restore_credit(ctx, order, payment, payment.amount)
+            await payment_queries.change_payment(ctx.db, payment.id, PaymentChange(frozenset({"pending"}), "checkout"))
 
 
-async def give_back(ctx: Context, order: Order, payment: Payment) -> None:
+async def refund_credit(ctx: Context, order: Order, payment: Payment) -> None:
     """Refunds the credit payment of a canceled order and records the refund."""
     left = payment.captured_amount - payment.refunded_amount
     if not is_credit(payment) or payment.state != "completed" or not left:
         return
-    change = Change(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
+    change = PaymentChange(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
     if not await payment_queries.change_payment(ctx.db, payment.id, change):
         raise AssertionError("a payment of a locked order cannot change concurrently")
     fields = {
@@ -204,10 +208,10 @@ async def give_back(ctx: Context, order: Order, payment: Payment) -> None:
         "state": "completed",
     }
     await writes.insert_record(ctx.db, refunds, new_id(), fields)
-    await restore(ctx, order, payment, left)
+    await restore_credit(ctx, order, payment, left)
 
 
-async def restore(ctx: Context, order: Order, payment: Payment, amount: int) -> None:
+async def restore_credit(ctx: Context, order: Order, payment: Payment, amount: int) -> None:
     """Returns an amount of a payment to the grants it came from, newest first."""
     if order.completed_at is not None:
         await change_order(ctx, order, store_credit_total=max(order.store_credit_total - amount, 0))
@@ -219,5 +223,5 @@ async def restore(ctx: Context, order: Order, payment: Payment, amount: int) -> 
                 raise AssertionError("a used grant cannot be deleted")
             await queries.use_credit(ctx.db, credit.id, -part)
             links = {"order_id": order.id, "payment_id": payment.id}
-            await _note(ctx, credit.id, credit.user_id, credit.currency, "restored", part, **links)
+            await _record_event(ctx, credit.id, credit.user_id, credit.currency, "restored", part, **links)
             amount -= part

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.carts import get_cart
-from shop.actions.cart.order_state import Checkout, load_checkout
+from shop.actions.cart.orders import Checkout, load_checkout
 from shop.actions.checkout.shipments import estimate, explain_totals, quote_shipments
 from shop.actions.context import Context
 from shop.base.errors import NotFound
@@ -17,7 +17,7 @@ from shop.models.catalog.stock import StockLocation
 from shop.models.checkout.payments import CreditCard, PaymentMethod
 from shop.models.checkout.shipments import ShippingMethod, ShippingRate
 from shop.models.checkout.store_credit import StoreCredit
-from shop.models.customers.addresses import PlacedAddress
+from shop.models.customers.addresses import AddressWithCountry
 from shop.queries.cart import carts, orders
 from shop.queries.catalog import stock
 from shop.queries.checkout import shipments, store_credit
@@ -67,13 +67,13 @@ async def get_order_status(ctx: Context, number: str) -> Order:
     return order
 
 
-async def find_held_until(ctx: Context, order: Order) -> datetime | None:
+async def find_reservation_expiry(ctx: Context, order: Order) -> datetime | None:
     """Returns when the order's stock reservation expires."""
     return await stock.find_reservation_expiry(ctx.db, order.id) if ctx.shared.settings.hold_seconds else None
 
 
-async def list_places(ctx: Context) -> Sequence[StockLocation]:
-    return await shipments.list_all_places(ctx.db)
+async def list_stock_locations(ctx: Context) -> Sequence[StockLocation]:
+    return await shipments.list_locations(ctx.db)
 
 
 async def list_shipping_methods_of(ctx: Context, ids: Sequence[UUID]) -> Sequence[ShippingMethod]:
@@ -101,10 +101,10 @@ async def list_credits_of(ctx: Context, payment_ids: list[UUID]) -> Mapping[UUID
     return await store_credit.list_sources_of(ctx.db, payment_ids)
 
 
-async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedAddress]:
+async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, AddressWithCountry]:
     return await users.find_addresses(ctx.db, ids)
 
 
-async def explain(ctx: Context, checkout: Checkout) -> Totals:
+async def explain_current_totals(ctx: Context, checkout: Checkout) -> Totals:
     """Returns the current totals with their calculation steps."""
     return explain_totals(checkout, await taxes.list_rates(ctx.db, checkout.order.ship_address_id))

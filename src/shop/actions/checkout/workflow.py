@@ -6,12 +6,12 @@ from decimal import Decimal
 from uuid import UUID
 
 from shop.actions.cart.access import require_owner
-from shop.actions.cart.order_state import Checkout
+from shop.actions.cart.orders import Checkout
 from shop.actions.checkout import steps, store_credit
-from shop.actions.checkout.coupons import apply_coupon, counting_guesses, read_code
-from shop.actions.checkout.payment_choice import choose_payment
+from shop.actions.checkout.coupons import apply_coupon, count_unknown_codes, read_code
+from shop.actions.checkout.payments import choose_payment
 from shop.actions.checkout.shipments import choose_rate, ensure_packed, select_rates
-from shop.actions.checkout.stock_holds import reserve_goods
+from shop.actions.checkout.stock_holds import reserve_items
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
@@ -27,16 +27,16 @@ async def update(
     """Sets e-mail, addresses, shipping rates, coupon and payment. `invalid` has the errors of fields that could not be
     parsed; they are raised together with those of the addresses.
     """
-    guessing = counting_guesses(ctx) if fields.coupon_code is not None else nullcontext()
-    async with guessing, ctx.transaction() as once:
+    guessing = count_unknown_codes(ctx) if fields.coupon_code is not None else nullcontext()
+    async with guessing, ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             checkout = await steps.update_details(ctx, checkout, fields, invalid)
             checkout = await select_rates(ctx, checkout, fields.shipments_attributes or [])
             if fields.coupon_code is not None:
                 checkout = await apply_coupon(ctx, checkout, read_code(fields.coupon_code))
             checkout = await _choose_payments(ctx, checkout, fields, payment_sources)
-            once.record(checkout.order.id)
+            idempotency.record(checkout.order.id)
     return checkout
 
 
@@ -55,13 +55,13 @@ async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | No
 
 
 async def create_payment(ctx: Context, choice: CheckoutPaymentInput) -> Checkout:
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
             checkout = await choose_payment(ctx, checkout, choice)
-            checkout = await reserve_goods(ctx, checkout)
-            once.record(checkout.order.id)
+            checkout = await reserve_items(ctx, checkout)
+            idempotency.record(checkout.order.id)
     return checkout
 
 
@@ -89,12 +89,12 @@ async def select_shipping_method(ctx: Context, method_id: UUID, shipment_id: UUI
 
 async def add_store_credit(ctx: Context, amount: Decimal | None) -> Checkout:
     """Reserves the owner's credit for the cart: `amount`, or as much as the total needs."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             checkout = await _use_credit(ctx, checkout, amount)
-            once.record(checkout.order.id)
+            idempotency.record(checkout.order.id)
     return checkout
 
 
@@ -105,18 +105,18 @@ async def add_store_credit_to(ctx: Context, order_id: UUID, amount: Decimal | No
 
 
 async def remove_store_credit(ctx: Context) -> Checkout:
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             checkout = await store_credit.release_credit(ctx, checkout)
-            once.record(checkout.order.id)
+            idempotency.record(checkout.order.id)
     return checkout
 
 
 async def withdraw_store_credit(ctx: Context, credit_id: UUID, reason: str) -> None:
     async with ctx.db.transaction():
-        await store_credit.withdraw(ctx, credit_id, reason)
+        await store_credit.withdraw_credit(ctx, credit_id, reason)
 
 
 async def _use_credit(ctx: Context, checkout: Checkout, amount: Decimal | None) -> Checkout:
@@ -148,5 +148,5 @@ async def _choose_payments(
         source = payment.source_attributes if has_source else sources.get(str(payment.payment_method_id))
         choice = CheckoutPaymentInput(payment.payment_method_id, card_id or payment.source_id, source)
         checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
-        checkout = await reserve_goods(ctx, await choose_payment(ctx, checkout, choice))
+        checkout = await reserve_items(ctx, await choose_payment(ctx, checkout, choice))
     return checkout

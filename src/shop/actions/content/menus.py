@@ -11,11 +11,11 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.content.inputs import MenuInput, MenuItemInput
-from shop.models.content.menus import LINKED_TYPES, LinkedItem, MenuItem, menu_items, menus
+from shop.models.content.menus import LINKED_TYPES, MenuItem, PlatformMenuItem, menu_items, menus
 from shop.queries import writes
 from shop.queries.content import menus as queries
 from shop.rules.content.menus import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     TOO_DEEP,
     TOO_MANY,
     Placement,
@@ -61,7 +61,7 @@ async def create_item(ctx: Context, values: MenuItemInput) -> UUID:
     if await queries.lock_menu(ctx.db, values["menu_id"]) is None:
         raise Invalid({"menu_id": ["is not a menu"]})
     tree = await _load_tree(ctx, values["menu_id"])
-    if len(tree) > MOST_ITEMS:
+    if len(tree) > MAX_ITEMS:
         raise Invalid({"menu_id": [TOO_MANY]})
     parent_id = values.get("parent_id")
     parent = tree.get(parent_id) if parent_id else _root_of(tree)
@@ -99,8 +99,8 @@ async def delete_item(ctx: Context, item_id: UUID) -> None:
 
 async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None:
     """Moves an item to an index among the children of a parent in the same menu."""
-    async with ctx.transaction() as once:
-        if once.existing_id:
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
             return
         item = await _get(ctx, item_id)
         tree = await _load_tree(ctx, item.menu_id)
@@ -111,7 +111,7 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}
         detail = {"before": before, "after": after}
         await audit(ctx, "menu_item_repositioned", "done", subject_id=item_id, detail=detail)
-        once.record(item_id)
+        idempotency.record(item_id)
 
 
 async def lock_menu_of(ctx: Context, item_id: UUID) -> None:
@@ -119,7 +119,7 @@ async def lock_menu_of(ctx: Context, item_id: UUID) -> None:
     await _get(ctx, item_id)
 
 
-async def _get(ctx: Context, item_id: UUID) -> LinkedItem:
+async def _get(ctx: Context, item_id: UUID) -> PlatformMenuItem:
     existing = await queries.find_item(ctx.db, item_id)
     if existing is None:
         raise NotFound()
@@ -163,7 +163,7 @@ def _own(values: MenuItemInput) -> dict[str, object]:
     return {name: value for name, value in values.items() if name not in _PLACE_AND_LINK}
 
 
-async def _link_fields(ctx: Context, values: MenuItemInput, item: LinkedItem | None = None) -> dict[str, object]:
+async def _link_fields(ctx: Context, values: MenuItemInput, item: PlatformMenuItem | None = None) -> dict[str, object]:
     """Returns the link type and the id columns; only the column of the linked record is set."""
     kind = linked_type(values.get("linked_resource_type", item.linked_resource_type if item else "url"))
     is_same = item is not None and item.linked_resource_type == kind

@@ -14,7 +14,7 @@ from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.texts import slug_of
 from shop.db.pool import ConstraintViolation
 from shop.models.content.inputs import CmsPageInput, PolicyInput
-from shop.models.content.pages import ShownPage, ShownPolicy
+from shop.models.content.pages import PublicPage, PublicPolicy
 from shop.queries import writes
 from shop.queries.content import pages as queries
 from shop.rules.catalog.products import free_slug
@@ -43,8 +43,8 @@ async def list_pages(ctx: Context, filters: Mapping[str, object], page: Page | K
     return await queries.list_public(ctx.db, queries.PAGES, filters, page)
 
 
-async def get_page(ctx: Context, key: UUID | str) -> ShownPage:
-    page: ShownPage | None = await queries.find_public(ctx.db, queries.PAGES, key)
+async def get_page(ctx: Context, key: UUID | str) -> PublicPage:
+    page: PublicPage | None = await queries.find_public(ctx.db, queries.PAGES, key)
     if page is None:
         raise NotFound()
     return page
@@ -54,8 +54,8 @@ async def list_policies(ctx: Context, filters: Mapping[str, object], page: Page 
     return await queries.list_public(ctx.db, queries.POLICIES, filters, page)
 
 
-async def get_policy(ctx: Context, key: UUID | str) -> ShownPolicy:
-    policy: ShownPolicy | None = await queries.find_public(ctx.db, queries.POLICIES, key)
+async def get_policy(ctx: Context, key: UUID | str) -> PublicPolicy:
+    policy: PublicPolicy | None = await queries.find_public(ctx.db, queries.POLICIES, key)
     if policy is None:
         raise NotFound()
     return policy

@@ -13,9 +13,8 @@ from shop.base.errors import NotFound
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.record import Link, Record, Reference
 from shop.models.content.filters import MenuFilters
-from shop.models.content.menus import Menu, ShownItem
-from shop.queries.catalog import prices_shown as catalog
-from shop.queries.catalog import taxons
+from shop.models.content.menus import Menu, PublicMenuItem
+from shop.queries.catalog import priced_products, taxons
 from shop.queries.content import menus as queries
 from shop.queries.content import pages
 from shop.rules.content.menus import visible_items
@@ -52,7 +51,7 @@ async def _load(ctx: Context, rows: Sequence[Menu], include: Tree, currency: str
 
 
 def _link_items(
-    items: Sequence[ShownItem], menus: Mapping[UUID, tuple[Record, list[Record]]], targets: Targets
+    items: Sequence[PublicMenuItem], menus: Mapping[UUID, tuple[Record, list[Record]]], targets: Targets
 ) -> list[Record]:
     """Links items to their parents, children and menus; parents must come before their children."""
     records: dict[UUID, Record] = {}
@@ -71,7 +70,7 @@ def _link_items(
     return list(records.values())
 
 
-def _target(item: ShownItem, targets: Targets) -> Record | None:
+def _target(item: PublicMenuItem, targets: Targets) -> Record | None:
     if item.linked_resource_id is None:
         return None
     target = targets.get(item.linked_resource_id)
@@ -84,11 +83,11 @@ def _includes_targets(include: Tree) -> bool:
     )
 
 
-async def _load_targets(ctx: Context, items: Sequence[ShownItem], currency: str) -> Targets:
+async def _load_targets(ctx: Context, items: Sequence[PublicMenuItem], currency: str) -> Targets:
     pricing = await resolve_pricing(ctx, currency)
     rows: dict[str, Sequence[RowWithId]] = {
         "taxon": await taxons.list_taxons_of(ctx.db, _ids(items, "taxon_id")),
-        "product": await catalog.list_products_of(ctx.db, _ids(items, "product_id"), pricing),
+        "product": await priced_products.list_products_of(ctx.db, _ids(items, "product_id"), pricing),
         "cms_page": await pages.list_pages_of(ctx.db, _ids(items, "cms_page_id")),
     }
     targets: dict[UUID, Record] = {}
@@ -99,5 +98,5 @@ async def _load_targets(ctx: Context, items: Sequence[ShownItem], currency: str)
     return targets
 
 
-def _ids(items: Sequence[ShownItem], name: str) -> list[UUID]:
+def _ids(items: Sequence[PublicMenuItem], name: str) -> list[UUID]:
     return list(dict.fromkeys(record_id for item in items if (record_id := getattr(item, name))))

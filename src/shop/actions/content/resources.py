@@ -2,7 +2,7 @@
 
 from shop.actions.content import menus, pages
 from shop.actions.records import ResourceActions, default_actions
-from shop.models.content.menus import LinkedItem, Menu, menu_items
+from shop.models.content.menus import Menu, PlatformMenuItem, menu_items
 from shop.models.content.menus import menus as menu_table
 from shop.models.content.pages import CmsPage, Policy, cms_pages, policies
 from shop.queries.content.menus import LINKED_COLUMNS
@@ -21,7 +21,7 @@ MENU = ResourceActions(
 )
 MENU_ITEM = ResourceActions(
     "menu_item",
-    Records(table=menu_items, row=LinkedItem, extras=LINKED_COLUMNS),
+    Records(table=menu_items, row=PlatformMenuItem, extras=LINKED_COLUMNS),
     menus.create_item,
     menus.update_item,
     menus.delete_item,

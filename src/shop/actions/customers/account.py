@@ -12,10 +12,10 @@ from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.access.sessions import Session
 from shop.models.access.users import AccountUser, User
-from shop.models.customers.addresses import PlacedAddress
+from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.inputs import AccountFields, AddressInput
 from shop.models.setup.countries import Country, State
-from shop.queries.access import sessions as access
+from shop.queries.access import sessions as session_queries
 from shop.queries.customers import users
 from shop.rules.customers.addresses import address_errors
 
@@ -24,7 +24,7 @@ _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "z
 _ACCOUNT = ("first_name", "last_name", "selected_locale", "public_metadata", "bill_address_id", "ship_address_id")
 
 
-async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, PlacedAddress]]:
+async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, AddressWithCountry]]:
     """Returns the account and its default addresses by id."""
     if ctx.claim.bearer is None:
         raise Unauthenticated("Send a user token with this request.")
@@ -34,7 +34,7 @@ async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, PlacedAddre
     return account, await default_addresses(ctx, account)
 
 
-async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[PlacedAddress]]:
+async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[AddressWithCountry]]:
     """Returns the owner of a cart that the caller may see, and their default addresses."""
     user = await users.find_user(ctx.db, user_id)
     if user is None:
@@ -45,10 +45,10 @@ async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[Place
 async def update_account(ctx: Context, values: AccountFields, input_errors: Mapping[str, list[str]]) -> None:
     """Updates the fields that are set; raises Invalid with the errors of all fields."""
     user_id = (await ctx.signed_in()).user.id
-    async with ctx.transaction() as once:
-        if once.existing_id:
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
             return
-        user = await users.lock_known_user(ctx.db, user_id)
+        user = await users.lock_user(ctx.db, user_id)
         errors = dict(input_errors)
         # Clients may send back the whole account that they read.
         if values.email is not UNSET and not _is_email_of(values.email, user):
@@ -61,7 +61,7 @@ async def update_account(ctx: Context, values: AccountFields, input_errors: Mapp
             raise Invalid(errors)
         changes = {name: value for name in _ACCOUNT if (value := getattr(values, name)) is not UNSET}
         await users.update_user(ctx.db, user_id, **{**_current_values(user), **changes})
-        once.record(user_id)
+        idempotency.record(user_id)
 
 
 def _is_email_of(text: str, user: User) -> bool:
@@ -73,11 +73,11 @@ def _current_values(user: User) -> dict[str, object]:
     return {name: getattr(user, name) for name in _ACCOUNT}
 
 
-async def list_addresses(ctx: Context) -> list[PlacedAddress]:
+async def list_addresses(ctx: Context) -> list[AddressWithCountry]:
     return await users.list_addresses(ctx.db, (await ctx.signed_in()).user.id)
 
 
-async def get_address(ctx: Context, address_id: UUID) -> PlacedAddress:
+async def get_address(ctx: Context, address_id: UUID) -> AddressWithCountry:
     user = (await ctx.signed_in()).user
     address = await users.find_address(ctx.db, user.id, address_id)
     if address is None:
@@ -85,31 +85,31 @@ async def get_address(ctx: Context, address_id: UUID) -> PlacedAddress:
     return address
 
 
-async def add_address(ctx: Context, values: AddressInput) -> PlacedAddress:
+async def add_address(ctx: Context, values: AddressInput) -> AddressWithCountry:
     """Adds an address; a user's first address becomes the billing and the shipping default."""
     user_id = (await ctx.signed_in()).user.id
-    async with ctx.transaction() as once:
-        if once.existing_id:
-            return await get_address(ctx, once.existing_id)
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
+            return await get_address(ctx, idempotency.existing_id)
         fields = await address_fields(ctx, values, None)
-        user, address_id = await users.lock_known_user(ctx.db, user_id), new_id()
+        user, address_id = await users.lock_user(ctx.db, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
         await users.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
             both = {"bill_address_id": address_id, "ship_address_id": address_id}
             await users.update_user(ctx.db, user_id, **{**_current_values(user), **both})
-        once.record(address_id)
+        idempotency.record(address_id)
         return await get_address(ctx, address_id)
 
 
-async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -> PlacedAddress:
+async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -> AddressWithCountry:
     """Updates an address; one used by a completed order is hidden instead and replaced by a new address."""
     user_id = (await ctx.signed_in()).user.id
-    async with ctx.transaction() as once:
-        if once.existing_id:
-            return await get_address(ctx, once.existing_id)
-        await users.lock_known_user(ctx.db, user_id)
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
+            return await get_address(ctx, idempotency.existing_id)
+        await users.lock_user(ctx.db, user_id)
         present = await get_address(ctx, address_id)
         fields = await address_fields(ctx, values, present)
         changed_id = present.id
@@ -117,46 +117,46 @@ async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -
             changed_id = new_id()
             await users.insert_address(ctx.db, changed_id, user_id, fields)
             await users.replace_default(ctx.db, user_id, old_id=present.id, new_id=changed_id)
-            await users.hide_address(ctx.db, present.id)
+            await users.soft_delete_address(ctx.db, present.id)
         else:
             await users.update_address(ctx.db, present.id, fields)
-        once.record(changed_id)
+        idempotency.record(changed_id)
         return await get_address(ctx, changed_id)
 
 
 async def remove_address(ctx: Context, address_id: UUID) -> None:
     user = (await ctx.signed_in()).user
     async with ctx.db.transaction():
-        await users.lock_known_user(ctx.db, user.id)
+        await users.lock_user(ctx.db, user.id)
         present = await get_address(ctx, address_id)
         await users.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
         if await users.is_used(ctx.db, present.id) is None:
             await users.delete_address(ctx.db, present.id)
         else:
-            await users.hide_address(ctx.db, present.id)
+            await users.soft_delete_address(ctx.db, present.id)
 
 
 async def list_sessions(ctx: Context) -> tuple[list[Session], UUID]:
     """Returns the user's sessions and the id of the current one."""
     bearer = await ctx.signed_in()
-    return await access.list_sessions(ctx.db, bearer.user.id), bearer.session_id
+    return await session_queries.list_sessions(ctx.db, bearer.user.id), bearer.session_id
 
 
 async def end_session(ctx: Context, session_id: UUID) -> None:
     user = (await ctx.signed_in()).user
     async with ctx.db.transaction():
         reason = "ended by the user"
-        if not await access.end_users_session(ctx.db, session_id=session_id, user_id=user.id, reason=reason):
+        if not await session_queries.end_users_session(ctx.db, session_id=session_id, user_id=user.id, reason=reason):
             raise NotFound()
         await audit(ctx, "session_end", "done", actor_id=user.id, detail={"session_id": str(session_id)})
 
 
-async def default_addresses(ctx: Context, user: User) -> dict[UUID, PlacedAddress]:
+async def default_addresses(ctx: Context, user: User) -> dict[UUID, AddressWithCountry]:
     address_ids = [address_id for address_id in {user.bill_address_id, user.ship_address_id} if address_id]
     return await users.find_addresses(ctx.db, address_ids) if address_ids else {}
 
 
-async def address_fields(ctx: Context, values: AddressInput, present: PlacedAddress | None) -> dict[str, object]:
+async def address_fields(ctx: Context, values: AddressInput, present: AddressWithCountry | None) -> dict[str, object]:
     """Returns the validated fields of an address: the given values, or else the current ones."""
     fields: dict[str, str | None] = {name: getattr(present, name, None) for name in _TEXTS}
     fields |= {name: text for name in _TEXTS if (text := getattr(values, name)) is not UNSET}
@@ -179,7 +179,7 @@ async def address_fields(ctx: Context, values: AddressInput, present: PlacedAddr
     }
 
 
-async def _find_country(ctx: Context, values: AddressInput, present: PlacedAddress | None) -> Country | None:
+async def _find_country(ctx: Context, values: AddressInput, present: AddressWithCountry | None) -> Country | None:
     """Returns the country by code or id, or else the current one: a country cannot be cleared."""
     if values.country_iso:
         return await users.find_country(ctx.db, code=values.country_iso.upper(), country_id=None)
@@ -188,7 +188,7 @@ async def _find_country(ctx: Context, values: AddressInput, present: PlacedAddre
 
 
 async def _find_state(
-    ctx: Context, values: AddressInput, country: Country, present: PlacedAddress | None
+    ctx: Context, values: AddressInput, country: Country, present: AddressWithCountry | None
 ) -> tuple[State | None, str | None]:
     """Returns the state by id, name or abbreviation, and its text as entered, for states that are not on our list."""
     if values.state_id:

@@ -5,7 +5,7 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.errors import NotFound
-from shop.queries.access import sessions as access
+from shop.queries.access import sessions as session_queries
 from shop.queries.customers import customers
 
 _REASON = "ended by an operator"
@@ -13,7 +13,7 @@ _REASON = "ended by an operator"
 
 async def end_session(ctx: Context, user_id: UUID, session_id: UUID) -> None:
     async with ctx.db.transaction():
-        if not await access.end_users_session(ctx.db, session_id=session_id, user_id=user_id, reason=_REASON):
+        if not await session_queries.end_users_session(ctx.db, session_id=session_id, user_id=user_id, reason=_REASON):
             raise NotFound()
         await audit(ctx, "session_end", "done", subject_id=user_id, detail={"session_id": str(session_id)})
 

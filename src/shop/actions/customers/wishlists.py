@@ -13,10 +13,10 @@ from msgspec import UNSET
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, Unauthenticated
 from shop.base.ids import new_id
-from shop.base.input_types import MOST_PIECES
+from shop.base.input_types import MAX_UNITS
 from shop.models.catalog.products import variants
 from shop.models.customers.inputs import (
-    MOST_WISHED_ITEMS,
+    MAX_WISHED_ITEMS,
     OwnWishedItemInput,
     OwnWishlistFields,
     OwnWishlistUpdateFields,
@@ -24,12 +24,12 @@ from shop.models.customers.inputs import (
     WishlistInput,
     read_wishlist_name,
 )
-from shop.models.customers.wishlists import SeenItem, WishedItem, Wishlist, wished_items, wishlists
+from shop.models.customers.wishlists import WishedItem, WishedItemView, Wishlist, wished_items, wishlists
 from shop.queries import writes
 from shop.queries.catalog.prices import Pricing
 from shop.queries.customers import users
 from shop.queries.customers import wishlists as queries
-from shop.rules.customers.wishlists import DEFAULT_NAME, MOST_LISTS, NO_MORE_ITEMS, NO_MORE_LISTS
+from shop.rules.customers.wishlists import DEFAULT_NAME, MAX_LISTS, NO_MORE_ITEMS, NO_MORE_LISTS
 
 T = TypeVar("T")
 
@@ -47,12 +47,12 @@ async def list_lists(ctx: Context, pricing: Pricing) -> list[Wishlist]:
 
 async def make_list(ctx: Context, pricing: Pricing, values: OwnWishlistFields) -> Wishlist:
     owner_id = _owner(pricing)
-    async with ctx.transaction() as once:
-        if once.existing_id:
-            return _require(await queries.find_own(ctx.db, owner_id, once.existing_id))
-        await users.lock_known_user(ctx.db, owner_id)
+    async with ctx.transaction() as idempotency:
+        if idempotency.existing_id:
+            return _require(await queries.find_own(ctx.db, owner_id, idempotency.existing_id))
+        await users.lock_user(ctx.db, owner_id)
         wishlist = await _insert_list(ctx, owner_id, values)
-        once.record(wishlist.id)
+        idempotency.record(wishlist.id)
         return wishlist
 
 
@@ -64,7 +64,7 @@ async def get_default(ctx: Context, pricing: Pricing) -> Wishlist:
         return wishlist
     async with ctx.db.transaction():
         # Of concurrent calls the first creates the list, and the others find it.
-        await users.lock_known_user(ctx.db, owner_id)
+        await users.lock_user(ctx.db, owner_id)
         wishlist = await queries.find_default(ctx.db, owner_id)
         return wishlist or await _insert_list(ctx, owner_id, OwnWishlistFields(DEFAULT_NAME, is_default=True))
 
@@ -76,14 +76,14 @@ async def get_visible_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
 
 async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: OwnWishlistUpdateFields) -> Wishlist:
     changes = {name: value for name, value in msgspec.structs.asdict(values).items() if value is not UNSET}
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         # Lock the user before the list, to serialize concurrent changes of the default list.
-        await users.lock_known_user(ctx.db, _owner(wishlist_ref.pricing))
+        await users.lock_user(ctx.db, _owner(wishlist_ref.pricing))
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if once.existing_id:
+        if idempotency.existing_id:
             return wishlist
         await _change(ctx, wishlist.user_id, wishlist.id, changes)
-        once.record(wishlist.id)
+        idempotency.record(wishlist.id)
         return msgspec.structs.replace(wishlist, **changes)
 
 
@@ -92,13 +92,13 @@ async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
         raise NotFound()
 
 
-async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemInput) -> SeenItem:
+async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemInput) -> WishedItemView:
     """Adds a variant to a wishlist; an existing item is unchanged."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        item_id = once.existing_id or await _ensure_item(ctx, wishlist, item)
-        if not once.existing_id:
-            once.record(item_id)
+        item_id = idempotency.existing_id or await _ensure_item(ctx, wishlist, item)
+        if not idempotency.existing_id:
+            idempotency.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
@@ -107,15 +107,15 @@ async def _ensure_item(ctx: Context, wishlist: Wishlist, item: OwnWishedItemInpu
     if item.variant_id in present:
         return present[item.variant_id]
     await _check_new(ctx, present, {"variant_id": item.variant_id})
-    (item_id,) = await queries.put_items(ctx.db, wishlist.id, [item])
+    (item_id,) = await queries.add_items(ctx.db, wishlist.id, [item])
     return item_id
 
 
-async def put_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[OwnWishedItemInput]) -> Wishlist:
+async def add_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[OwnWishedItemInput]) -> Wishlist:
     """Adds items, or sets the quantity of existing ones; all or none. The last entry for a variant wins."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if once.existing_id:
+        if idempotency.existing_id:
             return wishlist
         present = {each.variant_id: each.id for each in await queries.list_items(ctx.db, [wishlist.id])}
         new = {
@@ -124,8 +124,8 @@ async def put_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[Own
             if item.variant_id not in present
         }
         await _check_new(ctx, present, new)
-        await queries.put_items(ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values()))
-        once.record(wishlist.id)
+        await queries.add_items(ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values()))
+        idempotency.record(wishlist.id)
         return wishlist
 
 
@@ -136,24 +136,24 @@ async def _check_new(ctx: Context, present: Mapping[UUID, UUID], new: Mapping[st
     """
     sold_ids = await queries.list_purchasable_ids(ctx.db, list(set(new.values())))
     errors = {field: ["is not an available variant"] for field, variant_id in new.items() if variant_id not in sold_ids}
-    if len({*present, *new.values()}) > MOST_WISHED_ITEMS:
+    if len({*present, *new.values()}) > MAX_WISHED_ITEMS:
         errors["base"] = [NO_MORE_ITEMS]
     if errors:
         raise Invalid(errors)
 
 
-async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, quantity: int) -> SeenItem:
+async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, quantity: int) -> WishedItemView:
     """Sets the quantity of an item and returns the item."""
-    async with ctx.transaction() as once:
+    async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
-        if not once.existing_id:
+        if not idempotency.existing_id:
             if not await queries.set_quantity(ctx.db, wishlist.id, item_id, quantity):
                 raise NotFound()
-            once.record(item_id)
+            idempotency.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
-async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) -> SeenItem:
+async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) -> WishedItemView:
     """Removes an item and returns its last state."""
     async with ctx.db.transaction():
         wishlist = await _lock_own_list(ctx, wishlist_ref)
@@ -175,7 +175,7 @@ async def list_items(ctx: Context, lists: Sequence[Wishlist]) -> list[WishedItem
     return await queries.list_items(ctx.db, [each.id for each in lists])
 
 
-async def see_items(ctx: Context, lists: Sequence[Wishlist], pricing: Pricing) -> list[SeenItem]:
+async def list_priced_items(ctx: Context, lists: Sequence[Wishlist], pricing: Pricing) -> list[WishedItemView]:
     """Returns the items with the caller's prices."""
     return await queries.list_priced_items(ctx.db, [each.id for each in lists], pricing)
 
@@ -185,7 +185,7 @@ async def create_list(ctx: Context, values: WishlistInput) -> UUID:
     _check_name(values)
     owner_id = values["user_id"]
     fields = OwnWishlistFields(values["name"], values.get("is_private", True), values.get("is_default", False))
-    await users.lock_known_user(ctx.db, owner_id)
+    await users.lock_user(ctx.db, owner_id)
     return (await _insert_list(ctx, owner_id, fields)).id
 
 
@@ -205,7 +205,7 @@ async def create_item(ctx: Context, values: WishedItemInput) -> UUID:
     list_id = values["wishlist_id"]
     if not await queries.lock_list(ctx.db, list_id):
         raise Invalid({"wishlist_id": ["is not a wishlist"]})
-    if len(await queries.list_items(ctx.db, [list_id])) >= MOST_WISHED_ITEMS:
+    if len(await queries.list_items(ctx.db, [list_id])) >= MAX_WISHED_ITEMS:
         raise Invalid({"base": [NO_MORE_ITEMS]})
     if await writes.find_value(ctx.db, variants, values["variant_id"], "deleted_at"):
         raise Invalid({"variant_id": ["is not a variant"]})
@@ -238,7 +238,7 @@ async def _lock_own_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
 
 async def _insert_list(ctx: Context, owner_id: UUID, values: OwnWishlistFields) -> Wishlist:
     """Inserts a list. The caller has locked the owner, so that concurrent inserts respect the maximum."""
-    if await queries.count_lists(ctx.db, owner_id) >= MOST_LISTS:
+    if await queries.count_lists(ctx.db, owner_id) >= MAX_LISTS:
         raise Invalid({"base": [NO_MORE_LISTS]})
     if values.is_default:
         await queries.clear_default(ctx.db, owner_id)
@@ -262,5 +262,5 @@ def _check_name(values: WishlistInput) -> None:
 
 
 def _check_quantity(values: WishedItemInput) -> None:
-    if not 0 < values.get("quantity", 1) <= MOST_PIECES:
-        raise Invalid({"quantity": [f"must be a whole number from 1 to {MOST_PIECES}"]})
+    if not 0 < values.get("quantity", 1) <= MAX_UNITS:
+        raise Invalid({"quantity": [f"must be a whole number from 1 to {MAX_UNITS}"]})

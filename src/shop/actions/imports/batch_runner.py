@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 BATCH_LINES = 100
 BATCH_BYTES = 1024 * 1024
-MOST_ERRORS = 1000
-MOST_FIELDS = 20
-_MOST_KEYS = 100
+MAX_ERRORS = 1000
+MAX_FIELDS = 20
+_MAX_KEYS = 100
 
 
 class ImportLine(msgspec.Struct, Generic[T], frozen=True):
@@ -59,12 +59,12 @@ class ImportReport(msgspec.Struct):
 
     def fail(self, line: ImportLine[T], errors: Errors) -> None:
         self.failed += 1
-        first_errors = dict(list(errors.items())[:MOST_FIELDS])
-        if len(errors) > MOST_FIELDS:
-            first_errors["base"] = [f"{len(errors) - MOST_FIELDS} more fields are invalid"]
+        first_errors = dict(list(errors.items())[:MAX_FIELDS])
+        if len(errors) > MAX_FIELDS:
+            first_errors["base"] = [f"{len(errors) - MAX_FIELDS} more fields are invalid"]
         # Lines that cannot be parsed fail before the other lines of their batch.
         insort(self.errors, ImportLineError(line.number, line.key, first_errors), key=lambda error: error.line)
-        if len(self.errors) > MOST_ERRORS:
+        if len(self.errors) > MAX_ERRORS:
             self.errors.pop()
             self.errors_left_out += 1
 
@@ -114,7 +114,7 @@ class _ChangedKeys:
     def note(self, key: str | None, outcome: str) -> None:
         if outcome != "unchanged":
             self.count += 1
-            if key and len(self.keys) < _MOST_KEYS:
+            if key and len(self.keys) < _MAX_KEYS:
                 self.keys.append(key)
 
 
@@ -125,7 +125,7 @@ async def _audit_import(
     if result.dry_run or not result.lines:
         return
     counts = {name: getattr(result, name) for name in ("lines", "created", "updated", "unchanged", "failed")}
-    audit_ctx = ctx.fresh()
+    audit_ctx = ctx.with_new_session()
     await audit(
         audit_ctx, event, outcome, detail={**counts, "touched": changed_keys.keys, "touched_count": changed_keys.count}
     )
@@ -159,7 +159,7 @@ async def _batches(
 
 
 async def _run_batch(ctx: Context, batch: Sequence[ImportLine[T]], work: Work[T], *, dry_run: bool) -> Outcomes:
-    batch_ctx = ctx.fresh()  # A new context: a committed batch must not prevent retries of the next one.
+    batch_ctx = ctx.with_new_session()  # A new context: a committed batch must not prevent retries of the next one.
     values = [line.value for line in batch if line.value is not None]
 
     async def together() -> Outcomes:

@@ -11,7 +11,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.queries.catalog import full_products
-from shop.queries.imports import runs as imports
+from shop.queries.imports import runs as import_queries
 from shop.rules.imports.exports import price_lines, product_line
 
 BATCH = 100
@@ -35,7 +35,7 @@ async def export_prices(ctx: Context) -> AsyncGenerator[bytes]:
     variant_id = UUID(int=0)
     while True:
         async with ctx.db.transaction(is_snapshot=True):
-            batch = await imports.list_priced_after(ctx.db, variant_id, BATCH)
+            batch = await import_queries.list_priced_after(ctx.db, variant_id, BATCH)
         if not batch.variants:
             return
         variant_id = batch.variants[-1].id

@@ -12,11 +12,11 @@ from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.queries import bulk
 from shop.queries.catalog import full_products
-from shop.queries.imports import runs as imports
+from shop.queries.imports import runs as import_queries
 from shop.rules.imports.errors import line_errors
 from shop.rules.imports.prices import PriceBook, PriceLine
 from shop.rules.imports.products import build_changes
-from shop.rules.imports.rows import Changes, Names, ProductLine, collect_names, missing_names
+from shop.rules.imports.rows import Changes, ProductLine, RecordsByName, collect_names, missing_names
 
 # Ordered so that referenced rows are written first.
 _TABLES = (
@@ -45,7 +45,7 @@ async def import_prices(ctx: Context, lines: AsyncIterator[ImportLine[PriceLine]
 async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
     # Read names first: otherwise, if another import creates the product in between, its SKU would seem to belong to a
     # different product.
-    names = await imports.find_names(ctx.db, collect_names(lines))
+    names = await import_queries.find_names(ctx.db, collect_names(lines))
     existing = {
         product.row.slug: product
         for product in await full_products.lock_products(ctx.db, [line.slug for line in lines])
@@ -66,14 +66,14 @@ async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> O
             if changes:
                 changed_ids.append(product.row.id if product else changes.inserts["products"][0]["id"])
                 all_changes.add(changes)
-    await imports.free_slugs(ctx.db, [row["slug"] for row in all_changes.inserts.get("products", ())])
+    await import_queries.free_slugs(ctx.db, [row["slug"] for row in all_changes.inserts.get("products", ())])
     await _write(ctx, all_changes)
     if changed_ids:
         await refresh_products(ctx, changed_ids)
     return outcomes
 
 
-async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], names: Names) -> Names:
+async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], names: RecordsByName) -> RecordsByName:
     """Creates missing option types, option values and properties; returns the names including the new ones."""
     types, values, properties = missing_names(lines, names)
     if not (types or values or properties):
@@ -84,13 +84,13 @@ async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], name
     await bulk.insert_missing(ctx.db, "properties", new_properties)
     used_names = collect_names(lines)
     if types:
-        names = await imports.find_names(ctx.db, used_names)
+        names = await import_queries.find_names(ctx.db, used_names)
     new_values = [
         {"id": new_id(), "option_type_id": names.option_types[kind], "name": name, "presentation": name}
         for kind, name in values
     ]
     await bulk.insert_missing(ctx.db, "option_values", new_values)
-    all_names = await imports.find_names(ctx.db, used_names)
+    all_names = await import_queries.find_names(ctx.db, used_names)
     return msgspec.structs.replace(
         all_names,
         skus=names.skus,
@@ -102,7 +102,7 @@ async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], name
 
 
 async def _import_price_batch(ctx: Context, lines: Sequence[PriceLine]) -> Outcomes:
-    price_data = await imports.lock_priced(
+    price_data = await import_queries.lock_priced(
         ctx.db,
         {line.sku for line in lines if line.sku},
         {line.variant_id for line in lines if line.variant_id},

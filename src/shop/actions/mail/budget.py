@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
-from shop.actions.rate_limits import audit_first, count_source
+from shop.actions.rate_limits import audit_first_excess, count_source
 from shop.base.email import Email, read_email
 from shop.models.journal import OutboxMail
 from shop.queries import journal
 from shop.queries.access import login
 from shop.queries.operations import outbox
-from shop.rules.limits import (
+from shop.rules.rate_limits import (
     Count,
     Limit,
     build_limits,
@@ -53,12 +53,12 @@ async def count_code_mail(ctx: Context, email: Email) -> int | None:
     await count_source(ctx, BY_SOURCE, settings.limit_mails_per_source)
     limits = build_limits(BY_ADDRESS, email.budget_key, settings.limit_mails_per_address)
     # In a separate session, so that the count is committed even if the request fails.
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     counts, is_verified = await login.count_request(separate_session, limits, email.key)
     ctx.db.count += separate_session.count
     if over := exceeded_limits(limits, counts):
         async with ctx.db.transaction():
-            await audit_first(ctx, over)
+            await audit_first_excess(ctx, over)
         return None
     return await _count_for_shop(ctx, is_verified=is_verified) if settings.limit_mails else 0
 
@@ -66,7 +66,7 @@ async def count_code_mail(ctx: Context, email: Email) -> int | None:
 async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
     unverified, everyone = _shop_limits(ctx)
     first = _decoys(unverified) if is_verified else unverified
-    separate_session = ctx.db.apart()
+    separate_session = ctx.db.separate()
     counts = await journal.count_in_turn(separate_session, first, everyone, _decoys(everyone))
     ctx.db.count += separate_session.count
     over = exceeded_limits([*first, *everyone], counts)
@@ -74,12 +74,12 @@ async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
     # The duration of an empty transaction would reveal that the address is not a customer's.
     if near or any(is_first_over(*pair) for pair in over):
         async with ctx.db.transaction():
-            await audit_first(ctx, over)
+            await audit_first_excess(ctx, over)
             await _audit_near(ctx, near)
     return retry_after(over) if over else 0
 
 
-async def spend(shared: Shared, mail: OutboxMail) -> int:
+async def count_mail(shared: Shared, mail: OutboxMail) -> int:
     """Counts an e-mail that awaits the budget; returns 0.
 
     If a window is full, counts nothing and returns the seconds until it ends.
@@ -92,16 +92,16 @@ async def spend(shared: Shared, mail: OutboxMail) -> int:
             # Every code request locks the shop's row too: lock it last, in the same order.
             counts = await _count(ctx, limits) + await _count(ctx, everyone)
             if over := exceeded_limits([*limits, *everyone], counts):
-                raise _Full(over)
+                raise _BudgetExhausted(over)
             await _audit_near(ctx, _near([*limits, *everyone], counts))
-    except _Full as full:
+    except _BudgetExhausted as full:
         async with ctx.db.transaction():
             await _audit_full(ctx, full.windows)
         return retry_after(full.windows)
     return 0
 
 
-class _Full(Exception):
+class _BudgetExhausted(Exception):
     """Rolls back the count of an e-mail whose windows are full."""
 
     def __init__(self, windows: Sequence[tuple[Limit, Count]]) -> None:

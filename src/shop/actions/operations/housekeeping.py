@@ -16,7 +16,7 @@ from shop.queries.operations.housekeeping import PURGES, Purge
 BATCH = 1000
 BUDGET_SECONDS = 20.0
 """The time limit of one run; the next run, which follows soon, continues."""
-LONGEST_PAUSE = 1.0
+MAX_PAUSE_SECONDS = 1.0
 _log = structlog.get_logger("shop.worker")
 
 
@@ -49,7 +49,7 @@ async def run_housekeeping(shared: Shared, budget: float = BUDGET_SECONDS) -> Ho
                 pending_kinds.remove(kind)
                 continue
             # Sleep as long as the batch took, so that deleting uses at most half of a connection's time.
-            await asyncio.sleep(min(monotonic() - start, LONGEST_PAUSE))
+            await asyncio.sleep(min(monotonic() - start, MAX_PAUSE_SECONDS))
     counts["loose pictures"] = await delete_loose_files(shared, BATCH)
     await _note_backlog(shared, [*pending_kinds, *failed_kinds])
     return HousekeepingResult(_nonzero(counts), pending_kinds)
@@ -67,7 +67,7 @@ async def _delete_batch(shared: Shared, kind: str) -> int | None:
 async def _note_backlog(shared: Shared, kinds: list[str]) -> None:
     db = shared.database.session()
     backlog = {kind: await db.one(PURGES[kind].count, **_lifetimes(shared, PURGES[kind])) or 0 for kind in kinds}
-    await housekeeping.note_run(db, backlog)
+    await housekeeping.record_run(db, backlog)
 
 
 def _lifetimes(shared: Shared, purge: Purge) -> dict[str, int]:

@@ -14,7 +14,7 @@ from shop.gateways.mail import Mail
 from shop.models.access.sessions import LoginRequest
 from shop.models.journal import OutboxMail
 from shop.queries import journal
-from shop.queries.access import login as requests
+from shop.queries.access import login as login_queries
 from shop.queries.cart import orders
 from shop.rules.access.codes import login_code, shown_code
 from shop.rules.access.operator_notices import NOTICES
@@ -59,7 +59,7 @@ async def _order_confirmation(shared: Shared, db: DatabaseSession, outbox_mail: 
 
 
 async def _login_code(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
-    request = await requests.find_request(db, outbox_mail.ref_id)
+    request = await login_queries.find_request(db, outbox_mail.ref_id)
     if request is None or request.key_id not in shared.keys:
         return None
     code = login_code(shared.keys, request.key_id, request.id, request.nonce, is_long=request.is_long)

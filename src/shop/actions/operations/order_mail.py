@@ -5,13 +5,13 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.order_state import build_payment_amounts
+from shop.actions.cart.orders import build_payment_amounts
 from shop.actions.context import Shared
 from shop.base.money import MoneyText, money_text
 from shop.db.pool import DatabaseSession
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import Payment, PaymentMethod, PaymentSource
-from shop.queries.cart import line_items as lines
+from shop.queries.cart import line_items as line_queries
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
 from shop.queries.payments import payments, saved_cards
@@ -30,7 +30,7 @@ class PaymentRequest(msgspec.Struct, frozen=True):
 async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> dict[str, object]:
     """Returns the template values. Lines, shipping and discounts exclude additional tax, which is a separate sum."""
     money = money_text(order.currency, shared.shop.default_locale)
-    line_items = await lines.list_lines(db, order.id)
+    line_items = await line_queries.list_lines(db, order.id)
     valid_payments = [
         payment for payment in await payments.list_payments(db, order.id) if is_valid(build_payment_amounts(payment))
     ]
@@ -77,7 +77,7 @@ def _payment_label(payment: Payment, method: PaymentMethod, sources: Mapping[UUI
 
 
 def _is_awaited(payment: Payment, method: PaymentMethod) -> bool:
-    """Whether the customer must pay: no provider collects a check or transfer."""
+    """Returns whether the customer must pay: no provider collects a check or transfer."""
     return payment.state == "pending" and method.type == "check"
 
 

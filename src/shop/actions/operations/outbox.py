@@ -6,7 +6,7 @@ from typing import Protocol
 import structlog
 
 from shop.actions.context import Shared
-from shop.actions.mail.budget import spend
+from shop.actions.mail.budget import count_mail
 from shop.actions.operations.mail_templates import render_mail
 from shop.base.errors import ShopError, TransactionConflict
 from shop.gateways.mail import Mail, PermanentMailError, TemporaryMailError
@@ -61,8 +61,8 @@ async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -
 
 
 async def _is_within_budget(shared: Shared, outbox_mail: OutboxMail) -> bool:
-    """Whether the budget allows the e-mail; if not, postpones it, or gives up if that is too late."""
-    wait = await spend(shared, outbox_mail)
+    """Returns whether the budget allows the e-mail; if not, postpones it, or gives up if that is too late."""
+    wait = await count_mail(shared, outbox_mail)
     if wait and await outbox.is_late(shared.database.session(), outbox_mail.id):
         await _give_up(shared, outbox_mail, "the e-mail expired before the mail budget allowed it")
     elif wait:

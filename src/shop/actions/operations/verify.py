@@ -14,7 +14,7 @@ NAMES = (*queries.NAMES, _PAYMENT_STATES)
 """The names of the checks."""
 
 
-async def verify(db: DatabaseSession) -> AsyncIterator[tuple[str, list[Finding]]]:
+async def find_inconsistencies(db: DatabaseSession) -> AsyncIterator[tuple[str, list[Finding]]]:
     """Yields each check with its findings, all from one snapshot."""
     async with db.transaction(is_snapshot=True):
         for name in queries.NAMES:

@@ -21,7 +21,7 @@ from shop.queries.payments.payments import remove_untried
 ASSIGNABLE_FIELDS = ("user_id", "bill_address_id", "ship_address_id", "channel", "number")
 """Fields that can be set while an order is open."""
 ORDER_COMPLETED_ERROR = "cannot be changed: the order is completed"
-LONGEST_CHANNEL = 255
+MAX_CHANNEL_LENGTH = 255
 # Shorter than an id without hyphens, because an order can be found by number or id.
 _NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
@@ -51,8 +51,8 @@ async def assign(ctx: Context, order_id: UUID, values: OrderInput) -> None:
 def _check(values: OrderInput) -> None:
     errors: dict[str, list[str]] = {}
     channel = values.get("channel", "shop")
-    if not channel.strip() or len(channel) > LONGEST_CHANNEL or not is_line(channel):
-        errors["channel"] = [f"must be one line of at most {LONGEST_CHANNEL} characters"]
+    if not channel.strip() or len(channel) > MAX_CHANNEL_LENGTH or not is_line(channel):
+        errors["channel"] = [f"must be one line of at most {MAX_CHANNEL_LENGTH} characters"]
     if not _NUMBER.fullmatch(values.get("number", "R1")):
         errors["number"] = ["must be at most 31 letters, digits, hyphens and underscores"]
     if errors:
@@ -66,7 +66,7 @@ async def _change_owner(ctx: Context, order: Order, user_id: UUID | None, email:
         raise Invalid({"user_id": ["is not a customer"]})
     await remove_untried(ctx.db, order.id)
     address = email or (user.email if user else order.email)
-    await carts.give_to_user(ctx.db, order.id, user_id, address, ends_tokens=True)
+    await carts.assign_to_user(ctx.db, order.id, user_id, address, ends_tokens=True)
 
 
 async def _set_addresses(ctx: Context, order_id: UUID, ids: Mapping[str, UUID | None]) -> None:

@@ -12,7 +12,7 @@ from shop.actions.cart.line_items import add_lines, change_quantity, check_metad
 from shop.actions.cart.locked_carts import LockedCart, lock_cart_with_lines
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
-from shop.base.input_types import MOST_PIECES
+from shop.base.input_types import MAX_UNITS
 from shop.models.cart.inputs import CartItemInput
 from shop.models.cart.orders import line_items
 from shop.models.cart.record_inputs import LineItemInput
@@ -56,8 +56,8 @@ async def lock_order_of_line(ctx: Context, line_id: UUID) -> None:
 
 
 def _check_quantity(quantity: int) -> int:
-    if not 0 < quantity <= MOST_PIECES:
-        raise Invalid({"quantity": [f"must be from 1 to {MOST_PIECES}"]}, code="quantity_not_positive")
+    if not 0 < quantity <= MAX_UNITS:
+        raise Invalid({"quantity": [f"must be from 1 to {MAX_UNITS}"]}, code="quantity_not_positive")
     return quantity
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.locked_carts import PACKED_STATES
-from shop.actions.cart.order_state import Checkout, change_order
+from shop.actions.cart.orders import Checkout, change_order
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.checkout.steps import lock_open_checkout
 from shop.actions.checkout.store_credit import release_credit
@@ -19,7 +19,7 @@ from shop.models.checkout.coupons import adjustments
 from shop.models.checkout.record_inputs import AdjustmentInput
 from shop.queries import writes
 
-LONGEST_LABEL = 255
+MAX_LABEL_LENGTH = 255
 CALCULATED_ERROR = "is calculated from a tax or a promotion and cannot be changed"
 
 
@@ -81,8 +81,8 @@ async def _lock_open_checkout(ctx: Context, order_id: UUID) -> Checkout:
 
 
 def _check_label(label: str) -> None:
-    if len(label) > LONGEST_LABEL or not is_line(label):
-        raise Invalid({"label": [f"must be one line of at most {LONGEST_LABEL} characters"]})
+    if len(label) > MAX_LABEL_LENGTH or not is_line(label):
+        raise Invalid({"label": [f"must be one line of at most {MAX_LABEL_LENGTH} characters"]})
 
 
 def _to_minor_units(amount: Decimal, checkout: Checkout, previous: int = 0) -> int:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from shop.actions.cart.line_items import add_lines, change_quantity, drop_line
 from shop.actions.cart.locked_carts import lock_cart_with_lines
-from shop.actions.checkout.payment_choice import choose_payment
+from shop.actions.checkout.payments import choose_payment
 from shop.actions.checkout.shipments import select_rates
 from shop.actions.checkout.steps import advance_to, lock_open_checkout, update_details
 from shop.actions.context import Context

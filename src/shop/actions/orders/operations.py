@@ -6,10 +6,10 @@ Each provider call is recorded as an attempt before it is made, as in checkout.
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import restock
 from shop.actions.checkout import store_credit
-from shop.actions.checkout.promotion_usage import give_back_uses
+from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.context import Context
 from shop.actions.payments.settlement import call_provider, settle, update_order_states
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, ShopError
@@ -23,7 +23,7 @@ from shop.queries import writes
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.payments import payments as queries
-from shop.rules.checkout.payments import SHIPMENT_MOVES, refusal_of, shipment_should_be
+from shop.rules.checkout.payments import SHIPMENT_MOVES, expected_shipment_state, find_refusal
 
 CANCELED = store_credit.CANCELED_REASON
 
@@ -61,9 +61,9 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
             raise illegal_transition("An order with shipped items cannot be canceled.")
-        await give_back_uses(ctx, order)
+        await release_uses(ctx, order)
         for payment in checkout.payments:
-            await store_credit.give_back(ctx, order, payment)
+            await store_credit.refund_credit(ctx, order, payment)
         await restock(ctx, order, await stock.list_sold_stock(ctx.db, order.number))
         for shipment in checkout.shipments:
             await writes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
@@ -108,7 +108,7 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
             raise illegal_transition(f"The event {event} is not allowed for a shipment in the state {shipment.state}.")
         fields: dict[str, object] = {"state": _next_shipment_state(checkout, shipment, event)}
         if event == "ship":
-            await orders.note_shipped(ctx.db, shipment_id)
+            await orders.mark_shipped(ctx.db, shipment_id)
         if tracking is not None:
             fields["tracking"] = tracking
         await writes.update_record(ctx.db, shipments, shipment_id, fields)
@@ -122,7 +122,7 @@ def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> 
     if event in {"cancel", "pend"}:
         return {"cancel": "canceled", "pend": "pending"}[event]
     has_backordered = any(item.backordered for item in checkout.items if item.shipment_id == shipment.id)
-    state = shipment_should_be(
+    state = expected_shipment_state(
         "pending", order_state=checkout.order.state, has_backordered=has_backordered, is_paid=checkout.balance.is_paid
     )
     if event == "ready" and state != "ready":
@@ -147,7 +147,7 @@ async def refund(ctx: Context, payment_id: UUID, amount: int, reason: str) -> UU
 
 def _check(payment: Payment, act: Act, amount: int) -> None:
     """Checks that the payment allows the act; the caller holds the lock."""
-    refusal = refusal_of(act, build_payment_amounts(payment), amount)
+    refusal = find_refusal(act, build_payment_amounts(payment), amount)
     if refusal and refusal[0] == "base":
         raise illegal_transition(refusal[1])
     if refusal:
@@ -174,7 +174,7 @@ async def run_payment_act(
 
     A crash in between leaves an attempt that is settled later. Without an amount, applies to the whole payment.
     """
-    work = ctx.fresh()
+    work = ctx.with_new_session()
     async with work.db.transaction():
         order = await orders.lock_order(work.db, (await _get_payment(work, payment_id)).order_id)
         payment = await _get_payment(work, payment_id)
@@ -215,7 +215,7 @@ async def _execute_call(ctx: Context, order: Order, payment: Payment, call: Call
     result = await call_provider(provider, call)
     if result.outcome == "unknown":
         raise PaymentInProgress()
-    settled_order = await settle(ctx.fresh(), order.id, call.key, result)
+    settled_order = await settle(ctx.with_new_session(), order.id, call.key, result)
     if result.outcome == "declined":
         raise Invalid(
             {"base": [result.message or "The payment provider declined the request."]}, code="payment_refused"

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.order_state import Checkout, build_payment_amounts, load_checkout
+from shop.actions.cart.orders import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context
 from shop.actions.orders.resumption import find_resumption
 from shop.base.errors import NotFound
@@ -14,7 +14,7 @@ from shop.models.access.users import User
 from shop.models.cart.orders import CartLine, Order
 from shop.models.checkout.payments import Payment, PaymentAttempt, PaymentSource, Refund
 from shop.models.checkout.shipments import Shipment, ShipmentItem
-from shop.models.customers.addresses import PlacedAddress
+from shop.models.customers.addresses import AddressWithCountry
 from shop.queries import dashboard
 from shop.queries.cart import orders
 from shop.queries.checkout import shipments
@@ -22,20 +22,20 @@ from shop.queries.customers import users
 from shop.queries.dashboard import AuditRow
 from shop.queries.orders import pages as order_pages
 from shop.queries.payments import payments, saved_cards
-from shop.rules.checkout.payments import Balance, refusal_of
+from shop.rules.checkout.payments import Balance, find_refusal
 from shop.rules.setup.shipping import tracking_address
 
-MOST_EVENTS = 100
+MAX_EVENTS = 100
 
 
 class ShipmentView(msgspec.Struct, frozen=True):
     """A shipment with its items, stock location and shipping method."""
 
     shipment: Shipment
-    place: str
+    location_name: str
     method: str | None
     items: Sequence[tuple[CartLine, ShipmentItem]]
-    follow: str | None
+    tracking_url: str | None
     """The tracking URL."""
 
 
@@ -49,17 +49,17 @@ class PaymentView(msgspec.Struct, frozen=True):
     refunds: Sequence[Refund]
 
     @property
-    def left(self) -> int:
+    def refundable_amount(self) -> int:
         """The captured amount that is not refunded."""
         return self.payment.captured_amount - self.payment.refunded_amount
 
     @property
     def is_voidable(self) -> bool:
-        return refusal_of("void", build_payment_amounts(self.payment), self.payment.amount) is None
+        return find_refusal("void", build_payment_amounts(self.payment), self.payment.amount) is None
 
     @property
     def is_refundable(self) -> bool:
-        return refusal_of("refund", build_payment_amounts(self.payment), self.left) is None
+        return find_refusal("refund", build_payment_amounts(self.payment), self.refundable_amount) is None
 
 
 class OrderPage(msgspec.Struct, frozen=True):
@@ -67,9 +67,9 @@ class OrderPage(msgspec.Struct, frozen=True):
 
     order: Order
     lines: Sequence[CartLine]
-    parcels: Sequence[ShipmentView]
-    payings: Sequence[PaymentView]
-    addresses: Mapping[UUID, PlacedAddress]
+    shipments: Sequence[ShipmentView]
+    payments: Sequence[PaymentView]
+    addresses: Mapping[UUID, AddressWithCountry]
     user: User | None
     events: Sequence[AuditRow]
     balance: Balance
@@ -78,7 +78,7 @@ class OrderPage(msgspec.Struct, frozen=True):
     @property
     def is_sent(self) -> bool:
         """Whether any shipment has shipped, so that the order cannot be canceled."""
-        return any(parcel.shipment.state == "shipped" for parcel in self.parcels)
+        return any(shipment_view.shipment.state == "shipped" for shipment_view in self.shipments)
 
 
 async def get_order(ctx: Context, key: str) -> Order:
@@ -97,11 +97,11 @@ async def get_page(ctx: Context, order: Order) -> OrderPage:
     return OrderPage(
         order,
         checkout.lines,
-        await _build_parcels(ctx, checkout) if checkout.shipments else (),
-        await _build_payings(ctx, checkout) if checkout.payments else (),
+        await _build_shipments(ctx, checkout) if checkout.shipments else (),
+        await _build_payments(ctx, checkout) if checkout.payments else (),
         await users.find_addresses(ctx.db, ids) if ids else {},
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
-        await dashboard.list_events(ctx.db, order.id, most=MOST_EVENTS),
+        await dashboard.list_events(ctx.db, order.id, most=MAX_EVENTS),
         checkout.balance,
         order.canceled_at is not None and (await find_resumption(ctx, checkout)).refusal is None,
     )
@@ -109,7 +109,7 @@ async def get_page(ctx: Context, order: Order) -> OrderPage:
 
 async def get_payment_view(ctx: Context, order: Order, payment_id: UUID) -> PaymentView:
     """Returns a payment of this order; raises NotFound for a payment of another order."""
-    for each in await _build_payings(ctx, await load_checkout(ctx, order)):
+    for each in await _build_payments(ctx, await load_checkout(ctx, order)):
         if each.payment.id == payment_id:
             return each
     raise NotFound()
@@ -121,8 +121,8 @@ async def check_shipment(ctx: Context, order: Order, shipment_id: UUID) -> None:
         raise NotFound()
 
 
-async def _build_parcels(ctx: Context, checkout: Checkout) -> list[ShipmentView]:
-    location_names = {location.id: location.name for location in await shipments.list_all_places(ctx.db)}
+async def _build_shipments(ctx: Context, checkout: Checkout) -> list[ShipmentView]:
+    location_names = {location.id: location.name for location in await shipments.list_locations(ctx.db)}
     methods = {rate.shipment_id: rate.name for rate in checkout.rates if rate.is_selected}
     urls = await order_pages.list_tracking_urls(ctx.db, checkout.order.id)
     lines = {line.id: line for line in checkout.lines}
@@ -138,7 +138,7 @@ async def _build_parcels(ctx: Context, checkout: Checkout) -> list[ShipmentView]
     ]
 
 
-async def _build_payings(ctx: Context, checkout: Checkout) -> list[PaymentView]:
+async def _build_payments(ctx: Context, checkout: Checkout) -> list[PaymentView]:
     methods = await payments.list_methods_of(ctx.db, [each.payment_method_id for each in checkout.payments])
     sources = await saved_cards.list_sources_of(
         ctx.db, [each.source_id for each in checkout.payments if each.source_id]

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from shop.actions.orders import line_items as order_lines
 from shop.actions.orders import removals as order_removals
-from shop.actions.orders import shipments as parcels
+from shop.actions.orders import shipments as shipment_actions
 from shop.actions.records import ResourceActions
 from shop.models.cart.orders import CartLine, line_items
 from shop.models.checkout.payments import (
@@ -42,7 +42,7 @@ from shop.queries.setup.methods import currency_of
 from shop.rules.setup.shipping import tracking_address
 
 
-class OrdersLine(CartLine, frozen=True, kw_only=True):
+class PlatformLineItem(CartLine, frozen=True, kw_only=True):
     """A line item with the unit's cost price."""
 
     cost_price: int | None
@@ -55,7 +55,7 @@ class InventoryUnit(ShipmentItem, frozen=True, kw_only=True):
     pending: bool
 
 
-class OrdersShipment(Shipment, frozen=True, kw_only=True):
+class PlatformShipment(Shipment, frozen=True, kw_only=True):
     """A shipment with fields of its order, its selected rate, and the cost of its items."""
 
     currency: str
@@ -81,13 +81,13 @@ class OrdersShipment(Shipment, frozen=True, kw_only=True):
         return tracking_address(self.tracking_template, self.tracking)
 
 
-class OrdersRate(ShippingRate, frozen=True, kw_only=True):
+class PlatformShippingRate(ShippingRate, frozen=True, kw_only=True):
     """A shipping rate with the currency of its order."""
 
     currency: str
 
 
-class OrdersPayment(Payment, frozen=True, kw_only=True):
+class PlatformPayment(Payment, frozen=True, kw_only=True):
     """A payment with the currency of its order, and its source."""
 
     currency: str
@@ -95,13 +95,13 @@ class OrdersPayment(Payment, frozen=True, kw_only=True):
     store_credit_id: UUID | None
 
 
-class OrdersCapture(PaymentAttempt, frozen=True, kw_only=True):
+class CaptureEvent(PaymentAttempt, frozen=True, kw_only=True):
     """A capture attempt with the currency of its order."""
 
     currency: str
 
 
-class OrdersRefund(Refund, frozen=True, kw_only=True):
+class PlatformRefund(Refund, frozen=True, kw_only=True):
     """A refund with the currency of its order."""
 
     currency: str
@@ -114,7 +114,7 @@ LINE_ITEM = ResourceActions(
     "line_item",
     Records(
         table=line_items,
-        row=OrdersLine,
+        row=PlatformLineItem,
         extras={"currency": currency_of(line_items), "cost_price": COST_PRICE},
         amounts=frozenset({"price", "compare_at_price", "cost_price", *_SUMS}),
     ),
@@ -129,7 +129,7 @@ SHIPMENT = ResourceActions(
     "shipment",
     Records(
         table=shipments,
-        row=OrdersShipment,
+        row=PlatformShipment,
         extras={
             "currency": currency_of(shipments),
             "selected_shipping_rate_id": SELECTED_RATE,
@@ -139,10 +139,10 @@ SHIPMENT = ResourceActions(
         },
         amounts=frozenset({"cost", *_SUMS}),
     ),
-    parcels.create_shipment,
-    parcels.update_shipment,
+    shipment_actions.create_shipment,
+    shipment_actions.update_shipment,
     order_removals.delete_shipment,
-    parcels.lock_order_of_shipment,
+    shipment_actions.lock_order_of_shipment,
 )
 
 
@@ -150,7 +150,7 @@ SHIPPING_RATE = ResourceActions(
     "shipping_rate",
     Records(
         table=shipping_rates,
-        row=OrdersRate,
+        row=PlatformShippingRate,
         extras={"currency": currency_of(shipping_rates)},
         amounts=frozenset({"cost", "tax_amount"}),
     ),
@@ -161,7 +161,7 @@ PAYMENT = ResourceActions(
     "payment",
     Records(
         table=payments,
-        row=OrdersPayment,
+        row=PlatformPayment,
         extras={"currency": currency_of(payments), "source_type": SOURCE_TYPE, "store_credit_id": SOURCE_CREDIT},
         amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
     ),
@@ -177,7 +177,7 @@ CAPTURE_EVENT = ResourceActions(
     "capture_event",
     Records(
         table=payment_attempts,
-        row=OrdersCapture,
+        row=CaptureEvent,
         extras={"currency": currency_of(payment_attempts)},
         amounts=frozenset({"amount"}),
         shown=IS_CAPTURE,
@@ -193,5 +193,7 @@ INVENTORY_UNIT = ResourceActions(
 
 REFUND = ResourceActions(
     "refund",
-    Records(table=refunds, row=OrdersRefund, extras={"currency": currency_of(refunds)}, amounts=frozenset({"amount"})),
+    Records(
+        table=refunds, row=PlatformRefund, extras={"currency": currency_of(refunds)}, amounts=frozenset({"amount"})
+    ),
 )

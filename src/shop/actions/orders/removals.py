@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from shop.actions.cart.locked_carts import refuse_while_paying
-from shop.actions.cart.order_state import change_order, load_checkout
+from shop.actions.cart.orders import change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context

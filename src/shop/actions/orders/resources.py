@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.carts import new_cart
-from shop.actions.cart.order_state import Checkout, load_checkouts
+from shop.actions.cart.orders import Checkout, load_checkouts
 from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
 from shop.actions.orders.assignment import ASSIGNABLE_FIELDS, assign

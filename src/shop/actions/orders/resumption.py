@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.audit import audit
-from shop.actions.cart.order_state import Checkout, build_payment_amounts, change_order, is_credit
+from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit
 from shop.actions.catalog.reservations import reserve_stock
-from shop.actions.checkout.promotion_usage import take_again
+from shop.actions.checkout.promotion_usage import record_uses_again
 from shop.actions.context import Context
 from shop.actions.orders.operations import illegal_transition, lock_checkout
 from shop.actions.payments.settlement import update_order_states
@@ -68,7 +68,7 @@ async def resume(ctx: Context, order_id: UUID) -> None:
             raise illegal_transition(resumption.refusal)
         if any(attempt.outcome == "unknown" for attempt in await queries.list_attempts(ctx.db, order_id)):
             raise PaymentInProgress()
-        await take_again(ctx, checkout.order)
+        await record_uses_again(ctx, checkout.order)
         await _take_stock(ctx, checkout)
         if resumption.missing:
             await _insert_pending_payment(ctx, order_id, resumption)

@@ -9,7 +9,7 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.cart.line_items import add_lines, change_quantity, drop_line
 from shop.actions.cart.locked_carts import lock_cart_with_lines, refuse_while_paying
-from shop.actions.cart.order_state import Checkout, load_checkout
+from shop.actions.cart.orders import Checkout, load_checkout
 from shop.actions.catalog.reservations import move_reservation
 from shop.actions.checkout.shipments import choose_rate, pack_order
 from shop.actions.context import Context
@@ -43,7 +43,7 @@ async def create_shipment(ctx: Context, values: ShipmentInput) -> UUID:
     if location is None or not location.active:
         raise _error("stock_location_id", "is not an active stock location", "stock_location_not_found")
     quantity = values.get("quantity", 1)
-    checkout = await _add_pieces(ctx, order.id, values["variant_id"], quantity)
+    checkout = await _add_units(ctx, order.id, values["variant_id"], quantity)
     source, item = _find_item(checkout, values["variant_id"])
     if source.stock_location_id == location.id:
         return source.id
@@ -54,7 +54,7 @@ async def add_item(ctx: Context, shipment_id: UUID, variant_id: UUID, quantity: 
     """Adds items and packs the order again; returns the id of the shipment that then holds them."""
     async with ctx.db.transaction():
         checkout = await _lock_checkout(ctx, shipment_id)
-        repacked_checkout = await _add_pieces(ctx, _require_open(checkout).order.id, variant_id, quantity)
+        repacked_checkout = await _add_units(ctx, _require_open(checkout).order.id, variant_id, quantity)
         return _find_item(repacked_checkout, variant_id)[0].id
 
 
@@ -161,7 +161,7 @@ def _require_open(checkout: Checkout) -> Checkout:
     return checkout
 
 
-async def _add_pieces(ctx: Context, order_id: UUID, variant_id: UUID, quantity: int) -> Checkout:
+async def _add_units(ctx: Context, order_id: UUID, variant_id: UUID, quantity: int) -> Checkout:
     try:
         cart = await add_lines(
             ctx, await lock_cart_with_lines(ctx, order_id), [CartItemInput(variant_id, quantity)], is_one=True
@@ -204,7 +204,7 @@ async def _move(
         fields = {"order_id": checkout.order.id, "number": shipment_number(target_id), "stock_location_id": location_id}
         await writes.insert_record(ctx.db, shipments, target_id, fields)
         await _copy_rate(ctx, checkout, source, target_id)
-    await _move_pieces(ctx, checkout, item, quantity, target_id)
+    await _move_units(ctx, checkout, item, quantity, target_id)
     if is_empty and target:
         await _transfer_cost(ctx, source, target)
     await _update_states(ctx, checkout)
@@ -229,7 +229,7 @@ async def _copy_rate(ctx: Context, checkout: Checkout, source: Shipment, target_
         await bulk.insert_rows(ctx.db, "shipping_rates", [row])
 
 
-async def _move_pieces(ctx: Context, checkout: Checkout, item: ShipmentItem, quantity: int, target_id: UUID) -> None:
+async def _move_units(ctx: Context, checkout: Checkout, item: ShipmentItem, quantity: int, target_id: UUID) -> None:
     existing = next(
         (each for each in checkout.items if each.shipment_id == target_id and each.line_item_id == item.line_item_id),
         None,

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 
 from shop.actions.context import Context
-from shop.actions.payments.saved_cards import keep_card
+from shop.actions.payments.saved_cards import save_card
 from shop.actions.payments.settlement import PROVIDER_SECONDS, call_provider, find_outcome, settle
 from shop.base.errors import PaymentInProgress, Unavailable
 from shop.db.connections import URGENT_SECONDS
@@ -34,12 +34,15 @@ _log = structlog.get_logger("shop.payments")
 
 
 @contextmanager
-def starting(ctx: Context) -> Iterator[None]:
+def reserve_charge_slot(ctx: Context) -> Iterator[None]:
     """Reserves a slot for a charge while it is prepared. Raises Unavailable if this process already has as many charges
     as it can record. Charges in preparation count too, so that a burst cannot exceed the limit.
     """
     shared = ctx.shared
-    if len(shared.charging) + shared.charges_starting >= CHARGES_PER_CONNECTION * shared.settings.database_pool:
+    if (
+        len(shared.charges_in_progress) + shared.charges_starting
+        >= CHARGES_PER_CONNECTION * shared.settings.database_pool
+    ):
         raise Unavailable()
     shared.charges_starting += 1
     try:
@@ -49,30 +52,30 @@ def starting(ctx: Context) -> Iterator[None]:
 
 
 @contextmanager
-def charging(ctx: Context, call: Call) -> Iterator[None]:
+def lock_charge(ctx: Context, call: Call) -> Iterator[None]:
     """Ensures that only one request of this process at a time asks the provider about a call."""
-    if call.key in ctx.shared.charging:
+    if call.key in ctx.shared.charges_in_progress:
         raise PaymentInProgress()
-    ctx.shared.charging.add(call.key)
+    ctx.shared.charges_in_progress.add(call.key)
     try:
         yield
     finally:
-        ctx.shared.charging.discard(call.key)
+        ctx.shared.charges_in_progress.discard(call.key)
 
 
-async def ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
+async def query_outcome(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
     """Returns the outcome of an earlier call. A call that never arrived is repeated under the same key, so that it runs
     once. While the first request may still be in flight, a refusal is not final, and nothing is repeated.
     """
     try:
         # Both calls share the time limit of one.
         async with asyncio.timeout(PROVIDER_SECONDS):
-            return await _ask_again(provider, call, may_be_in_flight=may_be_in_flight, may_repeat=may_repeat)
+            return await _query_outcome(provider, call, may_be_in_flight=may_be_in_flight, may_repeat=may_repeat)
     except TimeoutError:
         return UNKNOWN
 
 
-async def _ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
+async def _query_outcome(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
     result = await find_outcome(provider, call)
     if result is None or (may_be_in_flight and result.outcome == "declined"):
         return UNKNOWN
@@ -86,22 +89,22 @@ async def settle_charge(ctx: Context, order_id: UUID, attempt_id: UUID, result: 
     end = monotonic() + AFTER_SECONDS
     while True:
         try:
-            order = await settle(_urgent(ctx, end), order_id, attempt_id, result)
+            order = await settle(_urgent_context(ctx, end), order_id, attempt_id, result)
             break
         except Unavailable:
             if monotonic() + PAUSE_SECONDS >= end:
                 raise
             await asyncio.sleep(PAUSE_SECONDS)
     try:
-        await keep_card(_urgent(ctx, end), attempt_id, result)
+        await save_card(_urgent_context(ctx, end), attempt_id, result)
     except Unavailable:
         _log.warning("a card was not saved: the database is not available", order=order.number)
     ctx.db.seconds, ctx.db.patience = max(1.0, end - monotonic()), URGENT_SECONDS
     return order
 
 
-def _urgent(ctx: Context, end: float) -> Context:
-    fresh = ctx.fresh()
-    fresh.db.is_bounded, fresh.db.patience = True, URGENT_SECONDS
-    fresh.db.seconds = min(LIMIT_SECONDS, end - monotonic())
-    return fresh
+def _urgent_context(ctx: Context, end: float) -> Context:
+    urgent_context = ctx.with_new_session()
+    urgent_context.db.is_bounded, urgent_context.db.patience = True, URGENT_SECONDS
+    urgent_context.db.seconds = min(LIMIT_SECONDS, end - monotonic())
+    return urgent_context

@@ -19,7 +19,7 @@ import msgspec
 from shop.actions.cart import locked_carts
 from shop.actions.cart.access import find_bearers_cart, require_owner_to_pay
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
-from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
 from shop.actions.checkout import store_credit
 from shop.actions.checkout.promotion_usage import recalculate_with_uses
@@ -40,7 +40,7 @@ from shop.queries.cart import carts, orders
 from shop.queries.catalog import quotes
 from shop.queries.payments import payments as queries
 from shop.queries.payments import saved_cards
-from shop.queries.payments.payments import Change
+from shop.queries.payments.payments import PaymentChange
 from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
 from shop.rules.checkout.payments import PAYMENT_MOVES, is_valid, sum_covered_amount
 
@@ -69,7 +69,7 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     if order := await _find_completed(ctx, order_id):
         return order
     try:
-        with charges.starting(ctx):
+        with charges.reserve_charge_slot(ctx):
             async with ctx.db.transaction():
                 pending_charge = await _start(ctx, consent, order_id)
     except NotFound:
@@ -80,20 +80,20 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     ctx.shared.mail_queued.set()
     if pending_charge.call is None:
         return pending_charge.order
-    with charges.charging(ctx, pending_charge.call):
+    with charges.lock_charge(ctx, pending_charge.call):
         return await _charge(ctx, pending_charge, pending_charge.call, base_url)
 
 
 async def _charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_url: str) -> Order:
     provider = ctx.providers[pending_charge.provider_type]
     if pending_charge.was_made:
-        result = await charges.ask_again(
+        result = await charges.query_outcome(
             provider, call, may_be_in_flight=pending_charge.may_be_in_flight, may_repeat=pending_charge.may_repeat
         )
     else:
         result = await call_provider(provider, call)
     if result.outcome == "unknown":
-        raise await _still_open(ctx.fresh(), call, result, base_url)
+        raise await _still_open(ctx.with_new_session(), call, result, base_url)
     order = await charges.settle_charge(ctx, pending_charge.order.id, call.key, result)
     ctx.shared.mail_queued.set()
     if order.completed_at is None:
@@ -109,7 +109,7 @@ async def _still_open(
     """
     if result.reference and result.reference != call.reference:
         with contextlib.suppress(Unavailable):
-            await queries.note_reference(ctx.db, call.key, result.reference)
+            await queries.save_reference(ctx.db, call.key, result.reference)
     if result.client_secret is None or result.next_action is None:
         return PaymentInProgress()
     path = result.next_action.url
@@ -136,7 +136,7 @@ async def _find_completed(ctx: Context, order_id: UUID | None) -> Order | None:
             raise NotFound()
         if completion:
             return completion.order
-    return await carts.find_just_completed(ctx.db, user_id) if user_id else None
+    return await carts.find_recently_completed(ctx.db, user_id) if user_id else None
 
 
 async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> PendingCharge:
@@ -148,29 +148,20 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     # Release the reservation and reserve the stock again below; no other cart can take it in between.
     await release_stock(ctx, checkout.order)
     was_quoted, before = bool(checkout.shipments), checkout.order
-    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
-    line_differences = find_differences(checkout.lines, variant_quotes)
-    if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
-        raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
+    variant_quotes, line_differences = await _quote_lines(ctx, checkout)
     if line_differences:
         checkout = await _with_current_quotes(ctx, checkout, variant_quotes)
     checkout, error = await advance_to(ctx, checkout)
     if error:
         # Report a changed total before any missing requirement.
-        _check_consent(
-            ctx,
-            checkout.order,
-            [*_describe_changes(checkout.order, line_differences), *_lost_promotions(before, checkout.order)],
-            consent,
-        )
+        _check_consent(ctx, checkout.order, _describe_changes(before, checkout.order, line_differences), consent)
         raise error
     if missing_requirements := requirements(checkout):
         raise build_missing_error(missing_requirements)
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
     checkout = await recalculate_with_uses(ctx, checkout)
     checkout, counted_on, credit = await store_credit.cap_to_balance(ctx, checkout)
-    changes = [*_describe_changes(checkout.order, line_differences), *_lost_promotions(before, checkout.order)]
+    changes = _describe_changes(before, checkout.order, line_differences)
     if credit < counted_on:
         changes.append({"code": "store_credit_changed", **_amounts(checkout.order, counted_on, credit)})
     if was_quoted and before.total != checkout.order.total:
@@ -180,6 +171,16 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
         raise build_missing_error(missing_requirements)
     await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
     return await _pay(ctx, checkout)
+
+
+async def _quote_lines(ctx: Context, checkout: Checkout) -> tuple[Mapping[UUID, Quote], Sequence[Difference]]:
+    """Returns the current quote of each variant and how the lines differ from it; raises if a line is sold out."""
+    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
+    line_differences = find_differences(checkout.lines, variant_quotes)
+    if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
+        raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
+    return variant_quotes, line_differences
 
 
 async def _resume_attempt(ctx: Context, checkout: Checkout) -> PendingCharge:
@@ -215,7 +216,11 @@ async def _with_current_quotes(ctx: Context, checkout: Checkout, variant_quotes:
     return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
 
 
-def _describe_changes(order: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, object]]:
+def _describe_changes(before: Order, now: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, object]]:
+    return [*_line_changes(now, line_differences), *_lost_promotions(before, now)]
+
+
+def _line_changes(order: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, object]]:
     """Returns the changes to each line since it was quoted."""
     return [
         {
@@ -263,7 +268,7 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
         payment for payment in checkout.payments if is_valid(build_payment_amounts(payment)) and not is_credit(payment)
     ]
     open_payments = [payment for payment in valid_payments if payment.state == "checkout"]
-    due = order.total - await store_credit.spend(ctx, checkout)
+    due = order.total - await store_credit.spend_credit(ctx, checkout)
     if (
         due
         <= sum_covered_amount(
@@ -279,14 +284,14 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
     call = await _begin_attempt(ctx, order, payment, method, due)
     if provider.needs_source:
         return PendingCharge(order, call, method.type)
-    return PendingCharge(await settle(ctx, order.id, call.key, await provider.do(call)))
+    return PendingCharge(await settle(ctx, order.id, call.key, await provider.execute(call)))
 
 
 async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: PaymentMethod, amount: int) -> Call:
     """Records the attempt before the call, so that its outcome can be requested later."""
     act: Act = "purchase" if method.auto_capture else "authorise"
     from_states, state = PAYMENT_MOVES["started"]
-    if not await queries.change_payment(ctx.db, payment.id, Change(from_states, state, amount=amount)):
+    if not await queries.change_payment(ctx.db, payment.id, PaymentChange(from_states, state, amount=amount)):
         raise PaymentInProgress()
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}

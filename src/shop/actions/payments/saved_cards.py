@@ -50,12 +50,12 @@ async def remove_card(ctx: Context, card_id: str) -> None:
     if reference is None:
         return
     try:
-        await ctx.providers[method.type].forget(reference)
+        await ctx.providers[method.type].delete_source(reference)
     except Exception as error:
         _log.warning("payment provider did not delete a saved card", type=method.type, reason=type(error).__name__)
 
 
-async def keep_card(ctx: Context, attempt_id: UUID, result: Result) -> None:
+async def save_card(ctx: Context, attempt_id: UUID, result: Result) -> None:
     """Saves the card details from the provider, which replace those sent by the client."""
     card = result.card
     if result.outcome != "approved" or card is None:

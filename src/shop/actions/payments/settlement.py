@@ -10,14 +10,14 @@ import structlog
 
 from shop.actions.audit import audit
 from shop.actions.cart.access import acts_for_owner
-from shop.actions.cart.order_state import Checkout, change_order, is_credit, load_checkout
+from shop.actions.cart.orders import Checkout, change_order, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout import store_credit
-from shop.actions.checkout.promotion_usage import give_back_uses
+from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.checkout.shipments import explain_totals
 from shop.actions.context import Context, Shared
-from shop.actions.payments.saved_cards import keep_card
-from shop.base.actor import NOBODY, Actor
+from shop.actions.payments.saved_cards import save_card
+from shop.base.actor import GUEST_ACTOR, Actor
 from shop.base.email import read_email
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
@@ -30,16 +30,16 @@ from shop.queries.catalog import stock
 from shop.queries.checkout import adjustments
 from shop.queries.customers import users
 from shop.queries.operations import outbox
-from shop.queries.orders import totals as sales
+from shop.queries.orders import sales
 from shop.queries.payments import payments as queries
-from shop.queries.payments.payments import Change
+from shop.queries.payments.payments import PaymentChange
 from shop.queries.setup import taxes
 from shop.rules.checkout.adjustments import adjustment_rows
-from shop.rules.checkout.payments import PAYMENT_MOVES, shipment_should_be, shipment_state
+from shop.rules.checkout.payments import PAYMENT_MOVES, expected_shipment_state, shipment_state
 
 PROVIDER_SECONDS = 10
 SETTLE_SECONDS = 60
-LOOK_AGAIN_SECONDS = 15
+RETRY_SECONDS = 15
 """The interval between queries about one attempt; a shopper may take minutes to confirm."""
 GIVE_UP_SECONDS = 600
 """After this time, an attempt that the provider does not know counts as never made."""
@@ -53,7 +53,7 @@ async def call_provider(provider: Provider, call: Call) -> Result:
     """Calls the provider. A late or unreadable answer is `unknown`; its outcome can be found by the call's key."""
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
-            return await provider.do(call)
+            return await provider.execute(call)
     except Exception as error:
         _log.warning(
             "payment provider did not respond", act=call.act, order=call.order_number, reason=type(error).__name__
@@ -78,7 +78,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     attempt = await queries.find_attempt(ctx.db, attempt_id)
     if order is None or attempt is None:
         raise NotFound()
-    if ctx.actor == NOBODY:
+    if ctx.actor == GUEST_ACTOR:
         # The result arrived by webhook or worker: the audit event names the actor who started the payment.
         ctx.actor = Actor(attempt.actor_kind, attempt.actor_id)
     if result.outcome == "unknown":
@@ -100,7 +100,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "completed")
     if is_credit(payment) and attempt.act in {"refund", "void"}:
-        await store_credit.restore(ctx, order, payment, attempt.amount)
+        await store_credit.restore_credit(ctx, order, payment, attempt.amount)
     if attempt.act == "undo":
         return order
     checkout = await load_checkout(ctx, order)
@@ -111,10 +111,10 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
 async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
     if attempt.act in _FIRST:
         from_states, state = PAYMENT_MOVES["declined"]
-        await queries.change_payment(ctx.db, payment.id, Change(from_states, state))
+        await queries.change_payment(ctx.db, payment.id, PaymentChange(from_states, state))
         # The common lock order: promotions, credit, then products and stock items.
-        await give_back_uses(ctx, order)
-        await store_credit.unspend(ctx, order)
+        await release_uses(ctx, order)
+        await store_credit.restore_failed_payment(ctx, order)
         await release_stock(ctx, order)
         return await change_order(ctx, order, state="payment")
     if attempt.act == "refund":
@@ -124,21 +124,21 @@ async def _decline(ctx: Context, order: Order, payment: Payment, attempt: Paymen
     return order
 
 
-def _capture_change(payment: Payment, attempt: PaymentAttempt) -> Change:
-    return Change(*PAYMENT_MOVES["captured"], captured=attempt.amount)
+def _capture_change(payment: Payment, attempt: PaymentAttempt) -> PaymentChange:
+    return PaymentChange(*PAYMENT_MOVES["captured"], captured=attempt.amount)
 
 
-def _refund_change(payment: Payment, attempt: PaymentAttempt) -> Change:
-    return Change(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
+def _refund_change(payment: Payment, attempt: PaymentAttempt) -> PaymentChange:
+    return PaymentChange(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
 
 
-_CHANGES: dict[str, Callable[[Payment, PaymentAttempt], Change]] = {
-    "authorise": lambda _payment, _attempt: Change(*PAYMENT_MOVES["authorised"]),
+_CHANGES: dict[str, Callable[[Payment, PaymentAttempt], PaymentChange]] = {
+    "authorise": lambda _payment, _attempt: PaymentChange(*PAYMENT_MOVES["authorised"]),
     "purchase": _capture_change,
     "capture": _capture_change,
-    "void": lambda payment, _attempt: Change(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
+    "void": lambda payment, _attempt: PaymentChange(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
     "refund": _refund_change,
-    "undo": lambda _payment, _attempt: Change(*PAYMENT_MOVES["undone"]),
+    "undo": lambda _payment, _attempt: PaymentChange(*PAYMENT_MOVES["undone"]),
 }
 
 
@@ -152,7 +152,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
     states = {
         shipment.id: shipment.state
         if shipment.id == but
-        else shipment_should_be(
+        else expected_shipment_state(
             shipment.state,
             order_state=order.state,
             has_backordered=shipment.id in backordered_ids,
@@ -173,12 +173,12 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
 
 async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
     """Completes the order: freezes its totals, turns reservations into sales, and queues the confirmation e-mail."""
-    checkout = await store_credit.take(ctx, checkout)
+    checkout = await store_credit.capture_credit(ctx, checkout)
     order = checkout.order
     balance = checkout.balance
     backordered_ids = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
-        shipment.id: shipment_should_be(
+        shipment.id: expected_shipment_state(
             shipment.state,
             order_state="complete",
             has_backordered=shipment.id in backordered_ids,
@@ -203,7 +203,7 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
         manual_total = sum(step["amount"] for step in steps if step["step"] == "manual")
         await _close_manual(ctx, order, manual_total)
     await stock.delete_reservations(ctx.db, order.id)
-    await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
+    await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     if order.email and ctx.shared.settings.order_mail != "off":
         await _queue_confirmation(ctx, order, order.email)
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
@@ -252,7 +252,7 @@ async def _is_owners(ctx: Context, order: Order, email: str) -> bool:
 
 async def settle_stale_attempts(shared: Shared) -> int:
     """Asks the providers for the outcome of calls without a result for a minute; returns the number settled."""
-    attempts = await queries.claim_unsettled_attempts(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
+    attempts = await queries.claim_unsettled_attempts(shared.database.session(), SETTLE_SECONDS, RETRY_SECONDS)
     count = 0
     for attempt in attempts:
         ctx = Context(shared)
@@ -262,7 +262,7 @@ async def settle_stale_attempts(shared: Shared) -> int:
             continue
         try:
             await settle(Context(shared), attempt.order_id, attempt.id, result)
-            await keep_card(Context(shared), attempt.id, result)
+            await save_card(Context(shared), attempt.id, result)
             count += 1
         except ShopError as reason:
             # One failure must not block the other attempts.
@@ -286,7 +286,7 @@ async def _query_result(ctx: Context, payment: Payment, attempt: PaymentAttempt)
     if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
         if result.reference and attempt.reference is None:
             # The next completion request can then return the required action.
-            await queries.note_reference(ctx.db, attempt.id, result.reference)
+            await queries.save_reference(ctx.db, attempt.id, result.reference)
         return UNKNOWN
     return await _give_up(provider, call, result)
 

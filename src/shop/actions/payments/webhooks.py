@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from shop.actions.context import Context
-from shop.actions.payments.saved_cards import keep_card
+from shop.actions.payments.saved_cards import save_card
 from shop.actions.payments.settlement import call_provider, find_outcome, rebuild_call, settle
 from shop.base.errors import NotFound
 from shop.base.ids import new_id
@@ -25,13 +25,13 @@ async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[byte
     provider = ctx.providers.get(provider_type)
     if provider is None:
         raise NotFound()
-    notice = provider.read_notice(headers, body)
-    if notice is None or notice.result.outcome == "unknown":
+    webhook = provider.read_webhook(headers, body)
+    if webhook is None or webhook.result.outcome == "unknown":
         return
 
     async def work() -> Call | None:
         async with ctx.db.transaction():
-            return await _record_notice(ctx, provider_type, notice)
+            return await _record_webhook(ctx, provider_type, webhook)
 
     next_call = await ctx.db.retrying(work)
     ctx.shared.mail_queued.set()
@@ -40,17 +40,17 @@ async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[byte
         if result.outcome != "unknown":
             attempt = await queries.find_attempt(ctx.db, next_call.key)
             if attempt:
-                await settle(ctx.fresh(), attempt.order_id, next_call.key, result)
+                await settle(ctx.with_new_session(), attempt.order_id, next_call.key, result)
     elif next_call and (outcome := await find_outcome(provider, next_call)):
         # A webhook does not contain all card details.
-        await keep_card(ctx.fresh(), next_call.key, outcome)
+        await save_card(ctx.with_new_session(), next_call.key, outcome)
 
 
-async def _record_notice(ctx: Context, provider_type: str, notice: PaymentWebhook) -> Call | None:
+async def _record_webhook(ctx: Context, provider_type: str, webhook: PaymentWebhook) -> Call | None:
     """Records a webhook and returns the provider call still to make: to undo a payment approved after the shop gave up
     on it and released its stock, or to get the card details.
     """
-    attempt = await queries.find_attempt(ctx.db, notice.key)
+    attempt = await queries.find_attempt(ctx.db, webhook.key)
     # The same lock as the request that waits for the provider's answer.
     order = await orders.lock_order(ctx.db, attempt.order_id) if attempt else None
     payment = await queries.find_payment(ctx.db, attempt.payment_id) if attempt else None
@@ -59,20 +59,20 @@ async def _record_notice(ctx: Context, provider_type: str, notice: PaymentWebhoo
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     if methods[payment.payment_method_id].type != provider_type:
         return None
-    if not await queries.insert_webhook_notice(ctx.db, new_id(), payment.payment_method_id, notice.id, payment.id):
+    if not await queries.insert_webhook_record(ctx.db, new_id(), payment.payment_method_id, webhook.id, payment.id):
         return None
-    attempt = await queries.find_attempt(ctx.db, notice.key) or attempt
+    attempt = await queries.find_attempt(ctx.db, webhook.key) or attempt
     if attempt.outcome == "unknown":
-        await settle(ctx, order.id, attempt.id, notice.result)
-        is_paid = notice.result.outcome == "approved" and attempt.act in {"authorise", "purchase"}
-        updated_attempt = msgspec.structs.replace(attempt, reference=notice.result.reference)
+        await settle(ctx, order.id, attempt.id, webhook.result)
+        is_paid = webhook.result.outcome == "approved" and attempt.act in {"authorise", "purchase"}
+        updated_attempt = msgspec.structs.replace(attempt, reference=webhook.result.reference)
         return rebuild_call(order, payment, updated_attempt) if is_paid and payment.source_id else None
-    if attempt.act == "refund" and (attempt.outcome, notice.result.outcome) == ("approved", "declined"):
+    if attempt.act == "refund" and (attempt.outcome, webhook.result.outcome) == ("approved", "declined"):
         _log.error("refund failed at the provider; refund the customer another way", payment=payment.number)
-    is_late = attempt.outcome == "declined" and notice.result.outcome == "approved"
+    is_late = attempt.outcome == "declined" and webhook.result.outcome == "approved"
     if not is_late or attempt.act not in {"authorise", "purchase"} or payment.state != "failed":
         return None
-    return await _undo(ctx, order, payment, attempt, notice.result.reference)
+    return await _undo(ctx, order, payment, attempt, webhook.result.reference)
 
 
 async def _undo(

@@ -38,8 +38,8 @@ async def get_promotion(ctx: Context, promotion_id: UUID) -> CountedPromotion:
 async def get_parts(ctx: Context, promotion_id: UUID) -> PromotionParts:
     conditions = await queries.list_conditions(ctx.db, promotion_id)
     benefits = await queries.list_benefits(ctx.db, promotion_id)
-    ids = {each for part in conditions for each in named_ids("condition", part)}
-    ids |= {each for part in benefits for each in named_ids("benefit", part)}
+    ids = {each for part in conditions for each in referenced_ids("condition", part)}
+    ids |= {each for part in benefits for each in referenced_ids("benefit", part)}
     return PromotionParts(conditions, benefits, await queries.find_names(ctx.db, ids))
 
 
@@ -58,7 +58,7 @@ async def get_batch(ctx: Context, promotion_id: UUID, batch_id: UUID) -> Counted
     return batch
 
 
-def named_ids(what: str, part: PartRow) -> list[UUID]:
+def referenced_ids(what: str, part: PartRow) -> list[UUID]:
     """Returns the ids of the products, taxons and groups that a part refers to; ignores invalid ids."""
     kind = KINDS[what].get(part.type)
     id_lists = (

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.discounts import (
+from shop.actions.cart.orders import Checkout, load_checkout
+from shop.actions.cart.promotions import (
     OVER_CUSTOMERS_LIMIT,
     apply_discounts,
     build_basket,
@@ -13,7 +14,6 @@ from shop.actions.cart.discounts import (
     load_promotion_context,
     unavailable_reason,
 )
-from shop.actions.cart.order_state import Checkout, load_checkout
 from shop.actions.checkout.shipments import build_shipment_taxables
 from shop.actions.context import Context
 from shop.models.cart.orders import Order
@@ -24,7 +24,7 @@ from shop.queries.promotions import pages as promotion_pages
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable
 from shop.rules.cart.promotion_kinds import CONDITIONS, Basket
-from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, find_eligible_goods
+from shop.rules.cart.promotions import CompiledPromotion, Discount, calculate_discounts, find_eligible_items
 from shop.rules.cart.totals import Rate, total_order
 from shop.rules.promotions.settings import parse_part
 
@@ -43,7 +43,7 @@ class Effect(msgspec.Struct, frozen=True):
     """The discount on a line, a shipment or the whole order; `better` is set if another promotion wins."""
 
     label: str
-    of: int
+    base_amount: int
     amount: int
     better: Rival | None = None
     instead_of: Rival | None = None
@@ -53,46 +53,49 @@ class PromotionPreview(msgspec.Struct, frozen=True):
     """The effect of a promotion on a cart, calculated as if it were active, to preview it before it starts."""
 
     order: Order
-    not_now: str | None
+    unavailable_reason: str | None
     """Why it is not available now, to anyone or to this customer."""
-    why_not: str | None
+    no_effect_reason: str | None
     """Why it gives no discount on this cart."""
     conditions: Mapping[UUID, str | None]
     """The reason why each condition fails; None if it holds."""
     effects: Sequence[Effect]
     total_without: int
     total_with: int
-    waits: bool
+    awaits_shipments: bool
     """Whether the discount depends on shipments that do not exist yet."""
-    is_on: bool
+    is_applied: bool
     """Whether it is automatic, or its code is on the cart."""
 
 
 async def preview_promotion(ctx: Context, promotion_id: UUID, order: Order) -> PromotionPreview:
     checkout = await load_checkout(ctx, order)
-    context = await load_promotion_context(ctx, order, checkout.lines, checkout.shipments)
+    promotion_context = await load_promotion_context(ctx, order, checkout.lines, checkout.shipments)
     variants = await promotions.list_promotable_variants(ctx.db, [line.variant_id for line in checkout.lines])
-    basket = build_basket(order, checkout.lines, checkout.shipments, context.facts, variants)
-    (promotion,) = await promotions.list_promotions_with_parts(ctx.db, [promotion_id])
-    deal, others = compile_promotion(promotion), [each for each in context.deals if each.id != promotion_id]
-    waits = not checkout.shipments and bool(deal.of_shipments)
+    basket = build_basket(order, checkout.lines, checkout.shipments, promotion_context.facts, variants)
+    (stored_promotion,) = await promotions.list_promotions_with_parts(ctx.db, [promotion_id])
+    promotion = compile_promotion(stored_promotion)
+    others = [each for each in promotion_context.promotions if each.id != promotion_id]
+    awaits_shipments = not checkout.shipments and bool(promotion.shipment_benefits)
     discounts_without, discounts_with = (
         calculate_discounts(basket, others),
-        calculate_discounts(basket, [*others, deal]),
+        calculate_discounts(basket, [*others, promotion]),
     )
-    effects = _effects(checkout, deal, basket, discounts_without, discounts_with)
+    effects = _effects(checkout, promotion, basket, discounts_without, discounts_with)
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
     conditions = await promotion_pages.list_conditions(ctx.db, promotion_id)
     return PromotionPreview(
         order=order,
-        not_now=_unavailable_reason(promotion, context.facts),
-        why_not=_no_effect_reason(deal, basket) or (None if effects or waits else _zero_amount_reason(basket)),
+        unavailable_reason=_unavailable_reason(stored_promotion, promotion_context.facts),
+        no_effect_reason=_no_effect_reason(promotion, basket)
+        or (None if effects or awaits_shipments else _zero_amount_reason(basket)),
         conditions={part.id: _condition_failure(part, basket) for part in conditions},
         effects=effects,
         total_without=_total(checkout, discounts_without, due),
         total_with=_total(checkout, discounts_with, due),
-        waits=waits,
-        is_on=promotion.is_automatic or any(code.promotion_id == promotion_id for code in context.facts.codes),
+        awaits_shipments=awaits_shipments,
+        is_applied=stored_promotion.is_automatic
+        or any(code.promotion_id == promotion_id for code in promotion_context.facts.codes),
     )
 
 
@@ -104,12 +107,12 @@ def _unavailable_reason(promotion: PromotionWithParts, facts: PromotionFacts) ->
     return "This customer has reached the usage limit." if reason[1] == OVER_CUSTOMERS_LIMIT else reason[1]
 
 
-def _no_effect_reason(deal: Deal, basket: Basket) -> str | None:
-    if not (deal.of_lines or deal.of_shipments or deal.of_whole):
+def _no_effect_reason(promotion: CompiledPromotion, basket: Basket) -> str | None:
+    if not (promotion.line_benefits or promotion.shipment_benefits or promotion.order_benefits):
         return "it has no valid discount"
-    if not basket.goods:
+    if not basket.items:
         return "the cart is empty"
-    return find_eligible_goods(deal, basket)[0]
+    return find_eligible_items(promotion, basket)[0]
 
 
 def _zero_amount_reason(basket: Basket) -> str:
@@ -119,32 +122,34 @@ def _zero_amount_reason(basket: Basket) -> str:
 def _condition_failure(part: PromotionRule, basket: Basket) -> str | None:
     condition = parse_part("condition", part.type, part.preferences)
     return (
-        INVALID_SETTINGS_ERROR if condition is None else CONDITIONS[condition.type].holds(condition.settings, basket)[0]
+        INVALID_SETTINGS_ERROR if condition is None else CONDITIONS[condition.type].check(condition.settings, basket)[0]
     )
 
 
 def _effects(
     checkout: Checkout,
-    deal: Deal,
+    promotion: CompiledPromotion,
     basket: Basket,
     discounts_without: Sequence[Discount],
     discounts_with: Sequence[Discount],
 ) -> list[Effect]:
     """Returns the discounts that apply, and those that lose to a better promotion."""
     labels = _labels(checkout)
-    best = {each.id: each for each in discounts_with if each.on != "order"}
-    before = {each.id: _rival(each) for each in discounts_without if each.on != "order"}
-    own_discounts = [each for each in discounts_with if each.deal.id == deal.id]
+    best = {each.id: each for each in discounts_with if each.level != "order"}
+    before = {each.id: _rival(each) for each in discounts_without if each.level != "order"}
+    own_discounts = [each for each in discounts_with if each.promotion.id == promotion.id]
     outbid_discounts = [
-        each for each in calculate_discounts(basket, [deal]) if each.id in best and best[each.id].deal.id != deal.id
+        each
+        for each in calculate_discounts(basket, [promotion])
+        if each.id in best and best[each.id].promotion.id != promotion.id
     ]
     keyed_effects = [
         *(
-            (each.id, Effect(labels[each.id], each.of, each.amount, instead_of=before.get(each.id)))
+            (each.id, Effect(labels[each.id], each.base_amount, each.amount, instead_of=before.get(each.id)))
             for each in own_discounts
         ),
         *(
-            (each.id, Effect(labels[each.id], each.of, each.amount, better=_rival(best[each.id])))
+            (each.id, Effect(labels[each.id], each.base_amount, each.amount, better=_rival(best[each.id])))
             for each in outbid_discounts
         ),
     ]
@@ -153,7 +158,7 @@ def _effects(
 
 
 def _rival(discount: Discount) -> Rival:
-    return Rival(discount.deal.id, discount.deal.name, discount.amount)
+    return Rival(discount.promotion.id, discount.promotion.name, discount.amount)
 
 
 def _labels(checkout: Checkout) -> dict[UUID | None, str]:

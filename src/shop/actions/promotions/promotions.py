@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from shop.actions.checkout.coupons import LONGEST, read_code
+from shop.actions.checkout.coupons import MAX_CODE_LENGTH, read_code
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
@@ -19,13 +19,13 @@ from shop.models.cart.record_inputs import (
 )
 from shop.queries import bulk, writes
 from shop.queries.cart import promotions as queries
-from shop.queries.checkout import promotion_usage as uses
+from shop.queries.checkout import promotion_usage
 from shop.rules.promotions.settings import KINDS, normalize_preferences, part_errors
 
 NESTED_PARTS = {"condition": "promotion_rules_attributes", "benefit": "promotion_actions_attributes"}
 TABLES = {"condition": promotion_rules, "benefit": promotion_actions}
-MOST_PARTS = 50
-MOST_CODES = 10_000
+MAX_PARTS = 50
+MAX_CODES = 10_000
 _CODE_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _CODE_LENGTH = 10
 """Random characters per code; enough that codes cannot be guessed."""
@@ -58,12 +58,12 @@ async def update_promotion(ctx: Context, promotion_id: UUID, values: PromotionIn
         await writes.update_record(ctx.db, promotions, promotion_id, own)
     if own.keys() & {"usage_limit", "customer_limit"}:
         # Uses are not counted while there is no limit.
-        await uses.recount(ctx.db, promotion_id)
+        await promotion_usage.recount(ctx.db, promotion_id)
     await _replace_parts(ctx, promotion_id, values)
 
 
 async def delete_promotion(ctx: Context, promotion_id: UUID) -> None:
-    if await uses.is_used(ctx.db, promotion_id):
+    if await promotion_usage.is_used(ctx.db, promotion_id):
         raise Invalid({"base": ["was used by orders and cannot be deleted; end it instead"]})
     await writes.delete_record(ctx.db, promotions, promotion_id)
 
@@ -82,8 +82,8 @@ async def _check(ctx: Context, values: PromotionInput, promotion_id: UUID | None
     errors: dict[str, list[str]] = {}
     code = values.get("code")
     if code is not None:
-        if len(code) > LONGEST or not _is_code_text(code):
-            errors["code"] = [f"must be at most {LONGEST} letters without spaces and slashes"]
+        if len(code) > MAX_CODE_LENGTH or not _is_code_text(code):
+            errors["code"] = [f"must be at most {MAX_CODE_LENGTH} letters without spaces and slashes"]
         elif values.get("is_automatic"):
             errors["code"] = ["must be empty for an automatic promotion"]
         else:
@@ -104,7 +104,7 @@ async def _check(ctx: Context, values: PromotionInput, promotion_id: UUID | None
 
 
 def _is_code_text(text: str) -> bool:
-    """Whether the text can be a code, which is a path segment of URLs."""
+    """Returns whether the text can be a code, which is a path segment of URLs."""
     return text.isprintable() and not any(letter.isspace() or letter == "/" for letter in text)
 
 
@@ -133,8 +133,8 @@ async def _replace_parts(ctx: Context, promotion_id: UUID, values: PromotionInpu
 
 def _check_parts(what: str, parts: Sequence[PromotionPartInput]) -> None:
     path = NESTED_PARTS[what]
-    if len(parts) > MOST_PARTS:
-        raise Invalid({path: [f"must be at most {MOST_PARTS}"]})
+    if len(parts) > MAX_PARTS:
+        raise Invalid({path: [f"must be at most {MAX_PARTS}"]})
     errors = {
         f"{path}.{index}.{name}": messages
         for index, part in enumerate(parts)
@@ -181,8 +181,8 @@ async def create_batch(ctx: Context, values: CouponBatchInput) -> UUID:
     """Creates a batch with its codes, which are unique."""
     count, prefix = values["codes_count"], read_code(values.get("prefix", ""))
     errors: dict[str, list[str]] = {}
-    if not 0 < count <= MOST_CODES:
-        errors["codes_count"] = [f"must be 1 to {MOST_CODES}"]
+    if not 0 < count <= MAX_CODES:
+        errors["codes_count"] = [f"must be 1 to {MAX_CODES}"]
     if len(prefix) > 20 or not _is_code_text(prefix):
         errors["prefix"] = ["must be at most 20 letters without spaces and slashes"]
     is_automatic = await writes.find_value(ctx.db, promotions, values["promotion_id"], "is_automatic")
@@ -205,7 +205,7 @@ async def create_batch(ctx: Context, values: CouponBatchInput) -> UUID:
 
 
 async def delete_batch(ctx: Context, batch_id: UUID) -> None:
-    if await uses.is_batch_used(ctx.db, batch_id):
+    if await promotion_usage.is_batch_used(ctx.db, batch_id):
         raise Invalid({"base": ["has used codes and cannot be deleted"]})
     if not await writes.delete_record(ctx.db, coupon_batches, batch_id):
         raise NotFound()

@@ -48,13 +48,13 @@ from shop.queries.records import Records
 from shop.queries.setup.methods import currency_of
 
 
-class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
+class PlatformAdjustment(Adjustment, frozen=True, kw_only=True):
     """An adjustment with the currency of its order."""
 
     currency: str
 
 
-class GrantedCredit(StoreCredit, frozen=True, kw_only=True):
+class PlatformStoreCredit(StoreCredit, frozen=True, kw_only=True):
     """Store credit with the amount authorized for open payments, and the application that granted it."""
 
     amount_authorized: int
@@ -68,7 +68,7 @@ async def _grant(ctx: Context, values: StoreCreditInput) -> UUID:
     amount = price_units(values["amount"], values["currency"], "amount")
     if not amount:
         raise Invalid({"amount": ["must be greater than 0"]})
-    return await store_credit.grant(ctx, values, amount)
+    return await store_credit.grant_credit(ctx, values, amount)
 
 
 _categories = Records(table=promotion_categories, row=PromotionCategory)
@@ -109,7 +109,7 @@ ADJUSTMENT = ResourceActions(
     "adjustment",
     Records(
         table=adjustments,
-        row=OrdersAdjustment,
+        row=PlatformAdjustment,
         extras={"currency": currency_of(adjustments)},
         amounts=frozenset({"amount"}),
     ),
@@ -126,7 +126,7 @@ _credit_types = Records(table=store_credit_types, row=StoreCreditType)
 STORE_CREDIT_TYPE = ResourceActions("store_credit_type", _credit_types, **default_actions(_credit_types))
 _credits = Records(
     table=store_credits,
-    row=GrantedCredit,
+    row=PlatformStoreCredit,
     extras={"amount_authorized": AMOUNT_AUTHORIZED, "created_by_id": CREATED_BY},
     amounts=frozenset({"amount", "amount_used"}),
 )

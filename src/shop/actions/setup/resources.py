@@ -3,7 +3,15 @@
 from uuid import UUID
 
 from shop.actions.records import ResourceActions, default_actions
-from shop.actions.setup import shipping_tax_payment
+from shop.actions.setup.payment_methods import create_payment_method, delete_payment_method, update_payment_method
+from shop.actions.setup.shipping import (
+    create_shipping_method,
+    delete_shipping_category,
+    delete_shipping_method,
+    update_shipping_method,
+)
+from shop.actions.setup.taxes import create_tax_rate, delete_tax_rate, update_tax_rate
+from shop.actions.setup.zones import create_zone, delete_zone, update_zone
 from shop.models.checkout.payments import (
     PaymentMethod,
     payment_methods,
@@ -40,18 +48,18 @@ TAX_CATEGORY = ResourceActions("tax_category", _tax_records, **default_actions(_
 ZONE = ResourceActions(
     "zone",
     Records(table=zones, row=CountedZone, extras={"zone_members_count": MEMBERS}),
-    shipping_tax_payment.create_zone,
-    shipping_tax_payment.update_zone,
-    shipping_tax_payment.delete_zone,
+    create_zone,
+    update_zone,
+    delete_zone,
 )
 
 
 TAX_RATE = ResourceActions(
     "tax_rate",
     Records(table=tax_rates, row=TaxRate),
-    shipping_tax_payment.create_tax_rate,
-    shipping_tax_payment.update_tax_rate,
-    shipping_tax_payment.delete_tax_rate,
+    create_tax_rate,
+    update_tax_rate,
+    delete_tax_rate,
 )
 
 
@@ -66,7 +74,7 @@ SHIPPING_CATEGORY = ResourceActions(
     _category_records,
     _category_actions["create"],
     _category_actions["update"],
-    shipping_tax_payment.delete_shipping_category,
+    delete_shipping_category,
 )
 
 
@@ -78,18 +86,18 @@ SHIPPING_METHOD = ResourceActions(
         extras={"amounts": AMOUNTS, "calculator_id": shipping_methods.c.id},
         shown=shipping_methods.c.deleted_at.is_(None),
     ),
-    shipping_tax_payment.create_shipping_method,
-    shipping_tax_payment.update_shipping_method,
-    shipping_tax_payment.delete_shipping_method,
+    create_shipping_method,
+    update_shipping_method,
+    delete_shipping_method,
 )
 
 
 PAYMENT_METHOD = ResourceActions(
     "payment_method",
     Records(table=payment_methods, row=PaymentMethod, shown=payment_methods.c.deleted_at.is_(None)),
-    shipping_tax_payment.create_payment_method,
-    shipping_tax_payment.update_payment_method,
-    shipping_tax_payment.delete_payment_method,
+    create_payment_method,
+    update_payment_method,
+    delete_payment_method,
 )
 
 

@@ -12,7 +12,7 @@ from shop.models.setup.countries import Country, State
 from shop.models.setup.shop import Shop, Store
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 from shop.rules.setup.shop import currency_codes, shop_errors
 
 _EDITABLE = ("name", "currencies", "default_country", "default_locale")
@@ -30,7 +30,7 @@ class ShopOptions(msgspec.Struct, frozen=True):
 
 async def get_shop(ctx: Context) -> Shop:
     """Returns the shop from the database, not from this process's copy."""
-    shop = await setup.find_shop(ctx.db)
+    shop = await shop_queries.find_shop(ctx.db)
     if shop is None:
         raise Conflict()
     return shop
@@ -48,7 +48,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
     async with ctx.db.transaction():
         before = await get_shop(ctx)
         values = {"name": name, "currencies": codes, "default_country": country_code, "default_locale": locale}
-        updated_shop = await setup.update_shop(ctx.db, version=form.version, **values)
+        updated_shop = await shop_queries.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")
         detail = {"before": _editable_values(before), "after": _editable_values(updated_shop)}

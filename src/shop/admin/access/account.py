@@ -10,7 +10,7 @@ from shop.rules.access.recovery_codes import CODES
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/account"
+PATH = "/admin/account"
 _NOTICES = {
     "password": "Password changed. Your other sessions have ended.",
     "removed": "Authenticator removed. Your other sessions have ended, and you now sign in with your password only.",
@@ -18,29 +18,29 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    sessions = await list_sessions(ctx.db, visit.who.operator.id)
-    left = await operators.count_recovery_codes(ctx, visit.who.operator)
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    sessions = await list_sessions(ctx.db, page_context.operator_session.operator.id)
+    left = await operators.count_recovery_codes(ctx, page_context.operator_session.operator)
     notice = notice_of(request, _NOTICES)
-    return page("access/account.html", visit, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
+    return page("access/account.html", page_context, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
 
 
-async def end_others(_request: Request, ctx: Context, visit: PageContext) -> Reply:
-    await operator_login.end_other_sessions(ctx, visit.who)
-    return redirect(f"{HERE}?done=ended")
+async def end_others(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    await operator_login.end_other_sessions(ctx, page_context.operator_session)
+    return redirect(f"{PATH}?done=ended")
 
 
-async def show_password(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/password.html", visit)
+async def show_password(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/password.html", page_context)
 
 
-async def change_password(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change_password(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = form(request)
     password = fields.get("password", "")
     try:
         if password != fields.get("again"):
             raise Invalid({"again": ["does not match"]})
-        await operators.change_password(ctx, visit.who, password)
+        await operators.change_password(ctx, page_context.operator_session, password)
     except Invalid as error:
-        return page("access/password.html", visit, 422, errors=error.errors)
-    return redirect(f"{HERE}?done=password")
+        return page("access/password.html", page_context, 422, errors=error.errors)
+    return redirect(f"{PATH}?done=password")

@@ -6,9 +6,9 @@ import segno
 from markupsafe import Markup
 
 from shop.actions.access import operators
-from shop.actions.access.operators import Enrolment
+from shop.actions.access.operators import Enrollment
 from shop.actions.context import Context
-from shop.admin.access.account import HERE
+from shop.admin.access.account import PATH
 from shop.admin.pages import PageContext, page, redirect
 from shop.admin.session import form, get_submitted_code
 from shop.base.errors import Invalid
@@ -32,60 +32,66 @@ _NEW_CODES: dict[str, Any] = {
 }
 
 
-async def show(_request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return _enrolment(visit, operators.new_enrolment(ctx, visit.who.operator))
+async def show(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return _enrollment(page_context, operators.new_enrollment(ctx, page_context.operator_session.operator))
 
 
-async def enrol(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def enroll(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = form(request)
-    enrolment = operators.new_enrolment(ctx, visit.who.operator, fields.get("sealed", ""))
+    enrollment = operators.new_enrollment(ctx, page_context.operator_session.operator, fields.get("sealed", ""))
     current = get_submitted_code(fields, _CURRENT)
     try:
-        codes = await operators.enrol_totp(ctx, visit.who, enrolment.sealed, fields.get("code", ""), current)
+        codes = await operators.enroll_totp(
+            ctx, page_context.operator_session, enrollment.sealed, fields.get("code", ""), current
+        )
     except Invalid as error:
-        return _enrolment(visit, enrolment, 422, error.errors)
-    return _show_once(visit, codes, "Authenticator turned on. Your other sessions have ended.")
+        return _enrollment(page_context, enrollment, 422, error.errors)
+    return _show_once(page_context, codes, "Authenticator turned on. Your other sessions have ended.")
 
 
-async def show_removal(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/second_factor.html", visit, **_REMOVAL)
+async def show_removal(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/second_factor.html", page_context, **_REMOVAL)
 
 
-async def remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     try:
-        await operators.remove_totp(ctx, visit.who, get_submitted_code(form(request), _CURRENT))
+        await operators.remove_totp(ctx, page_context.operator_session, get_submitted_code(form(request), _CURRENT))
     except Invalid as error:
-        return page("access/second_factor.html", visit, 422, errors=error.errors, **_REMOVAL)
-    return redirect(f"{HERE}?done=removed")
+        return page("access/second_factor.html", page_context, 422, errors=error.errors, **_REMOVAL)
+    return redirect(f"{PATH}?done=removed")
 
 
-async def show_recovery_codes(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/second_factor.html", visit, **_NEW_CODES)
+async def show_recovery_codes(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/second_factor.html", page_context, **_NEW_CODES)
 
 
-async def replace_recovery_codes(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def replace_recovery_codes(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     try:
-        codes = await operators.new_recovery_codes(ctx, visit.who, get_submitted_code(form(request), _CURRENT))
+        codes = await operators.new_recovery_codes(
+            ctx, page_context.operator_session, get_submitted_code(form(request), _CURRENT)
+        )
     except Invalid as error:
-        return page("access/second_factor.html", visit, 422, errors=error.errors, **_NEW_CODES)
-    return _show_once(visit, codes, "The old codes no longer work.")
+        return page("access/second_factor.html", page_context, 422, errors=error.errors, **_NEW_CODES)
+    return _show_once(page_context, codes, "The old codes no longer work.")
 
 
-def _show_once(visit: PageContext, codes: list[str], sentence: str) -> Reply:
+def _show_once(page_context: PageContext, codes: list[str], sentence: str) -> Reply:
     """Returns the codes in the response body, because no URL shows them again."""
-    return page("access/recovery_codes.html", visit, codes=codes, sentence=sentence)
+    return page("access/recovery_codes.html", page_context, codes=codes, sentence=sentence)
 
 
-def _enrolment(visit: PageContext, enrolment: Enrolment, status: int = 200, errors: object = None) -> Reply:
-    uri = authenticator_uri(enrolment.secret, email=visit.who.operator.email, shop=visit.shop.name)
-    text = authenticator_text(enrolment.secret)
+def _enrollment(page_context: PageContext, enrollment: Enrollment, status: int = 200, errors: object = None) -> Reply:
+    uri = authenticator_uri(
+        enrollment.secret, email=page_context.operator_session.operator.email, shop=page_context.shop.name
+    )
+    text = authenticator_text(enrollment.secret)
     return page(
         "access/authenticator.html",
-        visit,
+        page_context,
         status,
         # Safe markup: the library renders the URI as SVG paths and never copies text into it.
         qr_code=Markup(segno.make(uri, error="m").svg_inline(omitsize=True, border=2)),  # noqa: S704
         text=" ".join(text[at : at + 4] for at in range(0, len(text), 4)),
-        sealed=enrolment.sealed,
+        sealed=enrollment.sealed,
         errors=errors or {},
     )

@@ -14,7 +14,7 @@ from shop.models.access.applications import Application
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/integrations/api"
+PATH = "/admin/integrations/api"
 OVERLAPS = {"0": "None: the old secret stops working now", "3600": "1 hour", "86400": "1 day", "604800": "7 days"}
 _NOTICES = {
     "made": "Application created. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
@@ -23,48 +23,50 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     rows = await applications.list_applications(ctx)
-    return page("access/applications/applications.html", visit, notice=notice_of(request, _NOTICES), applications=rows)
+    return page(
+        "access/applications/applications.html", page_context, notice=notice_of(request, _NOTICES), applications=rows
+    )
 
 
-async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/applications/application_new.html", visit, id=new_id(), name="", access_level="")
+async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/applications/application_new.html", page_context, id=new_id(), name="", access_level="")
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Asks for confirmation, then creates. The form carries the id, so a repeated submit creates only one."""
     fields = form(request)
     values: dict[str, Any] = {name: fields.get(name, "") for name in ("id", "name", "access_level")}
     application_id = as_uuid(values["id"])
     if application_id is None or application_id.version != 7:
-        return redirect(f"{HERE}/new")
+        return redirect(f"{PATH}/new")
     try:
         values["name"] = applications.check_application(values["name"], values["access_level"])
     except Invalid as error:
-        return page("access/applications/application_new.html", visit, 422, errors=error.errors, **values)
+        return page("access/applications/application_new.html", page_context, 422, errors=error.errors, **values)
     if fields.get("step") == "change":
-        return page("access/applications/application_new.html", visit, **values)
+        return page("access/applications/application_new.html", page_context, **values)
     if fields.get("step") != "create":
-        return page("access/applications/application_review.html", visit, **values)
+        return page("access/applications/application_review.html", page_context, **values)
     details = {"name": values["name"], "access_level": values["access_level"]}
     credentials = await applications.create_application(
-        ctx, application_id=application_id, created_by_id=visit.who.operator.id, **details
+        ctx, application_id=application_id, created_by_id=page_context.operator_session.operator.id, **details
     )
     if credentials is None:
-        return redirect(f"{HERE}/{application_id}?done=made")
-    return _secret_page(ctx, visit, credentials.application, credentials.secret, "made")
+        return redirect(f"{PATH}/{application_id}?done=made")
+    return _secret_page(ctx, page_context, credentials.application, credentials.secret, "made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     application = await applications.get_application(ctx, _id(request))
     notice = notice_of(request, _NOTICES)
     return page(
-        "access/applications/application.html", visit, application=application, overlaps=OVERLAPS, notice=notice
+        "access/applications/application.html", page_context, application=application, overlaps=OVERLAPS, notice=notice
     )
 
 
-async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def rotate(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Replaces the secret. The form names the current secret, so a repeated submit rotates only once."""
     fields, application_id = form(request), _id(request)
     application = await applications.get_application(ctx, application_id)
@@ -74,31 +76,36 @@ async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
     replaces = as_uuid(fields.get("replaces", ""))
     secret = replaces and await applications.rotate_secret(ctx, application_id, int(overlap), replaces=replaces)
     if not secret:
-        return redirect(f"{HERE}/{application_id}?done=rotated")
-    return _secret_page(ctx, visit, application, secret, "rotated")
+        return redirect(f"{PATH}/{application_id}?done=rotated")
+    return _secret_page(ctx, page_context, application, secret, "rotated")
 
 
-async def show_revoke(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_revoke(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     return page(
         "access/applications/application_revoke.html",
-        visit,
+        page_context,
         application=await applications.get_application(ctx, _id(request)),
     )
 
 
-async def revoke(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def revoke(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await applications.revoke_application(ctx, _id(request))
-    return redirect(f"{HERE}/{_id(request)}?done=revoked")
+    return redirect(f"{PATH}/{_id(request)}?done=revoked")
 
 
-def _secret_page(ctx: Context, visit: PageContext, application: Application, secret: str, what: str) -> Reply:
+def _secret_page(ctx: Context, page_context: PageContext, application: Application, secret: str, what: str) -> Reply:
     """Returns the secret in the response body, because no URL shows it again."""
     token: dict[str, Any] = {
         "scope": f"admin {application.access_level}",
         "lives": ctx.shared.settings.platform_token_ttl,
     }
     return page(
-        "access/applications/application_secret.html", visit, application=application, secret=secret, what=what, **token
+        "access/applications/application_secret.html",
+        page_context,
+        application=application,
+        secret=secret,
+        what=what,
+        **token,
     )
 
 

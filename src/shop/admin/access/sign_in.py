@@ -12,48 +12,50 @@ from shop.web.reply import Reply
 
 
 async def show(request: Request, ctx: Context) -> Reply:
-    return sign_in_page(ctx, following=_next(request))
+    return sign_in_page(ctx, next_path=_next(request))
 
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
     fields = form(request)
-    email, following = fields.get("email", ""), fields.get("next", "")
+    email, next_path = fields.get("email", ""), fields.get("next", "")
     try:
         entry = await operator_login.sign_in(ctx, email, fields.get("password", ""))
     except InvalidSignIn as error:
-        return sign_in_page(ctx, 401, following=following, email=email, refused=error.sentence)
-    return _entry_reply(ctx, entry, following)
+        return sign_in_page(ctx, 401, next_path=next_path, email=email, error_message=error.sentence)
+    return _entry_reply(ctx, entry, next_path)
 
 
-async def give_code(request: Request, ctx: Context) -> Reply:
+async def submit_code(request: Request, ctx: Context) -> Reply:
     fields = form(request)
-    ticket, following = fields.get("ticket", ""), fields.get("next", "")
+    ticket, next_path = fields.get("ticket", ""), fields.get("next", "")
     try:
         entry = await operator_login.finish_sign_in(ctx, ticket, get_submitted_code(fields))
     except InvalidSignIn as error:
-        if error.sentence == operator_login.TOO_LATE:
-            return sign_in_page(ctx, 401, following=following, refused=error.sentence)
-        return _code_page(ctx, ticket, following, error.sentence)
-    return _entry_reply(ctx, entry, following)
+        if error.sentence == operator_login.SIGN_IN_EXPIRED:
+            return sign_in_page(ctx, 401, next_path=next_path, error_message=error.sentence)
+        return _code_page(ctx, ticket, next_path, error.sentence)
+    return _entry_reply(ctx, entry, next_path)
 
 
-async def sign_out(_request: Request, ctx: Context, visit: PageContext) -> Reply:
-    await operator_login.sign_out(ctx, visit.who)
+async def sign_out(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    await operator_login.sign_out(ctx, page_context.operator_session)
     return redirect("/admin/sign-in", FORGET)
 
 
-async def show_confirm(request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/confirm.html", visit, next=_next(request), refused=None)
+async def show_confirm(request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/confirm.html", page_context, next=_next(request), error_message=None)
 
 
-async def confirm(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def confirm(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = form(request)
-    following = local_path(fields.get("next"))
+    next_path = local_path(fields.get("next"))
     try:
-        secret = await operator_login.confirm(ctx, visit.who, fields.get("password", ""), get_submitted_code(fields))
+        secret = await operator_login.confirm_password(
+            ctx, page_context.operator_session, fields.get("password", ""), get_submitted_code(fields)
+        )
     except InvalidSignIn as error:
-        return page("access/confirm.html", visit, 401, next=following, refused=error.sentence)
-    return redirect(following, cookie(secret))
+        return page("access/confirm.html", page_context, 401, next=next_path, error_message=error.sentence)
+    return redirect(next_path, cookie(secret))
 
 
 async def show_join(request: Request, ctx: Context) -> Reply:
@@ -74,15 +76,17 @@ async def join(request: Request, ctx: Context) -> Reply:
     return redirect("/admin", cookie(secret)) if secret else redirect("/admin/sign-in")
 
 
-def _entry_reply(ctx: Context, entry: SignInResult, following: str) -> Reply:
+def _entry_reply(ctx: Context, entry: SignInResult, next_path: str) -> Reply:
     if entry.secret:
-        return redirect(local_path(following), cookie(entry.secret))
-    return _code_page(ctx, entry.ticket or "", following)
+        return redirect(local_path(next_path), cookie(entry.secret))
+    return _code_page(ctx, entry.ticket or "", next_path)
 
 
-def _code_page(ctx: Context, ticket: str, following: str, error: str | None = None) -> Reply:
-    status, following = 401 if error else 200, local_path(following)
-    return bare_page("access/code.html", status, shop=ctx.shared.shop, ticket=ticket, next=following, refused=error)
+def _code_page(ctx: Context, ticket: str, next_path: str, error: str | None = None) -> Reply:
+    status, next_path = 401 if error else 200, local_path(next_path)
+    return bare_page(
+        "access/code.html", status, shop=ctx.shared.shop, ticket=ticket, next=next_path, error_message=error
+    )
 
 
 def _next(request: Request) -> str:

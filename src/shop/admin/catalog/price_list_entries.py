@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from shop.actions.catalog_forms import price_lists
-from shop.actions.catalog_forms.price_lists import get_price_list
+from shop.actions.catalog_admin import price_lists
+from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
-from shop.queries.catalog_pages import price_lists as price_list_pages
-from shop.queries.catalog_pages.price_lists import CountedList
+from shop.queries.catalog_admin import price_lists as price_list_pages
+from shop.queries.catalog_admin.price_lists import CountedList
 from shop.rules.form_values import amount_text, read_amount, read_whole
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -23,12 +23,12 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
-    return await _entries(request, ctx, visit, price_list, notice=notice_of(request, _NOTICES))
+    return await _entries(request, ctx, page_context, price_list, notice=notice_of(request, _NOTICES))
 
 
-async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def add(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     try:
         sku = fields.line("sku", most=100, required=True)
@@ -38,21 +38,21 @@ async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
         if amount is not None:
             await price_lists.save_entry(ctx, price_list.id, sku, quantity or 1, amount)
     except Invalid as error:
-        return await _entries(request, ctx, visit, price_list, 422, errors=error.errors, adding=fields.typed)
-    return redirect(f"{_here(price_list)}?done=added")
+        return await _entries(request, ctx, page_context, price_list, 422, errors=error.errors, adding=fields.texts)
+    return redirect(f"{_path_of(price_list)}?done=added")
 
 
-async def paste(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def paste(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
-    text = fields.typed.get("lines", "")
+    text = fields.texts.get("lines", "")
     try:
         await price_lists.paste_entries(ctx, price_list, text)
     except Invalid as error:
-        return await _entries(request, ctx, visit, price_list, 422, errors=error.errors, lines=text)
-    return redirect(f"{_here(price_list)}?done=pasted")
+        return await _entries(request, ctx, page_context, price_list, 422, errors=error.errors, lines=text)
+    return redirect(f"{_path_of(price_list)}?done=pasted")
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     texts = {name: fields.group(name) for name in ("amount", "min_quantity")}
     removed_ids = fields.ids("remove")
@@ -61,11 +61,11 @@ async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await price_lists.change_entries(ctx, price_list.id, changes, removed_ids)
     except Invalid as error:
-        return await _entries(request, ctx, visit, price_list, 422, errors=error.errors, typed=texts)
-    return redirect(f"{_here(price_list)}?done=saved")
+        return await _entries(request, ctx, page_context, price_list, 422, errors=error.errors, form_texts=texts)
+    return redirect(f"{_path_of(price_list)}?done=saved")
 
 
-def _here(price_list: CountedList) -> str:
+def _path_of(price_list: CountedList) -> str:
     return f"/admin/price-lists/{price_list.id}/entries"
 
 
@@ -90,26 +90,26 @@ def _read(
 
 
 async def _entries(
-    request: Request, ctx: Context, visit: PageContext, price_list: CountedList, status: int = 200, **more: Any
+    request: Request, ctx: Context, page_context: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
     search, before = text_param(request, "q"), as_uuid(text_param(request, "before"))
     rows = await price_list_pages.list_entries(ctx.db, price_list, search, before, most=SIZE + 1)
-    texts = more.pop("typed", {"amount": {}, "min_quantity": {}})
+    texts = more.pop("form_texts", {"amount": {}, "min_quantity": {}})
 
     def text(name: str, entry: Any) -> str:
         current = amount_text(entry.amount, price_list.currency) if name == "amount" else str(entry.min_quantity)
         return str(texts[name].get(str(entry.id), current))
 
-    older = f"{_here(price_list)}?before={rows[SIZE - 1].id}" if len(rows) > SIZE else None
+    older = f"{_path_of(price_list)}?before={rows[SIZE - 1].id}" if len(rows) > SIZE else None
     return page(
         "catalog/prices/price_list_entries.html",
-        visit,
+        page_context,
         status,
         **{"adding": {}, "lines": "", **more},
-        found=price_list,
+        price_list=price_list,
         entries=rows[:SIZE],
         text=text,
         q=search,
         older=older,
-        newest=_here(price_list) if before else None,
+        newest=_path_of(price_list) if before else None,
     )

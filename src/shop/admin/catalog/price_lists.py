@@ -4,8 +4,8 @@ from typing import Any
 
 from shop.actions import records
 from shop.actions.catalog.resources import PRICE_LIST, PRICE_LIST_USER
-from shop.actions.catalog_forms import price_lists
-from shop.actions.catalog_forms.price_lists import get_price_list
+from shop.actions.catalog_admin import price_lists
+from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, moment_text
@@ -14,12 +14,12 @@ from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
-from shop.queries.catalog_pages import price_lists as price_list_pages
-from shop.queries.catalog_pages.price_lists import CountedList
+from shop.queries.catalog_admin import price_lists as price_list_pages
+from shop.queries.catalog_admin.price_lists import CountedList
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/price-lists"
+PATH = "/admin/price-lists"
 LABELS = {
     "name": "Name",
     "currency": "Currency",
@@ -30,7 +30,7 @@ LABELS = {
     "active": "Active",
     "emails": "E-mail addresses",
 }
-MOST_LISTS, MOST_USERS = 500, 100
+MAX_LISTS, MAX_USERS = 500, 100
 _TEXTS = ("name", "priority", "percent_off", "starts_at", "ends_at")
 _NOTICES = {
     "made": "Price list created. Add prices and assign customers next.",
@@ -42,86 +42,91 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    lists = await price_list_pages.list_price_lists(ctx.db, most=MOST_LISTS)
-    return page("catalog/prices/price_lists.html", visit, lists=lists, notice=notice_of(request, _NOTICES))
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    lists = await price_list_pages.list_price_lists(ctx.db, most=MAX_LISTS)
+    return page("catalog/prices/price_lists.html", page_context, lists=lists, notice=notice_of(request, _NOTICES))
 
 
-async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return _new(visit, dict.fromkeys(_TEXTS, "") | {"priority": "0", "currency": visit.shop.currencies[0]})
+async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return _new(
+        page_context, dict.fromkeys(_TEXTS, "") | {"priority": "0", "currency": page_context.shop.currencies[0]}
+    )
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
-        values = {**_read(fields, None), "currency": fields.choice("currency", dict.fromkeys(visit.shop.currencies))}
+        values = {
+            **_read(fields, None),
+            "currency": fields.choice("currency", dict.fromkeys(page_context.shop.currencies)),
+        }
         fields.check()
         list_id = await records.create(ctx, PRICE_LIST, values)
     except Invalid as error:
-        return _new(visit, _form_texts(fields), 422, error.errors)
-    return redirect(f"{HERE}/{list_id}?done=made")
+        return _new(page_context, _form_texts(fields), 422, error.errors)
+    return redirect(f"{PATH}/{list_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
-    return _one(visit, price_list, _texts(price_list), notice=notice_of(request, _NOTICES))
+    return _one(page_context, price_list, _texts(price_list), notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     try:
         values = {**_read(fields, price_list), "active": fields.flag("active")}
         fields.check()
         await records.update(ctx, PRICE_LIST, price_list.id, values)
     except Invalid as error:
-        return _one(visit, price_list, _form_texts(fields), 422, errors=error.errors)
-    return redirect(f"{HERE}/{price_list.id}?done=saved")
+        return _one(page_context, price_list, _form_texts(fields), 422, errors=error.errors)
+    return redirect(f"{PATH}/{price_list.id}?done=saved")
 
 
-async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Delete {price_list.name}?",
         sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause the list, deactivate it instead.",
-        action=f"{HERE}/{price_list.id}/delete",
+        action=f"{PATH}/{price_list.id}/delete",
         button="Delete price list",
-        back=f"{HERE}/{price_list.id}",
+        back=f"{PATH}/{price_list.id}",
         back_name=price_list.name,
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def delete(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await records.delete(ctx, PRICE_LIST, id_of(request, "list_id"))
-    return redirect(f"{HERE}?done=deleted")
+    return redirect(f"{PATH}?done=deleted")
 
 
-async def show_customers(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_customers(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
-    return await _customers(request, ctx, visit, price_list, notice=notice_of(request, _NOTICES))
+    return await _customers(request, ctx, page_context, price_list, notice=notice_of(request, _NOTICES))
 
 
-async def assign(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def assign(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
-    text = fields.typed.get("emails", "")
+    text = fields.texts.get("emails", "")
     try:
         await assignments.assign(ctx, PRICE_LIST_USER, ("price_list_id", price_list.id), text)
     except Invalid as error:
-        return await _customers(request, ctx, visit, price_list, 422, errors=error.errors, emails=text)
-    return redirect(f"{HERE}/{price_list.id}/customers?done=assigned")
+        return await _customers(request, ctx, page_context, price_list, 422, errors=error.errors, emails=text)
+    return redirect(f"{PATH}/{price_list.id}/customers?done=assigned")
 
 
-async def unassign(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def unassign(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     list_id = id_of(request, "list_id")
     await assignments.unassign(ctx, PRICE_LIST_USER, ("price_list_id", list_id), id_of(request, "link_id"))
-    return redirect(f"{HERE}/{list_id}/customers?done=unassigned")
+    return redirect(f"{PATH}/{list_id}/customers?done=unassigned")
 
 
-async def change_groups(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def change_groups(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     await price_lists.set_groups(ctx, price_list.id, fields.ids("group_ids"))
-    return redirect(f"{HERE}/{price_list.id}/customers?done=groups")
+    return redirect(f"{PATH}/{price_list.id}/customers?done=groups")
 
 
 def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
@@ -135,7 +140,7 @@ def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
     for name in ("starts_at", "ends_at"):
         before = present and getattr(present, name)
         # The form shows minutes; an unchanged time keeps its seconds.
-        if before and moment_text(before) == fields.typed.get(name):
+        if before and moment_text(before) == fields.texts.get(name):
             values[name] = before
     if values["starts_at"] and values["ends_at"] and values["ends_at"] <= values["starts_at"]:
         fields.refuse("ends_at", "must be later than it begins")
@@ -155,32 +160,42 @@ def _texts(price_list: PriceList) -> dict[str, Any]:
 
 
 def _form_texts(fields: Fields) -> dict[str, Any]:
-    texts = {name: fields.typed.get(name, "") for name in (*_TEXTS, "currency")}
+    texts = {name: fields.texts.get(name, "") for name in (*_TEXTS, "currency")}
     return {**texts, "active": fields.flag("active")}
 
 
-def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
-    currencies = {code: code for code in visit.shop.currencies}
+def _new(page_context: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+    currencies = {code: code for code in page_context.shop.currencies}
     more = {"currencies": currencies, "labels": LABELS, "errors": errors or {}}
-    return page("catalog/prices/price_list_new.html", visit, status, values=values, **more)
+    return page("catalog/prices/price_list_new.html", page_context, status, values=values, **more)
 
 
-def _one(visit: PageContext, price_list: CountedList, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
-    return page("catalog/prices/price_list.html", visit, status, **more, found=price_list, values=values, labels=LABELS)
+def _one(
+    page_context: PageContext, price_list: CountedList, values: dict[str, Any], status: int = 200, **more: Any
+) -> Reply:
+    return page(
+        "catalog/prices/price_list.html",
+        page_context,
+        status,
+        **more,
+        price_list=price_list,
+        values=values,
+        labels=LABELS,
+    )
 
 
 async def _customers(
-    request: Request, ctx: Context, visit: PageContext, price_list: CountedList, status: int = 200, **more: Any
+    request: Request, ctx: Context, page_context: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
     search = text_param(request, "q")
     return page(
         "catalog/prices/price_list_customers.html",
-        visit,
+        page_context,
         status,
         **{"emails": "", **more},
-        found=price_list,
+        price_list=price_list,
         q=search,
-        users=await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, most=MOST_USERS),
+        users=await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, most=MAX_USERS),
         groups=await price_list_pages.list_groups_for(ctx.db, price_list.id),
         labels=LABELS,
     )

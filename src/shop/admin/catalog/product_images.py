@@ -3,18 +3,18 @@
 from typing import Any
 
 from shop.actions import records
-from shop.actions.catalog import images as media
+from shop.actions.catalog import images as image_actions
 from shop.actions.catalog.resources import IMAGE
-from shop.actions.catalog_forms import images
-from shop.actions.catalog_forms.images import get_image
-from shop.actions.catalog_forms.products import get_product
+from shop.actions.catalog_admin import images
+from shop.actions.catalog_admin.images import get_image
+from shop.actions.catalog_admin.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.catalog.products import Product
-from shop.queries.catalog import images as media_queries
-from shop.queries.catalog_pages import products as product_pages
+from shop.queries.catalog import images as image_queries
+from shop.queries.catalog_admin import products as product_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -26,12 +26,12 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return await _images(ctx, visit, product, notice=notice_of(request, _NOTICES))
+    return await _images(ctx, page_context, product, notice=notice_of(request, _NOTICES))
 
 
-async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def add(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     alt = fields.line("new_alt")
     files = [data for data in request.files("files") if data]
@@ -42,11 +42,13 @@ async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
         if messages:
             fields.errors["files"] = messages
     if fields.errors:
-        return await _images(ctx, visit, product, 422, errors=fields.errors, new_alt=fields.typed.get("new_alt", ""))
-    return redirect(f"{_here(product)}?done=added")
+        return await _images(
+            ctx, page_context, product, 422, errors=fields.errors, new_alt=fields.texts.get("new_alt", "")
+        )
+    return redirect(f"{_path_of(product)}?done=added")
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     image = await get_image(ctx, product.id, id_of(request, "image_id"))
     try:
@@ -55,44 +57,44 @@ async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
         await records.update(ctx, IMAGE, image.id, values)
     except Invalid as error:
         errors = {f"{name}-{image.id}": sentences for name, sentences in error.errors.items()}
-        alt_texts = {image.id: fields.typed.get("alt", "")}
-        return await _images(ctx, visit, product, 422, errors=errors, typed=alt_texts)
-    return redirect(f"{_here(product)}?done=saved#image-{image.id}")
+        alt_texts = {image.id: fields.texts.get("alt", "")}
+        return await _images(ctx, page_context, product, 422, errors=errors, form_texts=alt_texts)
+    return redirect(f"{_path_of(product)}?done=saved#image-{image.id}")
 
 
-async def up(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def up(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     return await _shift(request, ctx, -1)
 
 
-async def down(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def down(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     return await _shift(request, ctx, 1)
 
 
-async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def remove(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     image = await get_image(ctx, product.id, id_of(request, "image_id"))
-    await media.remove_image(ctx, image.id)
-    return redirect(f"{_here(product)}?done=removed")
+    await image_actions.remove_image(ctx, image.id)
+    return redirect(f"{_path_of(product)}?done=removed")
 
 
 async def _shift(request: Request, ctx: Context, steps: int) -> Reply:
     product, image_id = await get_product(ctx, id_of(request, "product_id")), id_of(request, "image_id")
     await images.shift(ctx, product.id, image_id, steps)
-    return redirect(f"{_here(product)}?done=moved#image-{image_id}")
+    return redirect(f"{_path_of(product)}?done=moved#image-{image_id}")
 
 
-def _here(product: Product) -> str:
+def _path_of(product: Product) -> str:
     return f"/admin/products/{product.id}/images"
 
 
-async def _images(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _images(ctx: Context, page_context: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants = await product_pages.list_variants(ctx.db, product.id)
     return page(
         "catalog/products/product_images.html",
-        visit,
+        page_context,
         status,
-        **{"new_alt": "", "typed": {}, **more},
+        **{"new_alt": "", "form_texts": {}, **more},
         product=product,
-        images=await media_queries.list_images(ctx.db, product.id),
+        images=await image_queries.list_images(ctx.db, product.id),
         variants={str(variant.id): "All variants" if variant.is_master else variant.label for variant in variants},
     )

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from shop.actions.catalog_forms import products
-from shop.actions.catalog_forms.products import PriceCell, fingerprint_prices, get_product
+from shop.actions.catalog_admin import products
+from shop.actions.catalog_admin.products import PriceCell, fingerprint_prices, get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict
 from shop.models.catalog.prices import Price
 from shop.models.catalog.products import Product
-from shop.queries.catalog_pages import products as product_pages
-from shop.queries.catalog_pages.products import AdminVariant
+from shop.queries.catalog_admin import products as product_pages
+from shop.queries.catalog_admin.products import AdminVariant
 from shop.rules.form_values import amount_text, read_amount
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -20,23 +20,23 @@ _NOTICES = {"saved": "Prices saved.", "same": "No prices changed."}
 _KINDS = ("price", "compare")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return await _table(ctx, visit, product, notice=notice_of(request, _NOTICES))
+    return await _table(ctx, page_context, product, notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     variants, _ = await _load_variants_and_prices(ctx, product)
-    cells = [_cell(fields, variant, code) for variant in variants for code in visit.shop.currencies]
+    cells = [_cell(fields, variant, code) for variant in variants for code in page_context.shop.currencies]
     texts = {kind: fields.group(kind) for kind in _KINDS}
-    fingerprint = fields.typed.get("seen", "")
+    fingerprint = fields.texts.get("seen", "")
     if fields.errors:
-        return await _table(ctx, visit, product, 422, typed=texts, errors=fields.errors, seen=fingerprint)
+        return await _table(ctx, page_context, product, 422, form_texts=texts, errors=fields.errors, seen=fingerprint)
     try:
         count = await products.save_prices(ctx, product.id, cells, expected_fingerprint=fingerprint)
     except Conflict as conflict:
-        return await _table(ctx, visit, product, 409, typed=texts, conflict=conflict.sentence)
+        return await _table(ctx, page_context, product, 409, form_texts=texts, conflict=conflict.sentence)
     return redirect(f"/admin/products/{product.id}/prices?done={'saved' if count else 'same'}")
 
 
@@ -63,10 +63,10 @@ def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceCell:
     return PriceCell(variant.id, currency, amounts["price"], amounts["compare"])
 
 
-async def _table(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _table(ctx: Context, page_context: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants, prices = await _load_variants_and_prices(ctx, product)
     present = {(price.variant_id, price.currency): price for price in prices}
-    texts = more.pop("typed", None)
+    texts = more.pop("form_texts", None)
 
     def current_text(kind: str, variant: AdminVariant, currency: str) -> str:
         price = present.get((variant.id, currency))
@@ -80,7 +80,7 @@ async def _table(ctx: Context, visit: PageContext, product: Product, status: int
         group = texts[kind].get(str(variant.id), {})
         return str(group.get(currency, "")) if isinstance(group, dict) else ""
 
-    cells = [(kind, variant, code) for variant in variants for code in visit.shop.currencies for kind in _KINDS]
+    cells = [(kind, variant, code) for variant in variants for code in page_context.shop.currencies for kind in _KINDS]
     current_values = {
         f"{variant.label}, {code}{', previous price' if kind == 'compare' else ''}": current_text(kind, variant, code)
         for kind, variant, code in cells
@@ -88,11 +88,11 @@ async def _table(ctx: Context, visit: PageContext, product: Product, status: int
     }
     return page(
         "catalog/products/product_prices.html",
-        visit,
+        page_context,
         status,
         **{"conflict": None, "seen": fingerprint_prices(prices), **more},
         product=product,
         variants=variants,
-        theirs=current_values,
+        current_values=current_values,
         text=text,
     )

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from shop.actions import records
 from shop.actions.catalog.resources import VARIANT
-from shop.actions.catalog_forms import variants as variant_desk
-from shop.actions.catalog_forms.products import get_product
-from shop.actions.catalog_forms.variants import NewVariants, get_variant
+from shop.actions.catalog_admin import variants as variant_actions
+from shop.actions.catalog_admin.products import get_product
+from shop.actions.catalog_admin.variants import NewVariants, get_variant
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -15,8 +15,8 @@ from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import Product
-from shop.queries.catalog_pages import products as product_pages
-from shop.queries.catalog_pages.products import AdminVariant
+from shop.queries.catalog_admin import products as product_pages
+from shop.queries.catalog_admin.products import AdminVariant
 from shop.rules.form_values import amount_text, split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -29,66 +29,70 @@ _NOTICES = {
     "saved": "Variant saved.",
     "removed": "Variant removed.",
 }
-LONGEST_NAME = 60
+MAX_NAME_LENGTH = 60
 _NUMBERS = ("weight", "height", "width", "depth")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return await _variants(ctx, visit, product, notice=notice_of(request, _NOTICES))
+    return await _variants(ctx, page_context, product, notice=notice_of(request, _NOTICES))
 
 
-async def change_options(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change_options(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     texts = fields.group("values")
     new_values = {key: _names(fields, f"values-{key}", text) for name, text in texts.items() if (key := as_uuid(name))}
     try:
-        new_type = fields.line("new_type", most=LONGEST_NAME)
+        new_type = fields.line("new_type", most=MAX_NAME_LENGTH)
         fields.check()
         option_type_ids = fields.ids("option_type_ids")
-        await variant_desk.set_options(ctx, product.id, option_type_ids, new_values=new_values, new_type=new_type)
+        await variant_actions.set_options(ctx, product.id, option_type_ids, new_values=new_values, new_type=new_type)
     except Invalid as error:
-        return await _variants(ctx, visit, product, 422, errors=error.errors, options={**fields.typed, "values": texts})
+        return await _variants(
+            ctx, page_context, product, 422, errors=error.errors, options={**fields.texts, "values": texts}
+        )
     return redirect(f"/admin/products/{product.id}/variants?done=options")
 
 
-async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def add(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     try:
-        price = fields.amount("price", visit.shop.currencies[0])
+        price = fields.amount("price", page_context.shop.currencies[0])
         values: VariantInput = {"sku": fields.line("sku", most=100), "option_value_ids": _option_value_ids(fields)}
         if price is not None:
             values["price"] = price
         fields.check()
-        await variant_desk.add_variant(ctx, product.id, values)
+        await variant_actions.add_variant(ctx, product.id, values)
     except Invalid as error:
-        return await _variants(ctx, visit, product, 422, errors=error.errors, adding=_form_values(fields))
+        return await _variants(ctx, page_context, product, 422, errors=error.errors, adding=_form_values(fields))
     return redirect(f"/admin/products/{product.id}/variants?done=added")
 
 
-async def generate(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def generate(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     value_ids = [_ids(values) for values in fields.group("values").values()]
     try:
         defaults = NewVariants(
-            fields.line("sku_prefix", most=50).rstrip("-"), fields.amount("each_price", visit.shop.currencies[0])
+            fields.line("sku_prefix", most=50).rstrip("-"), fields.amount("each_price", page_context.shop.currencies[0])
         )
         fields.check()
-        count, _ = await variant_desk.generate_variants(ctx, product.id, value_ids, defaults)
+        count, _ = await variant_actions.generate_variants(ctx, product.id, value_ids, defaults)
     except Invalid as error:
-        ticked_ids = {value_id for some in value_ids for value_id in some}
-        return await _variants(ctx, visit, product, 422, errors=error.errors, making=fields.typed, ticked=ticked_ids)
+        selected_ids = {value_id for some in value_ids for value_id in some}
+        return await _variants(
+            ctx, page_context, product, 422, errors=error.errors, making=fields.texts, selected_ids=selected_ids
+        )
     return redirect(f"/admin/products/{product.id}/variants?done={'generated' if count else 'none'}")
 
 
-async def show_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     values = {"sku": variant.sku, "barcode": variant.barcode or "", "track_inventory": variant.track_inventory}
     values |= {name: _plain(getattr(variant, name)) for name in _NUMBERS}
-    return await _variant(ctx, visit, product, variant, values, chosen=set(variant.option_value_ids))
+    return await _variant(ctx, page_context, product, variant, values, chosen=set(variant.option_value_ids))
 
 
-async def change_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     fields = Fields(request)
     try:
@@ -103,21 +107,23 @@ async def change_one(request: Request, ctx: Context, visit: PageContext) -> Repl
             "depth": fields.number("depth"),
         }
         fields.check()
-        await variant_desk.change_variant(ctx, product.id, variant.id, values)
+        await variant_actions.change_variant(ctx, product.id, variant.id, values)
     except Invalid as error:
-        texts = {name: fields.typed.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
-        texts["track_inventory"] = fields.typed.get("track_inventory", "")
+        texts = {name: fields.texts.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
+        texts["track_inventory"] = fields.texts.get("track_inventory", "")
         option_value_ids = set(_option_value_ids(fields))
-        return await _variant(ctx, visit, product, variant, texts, 422, chosen=option_value_ids, errors=error.errors)
+        return await _variant(
+            ctx, page_context, product, variant, texts, 422, chosen=option_value_ids, errors=error.errors
+        )
     return redirect(f"/admin/products/{product.id}/variants?done=saved")
 
 
-async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     here = f"/admin/products/{product.id}/variants"
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Remove {variant.label}?",
         sentence=f"Customers can no longer buy the variant {variant.label} of {product.name}. Existing orders keep it.",
         action=f"{here}/{variant.id}/remove",
@@ -127,7 +133,7 @@ async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Rep
     )
 
 
-async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def remove(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     await records.delete(ctx, VARIANT, variant.id)
     return redirect(f"/admin/products/{product.id}/variants?done=removed")
@@ -138,41 +144,41 @@ async def _one(request: Request, ctx: Context) -> tuple[Product, AdminVariant]:
     return product, await get_variant(ctx, product.id, id_of(request, "variant_id"))
 
 
-async def _variants(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _variants(ctx: Context, page_context: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants = await product_pages.list_variants(ctx.db, product.id)
     others = [variant for variant in variants if not variant.is_master]
     ids = [variant.id for variant in variants]
     types = await product_pages.list_option_types(ctx.db, product.id)
     values = await product_pages.list_option_values(ctx.db, [option_type.id for option_type in types])
     prices = await product_pages.list_prices(ctx.db, ids)
-    first = visit.shop.currencies[0]
-    usual_price = next(
+    first = page_context.shop.currencies[0]
+    default_price = next(
         (price.amount for price in prices if price.variant_id == ids[0] and price.currency == first), None
     )
     stock = await product_pages.list_stock(ctx.db, ids)
     return page(
         "catalog/products/product_variants.html",
-        visit,
+        page_context,
         status,
-        **{"options": {"values": {}}, "adding": {}, "making": {}, "ticked": set(), **more},
+        **{"options": {"values": {}}, "adding": {}, "making": {}, "selected_ids": set(), **more},
         product=product,
         variants=others or variants,
         has_others=bool(others),
         types=types,
-        own=[option_type for option_type in types if option_type.place is not None],
+        own=[option_type for option_type in types if option_type.product_position is not None],
         values={
             option_type.id: [value for value in values if value.option_type_id == option_type.id]
             for option_type in types
         },
         prices={(price.variant_id, price.currency): price for price in prices},
-        usual=amount_text(usual_price, first),
+        default_price=amount_text(default_price, first),
         stock={key: [item for item in stock if item.variant_id == key] for key in ids},
     )
 
 
 async def _variant(
     ctx: Context,
-    visit: PageContext,
+    page_context: PageContext,
     product: Product,
     variant: AdminVariant,
     values: dict[str, Any],
@@ -182,12 +188,12 @@ async def _variant(
     own = [
         option_type
         for option_type in await product_pages.list_option_types(ctx.db, product.id)
-        if option_type.place is not None
+        if option_type.product_position is not None
     ]
     option_values = await product_pages.list_option_values(ctx.db, [option_type.id for option_type in own])
     return page(
         "catalog/products/product_variant.html",
-        visit,
+        page_context,
         status,
         product=product,
         variant=variant,
@@ -208,7 +214,7 @@ def _option_value_ids(fields: Fields) -> list[UUID]:
 
 
 def _form_values(fields: Fields) -> dict[str, Any]:
-    return {**fields.typed, "option": fields.group("option")}
+    return {**fields.texts, "option": fields.group("option")}
 
 
 def _ids(values: Any) -> list[UUID]:
@@ -218,8 +224,8 @@ def _ids(values: Any) -> list[UUID]:
 
 def _names(fields: Fields, field: str, text: Any) -> list[str]:
     names = split_words(text) if isinstance(text, str) else []
-    if any(len(name) > LONGEST_NAME or not name.isprintable() for name in names) or len(names) > 100:
-        fields.refuse(field, f"must be at most 100 values of at most {LONGEST_NAME} characters each")
+    if any(len(name) > MAX_NAME_LENGTH or not name.isprintable() for name in names) or len(names) > 100:
+        fields.refuse(field, f"must be at most 100 values of at most {MAX_NAME_LENGTH} characters each")
     return names
 
 

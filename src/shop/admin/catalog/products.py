@@ -4,23 +4,23 @@ from typing import Any
 
 from shop.actions import records
 from shop.actions.catalog.resources import PRODUCT
-from shop.actions.catalog_forms import products
-from shop.actions.catalog_forms.products import DETAILS, fingerprint_details, get_product
+from shop.actions.catalog_admin import products
+from shop.actions.catalog_admin.products import DETAILS, fingerprint_details, get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of, moment_text
-from shop.admin.listing import SIZE, page_of, read_place, text_param
+from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.catalog.products import Product
 from shop.queries import dashboard
-from shop.queries.catalog import skus
-from shop.queries.catalog_pages import products as product_pages
-from shop.queries.catalog_pages.products import ProductFilter
+from shop.queries.catalog_admin import products as product_pages
+from shop.queries.catalog_admin import variants
+from shop.queries.catalog_admin.products import ProductFilter
 from shop.rules.form_values import prefix_query, split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/products"
+PATH = "/admin/products"
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
 STOCK = {"": "Any stock", "in": "In stock", "out": "Sold out"}
 LABELS = {
@@ -39,8 +39,8 @@ LABELS = {
     "meta_description": "Description for search engines",
     "meta_keywords": "Keywords",
 }
-MOST_EVENTS = 20
-MOST_TAGS = 50
+MAX_EVENTS = 20
+MAX_TAGS = 50
 _MOMENTS = ("available_on", "make_active_at", "discontinue_on")
 _NOTICES = {
     "made": "Product created. Add images, options and stock next.",
@@ -50,19 +50,19 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "status", "stock")}
     filters = ProductFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         status=params["status"] if params["status"] in STATUSES else None,
         stock=params["stock"] if params["stock"] in STOCK and params["stock"] else None,
     )
-    place, currency = read_place(request), visit.shop.currencies[0]
-    rows = await product_pages.list_products(ctx.db, filters, place, currency=currency, most=SIZE + 1)
-    page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
+    cursor, currency = read_cursor(request), page_context.shop.currencies[0]
+    rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
     return page(
         "catalog/products/products.html",
-        visit,
+        page_context,
         products=page_rows,
         pages=pages,
         params=params,
@@ -73,12 +73,12 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     )
 
 
-async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return _new(visit, {"name": "", "sku": "", "price": "", "status": "draft"})
+async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return _new(page_context, {"name": "", "sku": "", "price": "", "status": "draft"})
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    fields, currency = Fields(request), visit.shop.currencies[0]
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    fields, currency = Fields(request), page_context.shop.currencies[0]
     try:
         values: dict[str, Any] = {
             "name": fields.line("name", required=True),
@@ -86,90 +86,94 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
             "status": fields.choice("status", STATUSES),
         }
         price = fields.amount("price", currency)
-        if await skus.find_variants(ctx.db, [values["sku"]]):
+        if await variants.find_variants(ctx.db, [values["sku"]]):
             fields.refuse("sku", "is taken")
         fields.check()
         product_id = await records.create(ctx, PRODUCT, {**values, **({} if price is None else {"price": price})})
     except Invalid as error:
-        texts = {name: fields.typed.get(name, "") for name in ("name", "sku", "price", "status")}
-        return _new(visit, texts, 422, error.errors)
-    return redirect(f"{HERE}/{product_id}?done=made")
+        texts = {name: fields.texts.get(name, "") for name in ("name", "sku", "price", "status")}
+        return _new(page_context, texts, 422, error.errors)
+    return redirect(f"{PATH}/{product_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return await _details(ctx, visit, product, _texts(product), notice=notice_of(request, _NOTICES))
+    return await _details(ctx, page_context, product, _texts(product), notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
-    texts = {name: fields.typed.get(name, "") for name in DETAILS}
+    texts = {name: fields.texts.get(name, "") for name in DETAILS}
     try:
         values = _read(fields, product)
         fields.check()
-        await products.change_details(ctx, product.id, values, expected_fingerprint=fields.typed.get("seen", ""))
+        await products.change_details(ctx, product.id, values, expected_fingerprint=fields.texts.get("seen", ""))
     except Invalid as error:
-        return await _details(ctx, visit, product, texts, 422, errors=error.errors, seen=fields.typed.get("seen", ""))
+        return await _details(
+            ctx, page_context, product, texts, 422, errors=error.errors, seen=fields.texts.get("seen", "")
+        )
     except Conflict as conflict:
         now = _texts(await get_product(ctx, product.id))
         current_values = {LABELS[name]: now[name] for name in DETAILS if now[name] != texts[name].replace("\r\n", "\n")}
-        return await _details(ctx, visit, product, texts, 409, conflict=conflict.sentence, theirs=current_values)
-    return redirect(f"{HERE}/{product.id}?done=saved")
+        return await _details(
+            ctx, page_context, product, texts, 409, conflict=conflict.sentence, current_values=current_values
+        )
+    return redirect(f"{PATH}/{product.id}?done=saved")
 
 
-async def archive(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def archive(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     await products.set_status(ctx, product.id, "archived")
-    return redirect(f"{HERE}/{product.id}?done=archived")
+    return redirect(f"{PATH}/{product.id}?done=archived")
 
 
-async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Delete {product.name}?",
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
         "instead. Existing orders keep it.",
-        action=f"{HERE}/{product.id}/delete",
+        action=f"{PATH}/{product.id}/delete",
         button="Delete product",
-        back=f"{HERE}/{product.id}",
+        back=f"{PATH}/{product.id}",
         back_name=product.name,
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def delete(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await records.delete(ctx, PRODUCT, id_of(request, "product_id"))
-    return redirect(f"{HERE}?done=deleted")
+    return redirect(f"{PATH}?done=deleted")
 
 
-def _new(visit: PageContext, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
+def _new(page_context: PageContext, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
     choices = {name: text for name, text in STATUSES.items() if name != "archived"}
     return page(
         "catalog/products/product_new.html",
-        visit,
+        page_context,
         status,
         values=values,
         errors=errors or {},
         labels=LABELS,
         statuses=choices,
-        currency=visit.shop.currencies[0],
+        currency=page_context.shop.currencies[0],
     )
 
 
 async def _details(
-    ctx: Context, visit: PageContext, product: Product, values: dict[str, str], status: int = 200, **more: Any
+    ctx: Context, page_context: PageContext, product: Product, values: dict[str, str], status: int = 200, **more: Any
 ) -> Reply:
     """Renders the details form. After a conflict the form carries the current fingerprint, so a resubmit overwrites."""
-    events = await dashboard.list_events(ctx.db, product.id, most=MOST_EVENTS)
+    events = await dashboard.list_events(ctx.db, product.id, most=MAX_EVENTS)
     values = {**values, "seen": more.pop("seen", None) or fingerprint_details(product)}
     if "conflict" in more:
         values["seen"] = fingerprint_details(await get_product(ctx, product.id))
     return page(
         "catalog/products/product.html",
-        visit,
+        page_context,
         status,
-        **{"conflict": None, "theirs": {}, **more},
+        **{"conflict": None, "current_values": {}, **more},
         product=product,
         values=values,
         statuses=STATUSES,
@@ -196,13 +200,13 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
         "meta_description": fields.line("meta_description", most=500) or None,
         "meta_keywords": fields.line("meta_keywords", most=500) or None,
     }
-    if len(values["tags"]) > MOST_TAGS:
-        fields.refuse("tags", f"must be at most {MOST_TAGS}")
+    if len(values["tags"]) > MAX_TAGS:
+        fields.refuse("tags", f"must be at most {MAX_TAGS}")
     for name in _MOMENTS:
         present = getattr(product, name)
         moment = fields.moment(name)
         # The form shows minutes; an unchanged time keeps its seconds.
-        values[name] = present if present and moment_text(present) == fields.typed.get(name) else moment
+        values[name] = present if present and moment_text(present) == fields.texts.get(name) else moment
     starts, ends = values["available_on"], values["discontinue_on"]
     if starts and ends and ends <= starts:
         fields.refuse("discontinue_on", "must be later than Available from")

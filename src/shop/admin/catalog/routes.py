@@ -30,8 +30,20 @@ _GROUP = "/admin/customer-groups/{group_id}"
 _LARGE, _MANY = 512 * 1024, 2500
 
 
-def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
-    page, act = rows.page, rows.act
+def catalog_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    return (
+        *_product_routes(builder),
+        *_variant_routes(builder),
+        *_product_part_routes(builder),
+        *_taxon_routes(builder),
+        *_stock_routes(builder),
+        *_price_list_routes(builder),
+        *_customer_group_routes(builder),
+    )
+
+
+def _product_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
     return (
         page("/admin/products", products.listing, "Products"),
         page("/admin/products/new", products.new, "New product"),
@@ -41,6 +53,12 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_PRODUCT}/archive", products.archive, "Archive a product"),
         page(f"{_PRODUCT}/delete", products.show_delete, "Delete a product?"),
         act(f"{_PRODUCT}/delete", products.delete, "Delete a product"),
+    )
+
+
+def _variant_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page(f"{_PRODUCT}/variants", product_variants.show, "A product's options and variants"),
         act(f"{_PRODUCT}/options", product_variants.change_options, "Change a product's options"),
         act(f"{_PRODUCT}/variants", product_variants.add, "Add a variant"),
@@ -49,6 +67,12 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act(_VARIANT, product_variants.change_one, "Change a variant"),
         page(f"{_VARIANT}/remove", product_variants.show_remove, "Remove a variant?"),
         act(f"{_VARIANT}/remove", product_variants.remove, "Remove a variant"),
+    )
+
+
+def _product_part_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page(f"{_PRODUCT}/prices", product_prices.show, "A product's prices"),
         act(
             f"{_PRODUCT}/prices",
@@ -58,7 +82,7 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
             most_params=_MANY,
         ),
         page(f"{_PRODUCT}/images", product_images.show, "A product's images"),
-        rows.upload(f"{_PRODUCT}/images", product_images.add, "Add images"),
+        builder.upload(f"{_PRODUCT}/images", product_images.add, "Add images"),
         act(_IMAGE, product_images.change, "Change an image's description"),
         act(f"{_IMAGE}/up", product_images.up, "Move an image up"),
         act(f"{_IMAGE}/down", product_images.down, "Move an image down"),
@@ -66,6 +90,12 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_PRODUCT}/places", product_placements.show, "A product's categories and properties"),
         act(f"{_PRODUCT}/taxons", product_placements.change_taxons, "Change a product's categories", most_params=1000),
         act(f"{_PRODUCT}/properties", product_placements.change_properties, "Change a product's properties"),
+    )
+
+
+def _taxon_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/taxons", taxons.show, "Categories"),
         act("/admin/taxons", taxons.create_tree, "Create a category tree"),
         act("/admin/taxons/add", taxons.add, "Add a category"),
@@ -73,11 +103,17 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act(_TAXON, taxons.change_one, "Change a category"),
         act(f"{_TAXON}/up", taxons.up, "Move a category up"),
         act(f"{_TAXON}/down", taxons.down, "Move a category down"),
-        rows.upload(f"{_TAXON}/image", taxon_images.upload, "Upload the image of a category"),
+        builder.upload(f"{_TAXON}/image", taxon_images.upload, "Upload the image of a category"),
         act(f"{_TAXON}/image/alt", taxon_images.change, "Describe the image of a category"),
         act(f"{_TAXON}/image/remove", taxon_images.remove, "Delete the image of a category"),
         page(f"{_TAXON}/remove", taxons.show_remove, "Remove a category?"),
         act(f"{_TAXON}/remove", taxons.remove, "Remove a category"),
+    )
+
+
+def _stock_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/stock", stock.listing, "Stock"),
         page("/admin/stock/new", stock.new, "New stock movement"),
         act("/admin/stock/new", stock.create, "Record a stock movement"),
@@ -88,6 +124,12 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         page(_ITEM, stock.show, "One stock item with its ledger"),
         act(_ITEM, stock.move, "Record a movement of a stock item"),
         act(f"{_ITEM}/backorder", stock.change, "Change whether a stock item is backorderable"),
+    )
+
+
+def _price_list_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/price-lists", price_lists.listing, "Price lists"),
         page("/admin/price-lists/preview", price_preview.show, "Preview as customer"),
         page("/admin/price-lists/new", price_lists.new, "New price list"),
@@ -104,6 +146,12 @@ def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_LIST}/customers", price_lists.assign, "Assign a price list to customers", body_limit=_LARGE),
         act(f"{_LIST}/customers/{{link_id}}/remove", price_lists.unassign, "Remove a price list from a customer"),
         act(f"{_LIST}/groups", price_lists.change_groups, "Change the groups of a price list", most_params=1000),
+    )
+
+
+def _customer_group_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
         page("/admin/customer-groups", customer_groups.listing, "Customer groups"),
         act("/admin/customer-groups", customer_groups.create, "Create a customer group"),
         page(_GROUP, customer_groups.show, "One customer group"),

@@ -5,23 +5,23 @@ from uuid import UUID
 
 from shop.actions import records
 from shop.actions.catalog.resources import STOCK_ITEM
-from shop.actions.catalog_forms import stock
-from shop.actions.catalog_forms.stock import Movement
+from shop.actions.catalog_admin import stock
+from shop.actions.catalog_admin.stock import Movement
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, page_of, read_spot, text_param
+from shop.admin.listing import SIZE, paginate_rows, read_number_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
-from shop.queries.catalog import skus
-from shop.queries.catalog_pages import stock as stock_pages
-from shop.queries.catalog_pages.stock import NamedItem, StockFilter
+from shop.queries.catalog_admin import stock as stock_pages
+from shop.queries.catalog_admin import variants
+from shop.queries.catalog_admin.stock import NamedItem, StockFilter
 from shop.rules.catalog.stock import MOVEMENTS
 from shop.rules.form_values import prefix_query
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/stock"
+PATH = "/admin/stock"
 LEVELS = {"": "Any count", "low": f"Low: {stock_pages.LOW} or fewer", "out": "Sold out"}
 LABELS = {
     "sku": "SKU",
@@ -35,19 +35,19 @@ LABELS = {
 _NOTICES = {"moved": "Movement recorded.", "saved": "Saved."}
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "location", "level")}
     filters = StockFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         location_id=as_uuid(params["location"]),
         level=params["level"] if params["level"] in LEVELS and params["level"] else None,
     )
-    spot = read_spot(request)
-    rows = await stock_pages.list_items(ctx.db, filters, spot, most=SIZE + 1)
-    page_rows, pages = page_of(request, rows, spot, by="count_on_hand", params=params, sides=("back", "next"))
+    cursor = read_number_cursor(request)
+    rows = await stock_pages.list_items(ctx.db, filters, cursor, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="count_on_hand", params=params, sides=("back", "next"))
     return page(
         "catalog/stock/stock.html",
-        visit,
+        page_context,
         items=page_rows,
         pages=pages,
         params=params,
@@ -58,18 +58,18 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     )
 
 
-async def new(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def new(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     values = {"location": text_param(request, "location_id"), "reason": "received"}
-    return await _new(ctx, visit, as_uuid(text_param(request, "variant_id")), values)
+    return await _new(ctx, page_context, as_uuid(text_param(request, "variant_id")), values)
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     variant_id = fields.id("variant_id")
     try:
         if variant_id is None:
             sku = fields.line("sku", most=100, required=True)
-            variant_id = (await skus.find_variants(ctx.db, [sku])).get(sku)
+            variant_id = (await variants.find_variants(ctx.db, [sku])).get(sku)
             if sku and variant_id is None:
                 fields.refuse("sku", "does not exist")
         location_id = fields.id("location")
@@ -81,15 +81,15 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
             raise NotFound()
         item_id = await stock.record_variant_movement(ctx, variant_id, location_id, movement)
     except Invalid as error:
-        return await _new(ctx, visit, fields.id("variant_id"), fields.typed, 422, error.errors)
-    return redirect(f"{HERE}/{item_id}?done=moved")
+        return await _new(ctx, page_context, fields.id("variant_id"), fields.texts, 422, error.errors)
+    return redirect(f"{PATH}/{item_id}?done=moved")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return await _item(request, ctx, visit, await _get(request, ctx), notice=notice_of(request, _NOTICES))
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _item(request, ctx, page_context, await _get(request, ctx), notice=notice_of(request, _NOTICES))
 
 
-async def move(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def move(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     item, fields = await _get(request, ctx), Fields(request)
     try:
         movement = _movement(fields)
@@ -98,19 +98,19 @@ async def move(request: Request, ctx: Context, visit: PageContext) -> Reply:
             raise NotFound()
         await stock.record_movement(ctx, item.id, movement)
     except Invalid as error:
-        return await _item(request, ctx, visit, item, 422, errors=error.errors, typed=fields.typed)
-    return redirect(f"{HERE}/{item.id}?done=moved")
+        return await _item(request, ctx, page_context, item, 422, errors=error.errors, form_texts=fields.texts)
+    return redirect(f"{PATH}/{item.id}?done=moved")
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     item, fields = await _get(request, ctx), Fields(request)
     try:
         values = {"backorderable": fields.flag("backorderable")}
         fields.check()
         await records.update(ctx, STOCK_ITEM, item.id, values)
     except Invalid as error:
-        return await _item(request, ctx, visit, item, 422, errors=error.errors)
-    return redirect(f"{HERE}/{item.id}?done=saved")
+        return await _item(request, ctx, page_context, item, 422, errors=error.errors)
+    return redirect(f"{PATH}/{item.id}?done=saved")
 
 
 def _movement(fields: Fields) -> Movement | None:
@@ -128,16 +128,16 @@ async def _locations(ctx: Context) -> dict[str, str]:
 
 async def _new(
     ctx: Context,
-    visit: PageContext,
+    page_context: PageContext,
     variant_id: UUID | None,
     values: dict[str, str],
     status: int = 200,
     errors: Any = None,
 ) -> Reply:
-    variant = await skus.find_named(ctx.db, variant_id) if variant_id else None
+    variant = await variants.find_named(ctx.db, variant_id) if variant_id else None
     return page(
         "catalog/stock/stock_new.html",
-        visit,
+        page_context,
         status,
         variant=variant,
         values=values,
@@ -149,19 +149,19 @@ async def _new(
 
 
 async def _item(
-    request: Request, ctx: Context, visit: PageContext, item: NamedItem, status: int = 200, **more: Any
+    request: Request, ctx: Context, page_context: PageContext, item: NamedItem, status: int = 200, **more: Any
 ) -> Reply:
     before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
     lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
     return page(
         "catalog/stock/stock_item.html",
-        visit,
+        page_context,
         status,
-        **{"typed": {"reason": "received"}, **more},
+        **{"form_texts": {"reason": "received"}, **more},
         item=item,
         lines=lines[:SIZE],
-        older=f"{HERE}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
-        newest=f"{HERE}/{item.id}" if before else None,
+        older=f"{PATH}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
+        newest=f"{PATH}/{item.id}" if before else None,
         movements=MOVEMENTS,
         labels=LABELS,
     )

@@ -10,38 +10,38 @@ from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.stock import StockLocation
-from shop.queries.catalog_pages import stock as stock_pages
+from shop.queries.catalog_admin import stock as stock_pages
 from shop.queries.records import find_record
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/stock/locations"
+PATH = "/admin/stock/locations"
 _FLAGS = ("default", "active", "backorderable_default")
 _NOTICES = {"made": "Location created.", "saved": "Location saved."}
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return await _list(ctx, visit, notice=notice_of(request, _NOTICES))
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = {"name": fields.line("name", most=100, required=True), "default": fields.flag("default")}
         fields.check()
         await records.create(ctx, STOCK_LOCATION, values)
     except Invalid as error:
-        return await _list(ctx, visit, 422, errors=error.errors, typed=fields.typed)
-    return redirect(f"{HERE}?done=made")
+        return await _list(ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
+    return redirect(f"{PATH}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     location = await _get(ctx, id_of(request, "location_id"))
     values = {name: getattr(location, name) for name in ("name", *_FLAGS)}
-    return page("catalog/stock/stock_location.html", visit, location=location, values=values)
+    return page("catalog/stock/stock_location.html", page_context, location=location, values=values)
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     location, fields = await _get(ctx, id_of(request, "location_id")), Fields(request)
     values: dict[str, Any] = {"name": fields.line("name", most=100, required=True)}
     values |= {name: fields.flag(name) for name in _FLAGS}
@@ -49,16 +49,23 @@ async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await records.update(ctx, STOCK_LOCATION, location.id, values)
     except Invalid as error:
-        form_values = {**values, "name": fields.typed.get("name", "")}
+        form_values = {**values, "name": fields.texts.get("name", "")}
         return page(
-            "catalog/stock/stock_location.html", visit, 422, location=location, values=form_values, errors=error.errors
+            "catalog/stock/stock_location.html",
+            page_context,
+            422,
+            location=location,
+            values=form_values,
+            errors=error.errors,
         )
-    return redirect(f"{HERE}?done=saved")
+    return redirect(f"{PATH}?done=saved")
 
 
-async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
+async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
     locations = await stock_pages.list_counted_locations(ctx.db)
-    return page("catalog/stock/stock_locations.html", visit, status, **{"typed": {}, **more}, locations=locations)
+    return page(
+        "catalog/stock/stock_locations.html", page_context, status, **{"form_texts": {}, **more}, locations=locations
+    )
 
 
 async def _get(ctx: Context, location_id: UUID) -> StockLocation:

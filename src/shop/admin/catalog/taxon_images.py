@@ -5,9 +5,9 @@ from uuid import UUID
 from shop.actions import records
 from shop.actions.catalog import images
 from shop.actions.catalog.resources import IMAGE
-from shop.actions.catalog_forms.taxons import get_taxon
+from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
-from shop.admin.catalog.taxons import HERE, taxon_page
+from shop.admin.catalog.taxons import PATH, taxon_page
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, redirect
 from shop.base.errors import Invalid, NotFound
@@ -17,7 +17,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 
-async def upload(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def upload(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     data, alt = request.file("files"), fields.line("new_alt")
     if not data:
@@ -27,12 +27,12 @@ async def upload(request: Request, ctx: Context, visit: PageContext) -> Reply:
         await images.set_taxon_image(ctx, taxon.id, data or b"", alt=alt or None)
     except Invalid as error:
         errors = {"files" if name == "attachment" else name: texts for name, texts in error.errors.items()}
-        form_values = {"new_alt": fields.typed.get("new_alt", "")}
-        return await taxon_page(ctx, visit, taxon, form_values, status=422, errors=errors)
-    return redirect(f"{HERE}/{taxon.id}?done=image-saved#image")
+        form_values = {"new_alt": fields.texts.get("new_alt", "")}
+        return await taxon_page(ctx, page_context, taxon, form_values, status=422, errors=errors)
+    return redirect(f"{PATH}/{taxon.id}?done=image-saved#image")
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     image = await _get_image(ctx, taxon.id)
     try:
@@ -41,15 +41,15 @@ async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
         await records.update(ctx, IMAGE, image.id, {"alt": alt or None})
     except Invalid as error:
         return await taxon_page(
-            ctx, visit, taxon, {"alt": fields.typed.get("alt", "")}, status=422, errors=error.errors
+            ctx, page_context, taxon, {"alt": fields.texts.get("alt", "")}, status=422, errors=error.errors
         )
-    return redirect(f"{HERE}/{taxon.id}?done=image-saved#image")
+    return redirect(f"{PATH}/{taxon.id}?done=image-saved#image")
 
 
-async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def remove(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     await images.remove_image(ctx, (await _get_image(ctx, taxon.id)).id)
-    return redirect(f"{HERE}/{taxon.id}?done=image-removed")
+    return redirect(f"{PATH}/{taxon.id}?done=image-removed")
 
 
 async def _get_image(ctx: Context, taxon_id: UUID) -> Image:

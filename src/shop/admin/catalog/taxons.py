@@ -6,20 +6,20 @@ from typing import Any
 from shop.actions import records
 from shop.actions.catalog.resources import TAXON, TAXONOMY
 from shop.actions.catalog.taxons import LAST
-from shop.actions.catalog_forms import taxons as taxon_desk
-from shop.actions.catalog_forms.taxons import get_taxon
+from shop.actions.catalog_admin import taxons as taxon_actions
+from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.catalog.taxons import Taxon
 from shop.queries.catalog.images import find_taxon_image
-from shop.queries.catalog_pages import taxons as taxon_pages
+from shop.queries.catalog_admin import taxons as taxon_pages
 from shop.rules.catalog.taxons import is_within
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/taxons"
+PATH = "/admin/taxons"
 LABELS = {
     "name": "Name",
     "slug": "Slug",
@@ -42,22 +42,22 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return await _trees(ctx, visit, notice=notice_of(request, _NOTICES))
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _trees(ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
-async def create_tree(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create_tree(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
         name = fields.line("tree_name", most=100, required=True)
         fields.check()
         await records.create(ctx, TAXONOMY, {"name": name})
     except Invalid as error:
-        return await _trees(ctx, visit, 422, errors=_errors_for(error, "tree_name"), typed=fields.typed)
-    return redirect(f"{HERE}?done=tree")
+        return await _trees(ctx, page_context, 422, errors=_errors_for(error, "tree_name"), form_texts=fields.texts)
+    return redirect(f"{PATH}?done=tree")
 
 
-async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def add(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
         parent_id = fields.id("parent_id")
@@ -68,23 +68,23 @@ async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await records.create(ctx, TAXON, {"name": name, "parent_id": parent and parent.id})
     except Invalid as error:
-        return await _trees(ctx, visit, 422, errors=_errors_for(error, "taxon_name"), typed=fields.typed)
-    return redirect(f"{HERE}?done=added")
+        return await _trees(ctx, page_context, 422, errors=_errors_for(error, "taxon_name"), form_texts=fields.texts)
+    return redirect(f"{PATH}?done=added")
 
 
-async def show_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
-    return await taxon_page(ctx, visit, taxon, notice=notice_of(request, _NOTICES))
+    return await taxon_page(ctx, page_context, taxon, notice=notice_of(request, _NOTICES))
 
 
-async def change_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     try:
         values: dict[str, Any] = {"name": fields.line("name", most=100, required=True)}
         if taxon.parent_id is None:
             fields.check()
             await records.update(ctx, TAXONOMY, taxon.taxonomy_id, values)
-            return redirect(f"{HERE}?done=saved")
+            return redirect(f"{PATH}?done=saved")
         values["slug"] = fields.line("slug", most=100) or taxon.slug
         values["description"] = fields.prose("description") or None
         values["parent_id"] = fields.id("parent_id") or taxon.parent_id
@@ -94,48 +94,48 @@ async def change_one(request: Request, ctx: Context, visit: PageContext) -> Repl
         fields.check()
         await records.update(ctx, TAXON, taxon.id, values)
     except Invalid as error:
-        texts = {name: fields.typed.get(name, "") for name in ("name", "slug", "description", "parent_id")}
-        return await taxon_page(ctx, visit, taxon, texts, status=422, errors=error.errors)
-    return redirect(f"{HERE}?done=saved")
+        texts = {name: fields.texts.get(name, "") for name in ("name", "slug", "description", "parent_id")}
+        return await taxon_page(ctx, page_context, taxon, texts, status=422, errors=error.errors)
+    return redirect(f"{PATH}?done=saved")
 
 
-async def up(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def up(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     return await _shift(request, ctx, -1)
 
 
-async def down(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def down(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     return await _shift(request, ctx, 1)
 
 
-async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
     others = f" This also removes {below} {'category' if below == 1 else 'categories'} below it." if below else ""
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Remove {taxon.name}?",
         sentence=f"Its products stay in the shop.{others}",
-        action=f"{HERE}/{taxon.id}/remove",
+        action=f"{PATH}/{taxon.id}/remove",
         button="Remove category",
-        back=f"{HERE}/{taxon.id}",
+        back=f"{PATH}/{taxon.id}",
         back_name=taxon.name,
     )
 
 
-async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def remove(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     if taxon.parent_id is None:
         await records.delete(ctx, TAXONOMY, taxon.taxonomy_id)
     else:
         await records.delete(ctx, TAXON, taxon.id)
-    return redirect(f"{HERE}?done=removed")
+    return redirect(f"{PATH}?done=removed")
 
 
 async def _shift(request: Request, ctx: Context, steps: int) -> Reply:
     taxon_id = id_of(request, "taxon_id")
-    await taxon_desk.shift(ctx, taxon_id, steps)
-    return redirect(f"{HERE}?done=moved#taxon-{taxon_id}")
+    await taxon_actions.shift(ctx, taxon_id, steps)
+    return redirect(f"{PATH}?done=moved#taxon-{taxon_id}")
 
 
 def _errors_for(error: Invalid, name: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _errors_for(error: Invalid, name: str) -> dict[str, Any]:
     return {name: [sentence for sentences in error.errors.values() for sentence in sentences]}
 
 
-async def _trees(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
+async def _trees(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
     taxons = await taxon_pages.list_taxons(ctx.db)
     trees = [
         (tree, [taxon for taxon in taxons if taxon.taxonomy_id == tree.id])
@@ -151,9 +151,9 @@ async def _trees(ctx: Context, visit: PageContext, status: int = 200, **more: An
     ]
     return page(
         "catalog/products/taxons.html",
-        visit,
+        page_context,
         status,
-        **{"typed": {}, **more},
+        **{"form_texts": {}, **more},
         trees=trees,
         indented=_indented_options,
         labels=LABELS,
@@ -162,7 +162,7 @@ async def _trees(ctx: Context, visit: PageContext, status: int = 200, **more: An
 
 async def taxon_page(
     ctx: Context,
-    visit: PageContext,
+    page_context: PageContext,
     taxon: Taxon,
     texts: Mapping[str, str] | None = None,
     *,
@@ -178,7 +178,7 @@ async def taxon_page(
     parents = [other for other in tree if not is_within(by_id, other.id, taxon.id)]
     return page(
         "catalog/products/taxon.html",
-        visit,
+        page_context,
         status,
         **{"errors": {}, **more},
         taxon=taxon,

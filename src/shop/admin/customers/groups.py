@@ -16,8 +16,8 @@ from shop.queries.customers.groups import CountedGroup
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/customer-groups"
-MOST_GROUPS, MOST_MEMBERS = 500, 100
+PATH = "/admin/customer-groups"
+MAX_GROUPS, MAX_MEMBERS = 500, 100
 LABELS = {"name": "Name", "description": "Description", "emails": "E-mail addresses"}
 _NOTICES = {
     "made": "Group created. Add customers next.",
@@ -28,71 +28,71 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return await _list(ctx, visit, notice=notice_of(request, _NOTICES))
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = _read(fields)
         fields.check()
         group_id = await records.create(ctx, CUSTOMER_GROUP, values)
     except Invalid as error:
-        return await _list(ctx, visit, 422, errors=error.errors, typed=fields.typed)
-    return redirect(f"{HERE}/{group_id}?done=made")
+        return await _list(ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
+    return redirect(f"{PATH}/{group_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
-    return await _one(request, ctx, visit, group, notice=notice_of(request, _NOTICES))
+    return await _one(request, ctx, page_context, group, notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group, fields = await _get(ctx, id_of(request, "group_id")), Fields(request)
     try:
         values = _read(fields)
         fields.check()
         await records.update(ctx, CUSTOMER_GROUP, group.id, values)
     except Invalid as error:
-        return await _one(request, ctx, visit, group, 422, errors=error.errors, typed=fields.typed)
-    return redirect(f"{HERE}/{group.id}?done=saved")
+        return await _one(request, ctx, page_context, group, 422, errors=error.errors, form_texts=fields.texts)
+    return redirect(f"{PATH}/{group.id}?done=saved")
 
 
-async def add_members(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def add_members(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group, fields = await _get(ctx, id_of(request, "group_id")), Fields(request)
-    text = fields.typed.get("emails", "")
+    text = fields.texts.get("emails", "")
     try:
         await assignments.assign(ctx, CUSTOMER_GROUP_MEMBER, ("customer_group_id", group.id), text)
     except Invalid as error:
-        return await _one(request, ctx, visit, group, 422, errors=error.errors, emails=text)
-    return redirect(f"{HERE}/{group.id}?done=added")
+        return await _one(request, ctx, page_context, group, 422, errors=error.errors, emails=text)
+    return redirect(f"{PATH}/{group.id}?done=added")
 
 
-async def remove_member(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def remove_member(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     group_id = id_of(request, "group_id")
     owner = ("customer_group_id", group_id)
     await assignments.unassign(ctx, CUSTOMER_GROUP_MEMBER, owner, id_of(request, "link_id"))
-    return redirect(f"{HERE}/{group_id}?done=removed")
+    return redirect(f"{PATH}/{group_id}?done=removed")
 
 
-async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Delete {group.name}?",
         sentence="Its members remain customers but lose the prices of this group.",
-        action=f"{HERE}/{group.id}/delete",
+        action=f"{PATH}/{group.id}/delete",
         button="Delete group",
-        back=f"{HERE}/{group.id}",
+        back=f"{PATH}/{group.id}",
         back_name=group.name,
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def delete(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await records.delete(ctx, CUSTOMER_GROUP, id_of(request, "group_id"))
-    return redirect(f"{HERE}?done=deleted")
+    return redirect(f"{PATH}?done=deleted")
 
 
 def _read(fields: Fields) -> dict[str, Any]:
@@ -102,25 +102,32 @@ def _read(fields: Fields) -> dict[str, Any]:
     }
 
 
-async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
-    groups = await group_pages.list_groups(ctx.db, most=MOST_GROUPS)
-    return page("customers/customer_groups.html", visit, status, **{"typed": {}, **more}, groups=groups, labels=LABELS)
+async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    groups = await group_pages.list_groups(ctx.db, most=MAX_GROUPS)
+    return page(
+        "customers/customer_groups.html",
+        page_context,
+        status,
+        **{"form_texts": {}, **more},
+        groups=groups,
+        labels=LABELS,
+    )
 
 
 async def _one(
-    request: Request, ctx: Context, visit: PageContext, group: CountedGroup, status: int = 200, **more: Any
+    request: Request, ctx: Context, page_context: PageContext, group: CountedGroup, status: int = 200, **more: Any
 ) -> Reply:
     search = text_param(request, "q")
-    texts = {"name": group.name, "description": group.description or ""} | more.pop("typed", {})
+    texts = {"name": group.name, "description": group.description or ""} | more.pop("form_texts", {})
     return page(
         "customers/customer_group.html",
-        visit,
+        page_context,
         status,
         **{"emails": "", **more},
         group=group,
-        typed=texts,
+        form_texts=texts,
         q=search,
-        members=await group_pages.list_members(ctx.db, group.id, search, most=MOST_MEMBERS),
+        members=await group_pages.list_members(ctx.db, group.id, search, most=MAX_MEMBERS),
         lists=await group_pages.list_lists_of(ctx.db, group.id),
         labels=LABELS,
     )

@@ -7,7 +7,7 @@ from shop.actions import records
 from shop.actions.checkout import workflow
 from shop.actions.context import Context
 from shop.actions.promotions.resources import STORE_CREDIT
-from shop.admin.customers.customers import HERE, get_customer
+from shop.admin.customers.customers import PATH, get_customer
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -19,7 +19,7 @@ from shop.queries.checkout import store_credit_pages as credit_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-LONGEST_REASON = 255
+MAX_REASON_LENGTH = 255
 LABELS = {"amount": "Amount", "currency": "Currency", "memo": "Reason", "reason": "Reason", "base": "The grant"}
 _NOTICES = {
     "granted": "Store credit granted.",
@@ -27,13 +27,13 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, before = await get_customer(request, ctx), as_uuid(text_param(request, "before"))
     lines = await credit_pages.list_ledger(ctx.db, customer.id, before, most=SIZE + 1)
-    here = _here(customer)
+    here = _path_of(customer)
     return page(
         "customers/store_credit.html",
-        visit,
+        page_context,
         customer=customer,
         here=here,
         balances=await credit_pages.list_balances(ctx.db, customer.id),
@@ -45,43 +45,43 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     )
 
 
-async def new(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return _grant_page(visit, await get_customer(request, ctx), {"amount": "", "currency": "", "memo": ""})
+async def new(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return _grant_page(page_context, await get_customer(request, ctx), {"amount": "", "currency": "", "memo": ""})
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, fields = await get_customer(request, ctx), Fields(request)
     try:
-        currency = fields.choice("currency", dict.fromkeys(visit.shop.currencies))
+        currency = fields.choice("currency", dict.fromkeys(page_context.shop.currencies))
         amount = None if fields.errors else fields.amount("amount", currency, required=True)
-        memo = fields.line("memo", most=LONGEST_REASON, required=True)
+        memo = fields.line("memo", most=MAX_REASON_LENGTH, required=True)
         fields.check()
         grant = {"amount": amount or Decimal(0), "currency": currency, "memo": memo}
         await records.create(ctx, STORE_CREDIT, {"user_id": customer.id, **grant})
     except Invalid as error:
-        texts = {name: fields.typed.get(name, "") for name in ("amount", "currency", "memo")}
-        return _grant_page(visit, customer, texts, 422, error.errors)
-    return redirect(f"{_here(customer)}?done=granted")
+        texts = {name: fields.texts.get(name, "") for name in ("amount", "currency", "memo")}
+        return _grant_page(page_context, customer, texts, 422, error.errors)
+    return redirect(f"{_path_of(customer)}?done=granted")
 
 
-async def show_withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return _withdraw_page(visit, *await _grant(request, ctx))
+async def show_withdraw(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return _withdraw_page(page_context, *await _grant(request, ctx))
 
 
-async def withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def withdraw(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     (customer, credit), fields = await _grant(request, ctx), Fields(request)
     try:
-        reason = fields.line("reason", most=LONGEST_REASON, required=True)
+        reason = fields.line("reason", most=MAX_REASON_LENGTH, required=True)
         fields.check()
         await workflow.withdraw_store_credit(ctx, credit.id, reason)
     except Invalid as error:
         errors = {"base": ["No credit remains to withdraw."]} if "base" in error.errors else error.errors
-        return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, errors)
-    return redirect(f"{_here(customer)}?done=withdrawn")
+        return _withdraw_page(page_context, customer, credit, fields.texts.get("reason", ""), 422, errors)
+    return redirect(f"{_path_of(customer)}?done=withdrawn")
 
 
-def _here(customer: AccountUser) -> str:
-    return f"{HERE}/{customer.id}/credit"
+def _path_of(customer: AccountUser) -> str:
+    return f"{PATH}/{customer.id}/credit"
 
 
 async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCredit]:
@@ -94,20 +94,24 @@ async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCred
 
 
 def _grant_page(
-    visit: PageContext, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
+    page_context: PageContext, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
 ) -> Reply:
-    currencies = {code: code for code in visit.shop.currencies}
-    context = {"customer": customer, "here": _here(customer), "currencies": currencies, "labels": LABELS}
-    return page("customers/store_credit_grant.html", visit, status, **context, values=values, errors=errors or {})
+    currencies = {code: code for code in page_context.shop.currencies}
+    context = {"customer": customer, "here": _path_of(customer), "currencies": currencies, "labels": LABELS}
+    return page(
+        "customers/store_credit_grant.html", page_context, status, **context, values=values, errors=errors or {}
+    )
 
 
 def _withdraw_page(
-    visit: PageContext,
+    page_context: PageContext,
     customer: AccountUser,
     credit: StoreCredit,
     reason: str = "",
     status: int = 200,
     errors: Any = None,
 ) -> Reply:
-    context = {"customer": customer, "here": _here(customer), "credit": credit, "labels": LABELS}
-    return page("customers/store_credit_withdraw.html", visit, status, **context, reason=reason, errors=errors or {})
+    context = {"customer": customer, "here": _path_of(customer), "credit": credit, "labels": LABELS}
+    return page(
+        "customers/store_credit_withdraw.html", page_context, status, **context, reason=reason, errors=errors or {}
+    )

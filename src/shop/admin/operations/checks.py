@@ -1,22 +1,31 @@
 """Integrity check page; the checks run on request."""
 
 from shop.actions.context import Context
-from shop.actions.operations.verify import NAMES, verify
+from shop.actions.operations.verify import NAMES, find_inconsistencies
 from shop.admin.pages import PageContext, page
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/settings/checks"
-MOST = 20
+PATH = "/admin/settings/checks"
+MAX_FINDINGS = 20
 
 
-async def show(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    looks = [(name, None) for name in NAMES]
-    return page("operations/checks.html", visit, looks=looks, wrong=0, is_done=False, most=MOST)
+async def show(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    checks = [(name, None) for name in NAMES]
+    return page(
+        "operations/checks.html", page_context, checks=checks, problem_count=0, is_done=False, most=MAX_FINDINGS
+    )
 
 
-async def run_checks(_request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def run_checks(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Runs the checks. They read every order, so they run only on request."""
-    looks = [(name, problems) async for name, problems in verify(ctx.db)]
-    problem_count = sum(len(problems) for _, problems in looks)
-    return page("operations/checks.html", visit, looks=looks, wrong=problem_count, is_done=True, most=MOST)
+    checks = [(name, problems) async for name, problems in find_inconsistencies(ctx.db)]
+    problem_count = sum(len(problems) for _, problems in checks)
+    return page(
+        "operations/checks.html",
+        page_context,
+        checks=checks,
+        problem_count=problem_count,
+        is_done=True,
+        most=MAX_FINDINGS,
+    )

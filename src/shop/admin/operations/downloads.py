@@ -16,11 +16,11 @@ def table_reply(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) 
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(heads)
-    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    writer.writerows([_escape_formula(cell) for cell in row] for row in rows)
     disposition = (b"content-disposition", f'attachment; filename="{name}.csv"'.encode("ascii"))
     headers = ((b"content-type", CSV), NO_STORE, disposition)
     return Reply(200, text.getvalue().encode(), headers, security=DASHBOARD_HEADERS)
 
 
-def _harmless(cell: str) -> str:
+def _escape_formula(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_RISKY) else cell

@@ -15,7 +15,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 REMEMBER_SECONDS = 5
-MOST_MAILS = 10
+MAX_MAILS = 10
 WIDE, NARROW = 720, 330
 HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
 
@@ -62,7 +62,7 @@ class _OverviewCache:
     overview: Overview
 
 
-async def show(_request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
     if time.monotonic() - _OverviewCache.at > REMEMBER_SECONDS:
         _OverviewCache.overview = await _load_overview(ctx)
         _OverviewCache.at = time.monotonic()
@@ -71,29 +71,29 @@ async def show(_request: Request, ctx: Context, visit: PageContext) -> Reply:
     counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
     return page(
         "operations/overview.html",
-        visit,
-        seen=overview,
+        page_context,
+        overview=overview,
         counts=counts,
-        wide=draw(overview.days, WIDE),
-        narrow=draw(overview.days, NARROW),
+        wide=draw_chart(overview.days, WIDE),
+        narrow=draw_chart(overview.days, NARROW),
     )
 
 
 async def _load_overview(ctx: Context) -> Overview:
     days = await dashboard.list_days(ctx.db)
     tally = await dashboard.find_tally(ctx.db)
-    mails = await dashboard.list_dead_mails(ctx.db, most=MOST_MAILS) if tally.dead_mail_count else []
+    mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
     return Overview(days, tally, mails, await dashboard.list_mail_warnings(ctx.db))
 
 
-def draw(days: Sequence[Day], across: int) -> Chart:
-    top = nice_top(max((max(day.cart_count, day.order_count) for day in days), default=0))
-    room, slot = HEIGHT - BOTTOM - TOP, (across - LEFT) / max(len(days), 1)
+def draw_chart(days: Sequence[Day], across: int) -> Chart:
+    top = round_up_scale(max((max(day.cart_count, day.order_count) for day in days), default=0))
+    plot_height, slot = HEIGHT - BOTTOM - TOP, (across - LEFT) / max(len(days), 1)
     width = min(slot * 0.36, 18)
 
     def bar(kind: str, count: int, x: float) -> Bar:
-        height = room * count / top
-        return Bar(kind, round(x, 1), round(TOP + room - height, 1), round(width, 1), round(height, 1))
+        height = plot_height * count / top
+        return Bar(kind, round(x, 1), round(TOP + plot_height - height, 1), round(width, 1), round(height, 1))
 
     bars, marks = [], []
     for number, day in enumerate(days):
@@ -102,11 +102,11 @@ def draw(days: Sequence[Day], across: int) -> Chart:
         # Few enough labels not to overlap, and always one for today.
         if (len(days) - 1 - number) % (2 if across == WIDE else 4) == 0:
             marks.append(Mark(f"{day.day.day} {day.day:%b}", round(middle, 1)))
-    scale = [Mark(f"{top * part // 2:,}", TOP + room - room * part / 2) for part in (0, 1, 2)]
+    scale = [Mark(f"{top * part // 2:,}", TOP + plot_height - plot_height * part / 2) for part in (0, 1, 2)]
     return Chart(bars, marks, scale, across)
 
 
-def nice_top(most: int) -> int:
+def round_up_scale(most: int) -> int:
     """Rounds up to 2, 4 or 10 times a power of ten, so that half of it is a whole number too."""
     size = 1
     while True:

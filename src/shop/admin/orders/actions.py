@@ -21,38 +21,38 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 Act = Callable[[Context, UUID], Awaitable[None]]
-LONGEST_REASON = 255
+MAX_REASON_LENGTH = 255
 _REFUND_LABELS = {"amount": "Amount", "reason": "Reason", "base": "The refund"}
 
 
 def build_order_handler(act: Act, notice: str) -> Page:
     """Returns the handler of an action on the order itself."""
 
-    async def answer(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def answer(request: Request, ctx: Context, page_context: PageContext) -> Reply:
         order = await _order(request, ctx)
-        return await _run_action(ctx, visit, order, act(ctx, order.id), notice)
+        return await _run_action(ctx, page_context, order, act(ctx, order.id), notice)
 
     return answer
 
 
 def build_shipment_handler(event: str, notice: str) -> Page:
-    async def answer(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def answer(request: Request, ctx: Context, page_context: PageContext) -> Reply:
         order, shipment_id, fields = await _order(request, ctx), id_of(request, "shipment_id"), Fields(request)
         await order_pages.check_shipment(ctx, order, shipment_id)
-        tracking = fields.line("tracking", most=LONGEST_REASON) or None
-        page_values = {"tracking": {shipment_id: fields.typed.get("tracking", "")}}
+        tracking = fields.line("tracking", most=MAX_REASON_LENGTH) or None
+        page_values = {"tracking": {shipment_id: fields.texts.get("tracking", "")}}
         if fields.errors:
-            return await order_page(ctx, visit, order, 422, errors=fields.errors, **page_values)
+            return await order_page(ctx, page_context, order, 422, errors=fields.errors, **page_values)
         moving = operations.move_shipment(ctx, shipment_id, event, tracking=tracking)
-        return await _run_action(ctx, visit, order, moving, notice, **page_values)
+        return await _run_action(ctx, page_context, order, moving, notice, **page_values)
 
     return answer
 
 
 def build_payment_handler(act: Act, notice: str) -> Page:
-    async def answer(request: Request, ctx: Context, visit: PageContext) -> Reply:
-        order, paying = await _paying(request, ctx)
-        return await _run_action(ctx, visit, order, act(ctx, paying.payment.id), notice)
+    async def answer(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        order, payment_view = await _get_payment(request, ctx)
+        return await _run_action(ctx, page_context, order, act(ctx, payment_view.payment.id), notice)
 
     return answer
 
@@ -66,11 +66,11 @@ capture = build_payment_handler(operations.capture, "captured")
 void = build_payment_handler(operations.void, "voided")
 
 
-async def show_cancel(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show_cancel(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order = await _order(request, ctx)
     return page(
-        "sure.html",
-        visit,
+        "confirmation.html",
+        page_context,
         question=f"Cancel order {order.number}?",
         sentence="Nothing is shipped, the items are restocked, and payments are refunded.",
         action=f"{address_of(order)}/cancel",
@@ -80,49 +80,59 @@ async def show_cancel(request: Request, ctx: Context, visit: PageContext) -> Rep
     )
 
 
-async def show_void(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    order, paying = await _paying(request, ctx)
+async def show_void(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    order, payment_view = await _get_payment(request, ctx)
     return page(
-        "sure.html",
-        visit,
-        question=f"Void payment {paying.payment.number}?",
+        "confirmation.html",
+        page_context,
+        question=f"Void payment {payment_view.payment.number}?",
         sentence="This releases the authorized amount and refunds the captured amount.",
-        action=f"{address_of(order)}/payments/{paying.payment.id}/void",
+        action=f"{address_of(order)}/payments/{payment_view.payment.id}/void",
         button="Void payment",
         back=address_of(order),
         back_name=f"Order {order.number}",
     )
 
 
-async def show_refund(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    order, paying = await _paying(request, ctx)
-    return _refund_page(visit, order, paying, {"amount": amount_text(paying.left, order.currency), "reason": ""})
+async def show_refund(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    order, payment_view = await _get_payment(request, ctx)
+    return _refund_page(
+        page_context,
+        order,
+        payment_view,
+        {"amount": amount_text(payment_view.refundable_amount, order.currency), "reason": ""},
+    )
 
 
-async def refund(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    (order, paying), fields = await _paying(request, ctx), Fields(request)
-    texts = {name: fields.typed.get(name, "") for name in ("amount", "reason")}
+async def refund(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    (order, payment_view), fields = await _get_payment(request, ctx), Fields(request)
+    texts = {name: fields.texts.get(name, "") for name in ("amount", "reason")}
     try:
         amount = fields.amount("amount", order.currency, required=True)
-        reason = fields.line("reason", most=LONGEST_REASON, required=True)
+        reason = fields.line("reason", most=MAX_REASON_LENGTH, required=True)
         fields.check()
-        await operations.refund(ctx, paying.payment.id, minor_units(amount or Decimal(0), order.currency), reason)
+        await operations.refund(ctx, payment_view.payment.id, minor_units(amount or Decimal(0), order.currency), reason)
     except Invalid as error:
-        return _refund_page(visit, order, paying, texts, 422, error.errors)
+        return _refund_page(page_context, order, payment_view, texts, 422, error.errors)
     except Conflict as conflict:
-        return _refund_page(visit, order, paying, texts, 409, {"base": [conflict.sentence]})
+        return _refund_page(page_context, order, payment_view, texts, 409, {"base": [conflict.sentence]})
     return redirect(f"{address_of(order)}?done=refunded")
 
 
 def _refund_page(
-    visit: PageContext, order: Order, paying: PaymentView, values: dict[str, str], status: int = 200, errors: Any = None
+    page_context: PageContext,
+    order: Order,
+    payment_view: PaymentView,
+    values: dict[str, str],
+    status: int = 200,
+    errors: Any = None,
 ) -> Reply:
-    context = {"order": order, "paying": paying, "here": address_of(order), "labels": _REFUND_LABELS}
-    return page("orders/order_refund.html", visit, status, **context, values=values, errors=errors or {})
+    context = {"order": order, "payment_view": payment_view, "here": address_of(order), "labels": _REFUND_LABELS}
+    return page("orders/order_refund.html", page_context, status, **context, values=values, errors=errors or {})
 
 
 async def _run_action(
-    ctx: Context, visit: PageContext, order: Order, action: Awaitable[None], notice: str, **page_values: Any
+    ctx: Context, page_context: PageContext, order: Order, action: Awaitable[None], notice: str, **page_values: Any
 ) -> Reply:
     """Runs the action and redirects to the order; renders its current page with the errors if the action fails."""
     try:
@@ -131,7 +141,7 @@ async def _run_action(
         errors = error.errors if isinstance(error, Invalid) else {"base": [error.sentence]}
         now = await order_pages.get_order(ctx, order.number)
         page_errors = {name if name in LABELS else "base": sentences for name, sentences in errors.items()}
-        return await order_page(ctx, visit, now, error.status, errors=page_errors, **page_values)
+        return await order_page(ctx, page_context, now, error.status, errors=page_errors, **page_values)
     return redirect(f"{address_of(order)}?done={notice}")
 
 
@@ -139,6 +149,6 @@ async def _order(request: Request, ctx: Context) -> Order:
     return await order_pages.get_order(ctx, request.path_params["number"])
 
 
-async def _paying(request: Request, ctx: Context) -> tuple[Order, PaymentView]:
+async def _get_payment(request: Request, ctx: Context) -> tuple[Order, PaymentView]:
     order = await _order(request, ctx)
     return order, await order_pages.get_payment_view(ctx, order, id_of(request, "payment_id"))

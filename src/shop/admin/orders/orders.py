@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
-from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param, timeline
+from shop.admin.listing import SIZE, day_param, paginate_rows, read_cursor, text_param, timeline
 from shop.admin.pages import PageContext, notice_of, page
 from shop.models.cart.orders import Order
 from shop.queries import dashboard
@@ -26,7 +26,7 @@ STATES = {
     "complete": "Complete",
     "canceled": "Canceled",
 }
-HERE = "/admin/orders"
+PATH = "/admin/orders"
 LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
 NOTICES = {
     "approved": "Order approved.",
@@ -40,16 +40,16 @@ NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "state", "since", "until")}
     filters = _filter(request, params)
-    place = read_place(request)
-    rows = await dashboard.list_orders(ctx.db, filters, place, most=SIZE + 1)
-    page_rows, pages = page_of(request, rows, place, by=sorted_by(filters), params=params)
+    cursor = read_cursor(request)
+    rows = await dashboard.list_orders(ctx.db, filters, cursor, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=sorted_by(filters), params=params)
     is_filtered = any(params.values())
     return page(
         "orders/orders.html",
-        visit,
+        page_context,
         orders=page_rows,
         pages=pages,
         params=params,
@@ -58,12 +58,12 @@ async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     )
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order = await order_pages.get_order(ctx, request.path_params["number"])
-    return await order_page(ctx, visit, order, notice=notice_of(request, NOTICES))
+    return await order_page(ctx, page_context, order, notice=notice_of(request, NOTICES))
 
 
-async def order_page(ctx: Context, visit: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
+async def order_page(ctx: Context, page_context: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
     details = await order_pages.get_page(ctx, order)
     facts = {
         "canceled": order.canceled_at,
@@ -71,12 +71,12 @@ async def order_page(ctx: Context, visit: PageContext, order: Order, status: int
         "completed": order.completed_at,
         "cart_created": order.created_at,
     }
-    context = {"found": details, "order": order, "events": timeline(details.events, facts), "here": address_of(order)}
-    return page("orders/order.html", visit, status, **{"tracking": {}, **more}, **context, labels=LABELS)
+    context = {"details": details, "order": order, "events": timeline(details.events, facts), "here": address_of(order)}
+    return page("orders/order.html", page_context, status, **{"tracking": {}, **more}, **context, labels=LABELS)
 
 
 def address_of(order: Order) -> str:
-    return f"{HERE}/{quote(order.number, safe='')}"
+    return f"{PATH}/{quote(order.number, safe='')}"
 
 
 def _filter(request: Request, params: dict[str, str]) -> OrderFilter:

@@ -9,8 +9,8 @@ _SHIPMENT = _ORDER + "/shipments/{shipment_id}"
 _PAYMENT = _ORDER + "/payments/{payment_id}"
 
 
-def order_routes(rows: RouteBuilder) -> tuple[Route, ...]:
-    page, act = rows.page, rows.act
+def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
     return (
         page("/admin/orders", orders.listing, "Orders"),
         page(_ORDER, orders.show, "One order"),

@@ -5,13 +5,13 @@ from typing import Any
 from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.promotions.pages import get_batch, get_promotion
-from shop.actions.promotions.promotions import MOST_CODES
+from shop.actions.promotions.promotions import MAX_CODES
 from shop.actions.promotions.resources import COUPON_BATCH
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, page_of, read_place
+from shop.admin.listing import SIZE, paginate_rows, read_cursor
 from shop.admin.operations.downloads import table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
-from shop.admin.promotions.promotions import HERE
+from shop.admin.promotions.promotions import PATH
 from shop.base.errors import Invalid
 from shop.base.texts import slug_of
 from shop.queries.promotions import pages as promotion_pages
@@ -33,12 +33,12 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-    return await _batches(request, ctx, visit, promotion, _TEXTS, notice=notice_of(request, _NOTICES))
+    return await _batches(request, ctx, page_context, promotion, _TEXTS, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
     try:
         values: dict[str, Any] = {
@@ -49,12 +49,12 @@ async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields.check()
         await records.create(ctx, COUPON_BATCH, {"promotion_id": promotion.id, **values})
     except Invalid as error:
-        texts = {name: fields.typed.get(name, "") for name in _TEXTS}
-        return await _batches(request, ctx, visit, promotion, texts, 422, errors=error.errors)
-    return redirect(f"{_here(promotion)}?done=made")
+        texts = {name: fields.texts.get(name, "") for name in _TEXTS}
+        return await _batches(request, ctx, page_context, promotion, texts, 422, errors=error.errors)
+    return redirect(f"{_path_of(promotion)}?done=made")
 
 
-async def download(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def download(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     batch = await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id"))
     rows = [
         (each.code, each.used_at.isoformat() if each.used_at else "", each.order_number or "")
@@ -63,54 +63,58 @@ async def download(request: Request, ctx: Context, _visit: PageContext) -> Reply
     return table_reply(f"codes-{slug_of(batch.name) or batch.id}", ("code", "used_at", "order_number"), rows)
 
 
-async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return _sure(visit, await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id")))
+async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return _confirmation_page(
+        page_context, await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id"))
+    )
 
 
-async def delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     batch = await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id"))
     try:
         await records.delete(ctx, COUPON_BATCH, batch.id)
     except Invalid as error:
-        return _sure(visit, batch, 422, errors=error.errors)
-    return redirect(f"{HERE}/{batch.promotion_id}/batches?done=deleted")
+        return _confirmation_page(page_context, batch, 422, errors=error.errors)
+    return redirect(f"{PATH}/{batch.promotion_id}/batches?done=deleted")
 
 
-def _here(promotion: CountedPromotion) -> str:
-    return f"{HERE}/{promotion.id}/batches"
+def _path_of(promotion: CountedPromotion) -> str:
+    return f"{PATH}/{promotion.id}/batches"
 
 
 async def _batches(
     request: Request,
     ctx: Context,
-    visit: PageContext,
+    page_context: PageContext,
     promotion: CountedPromotion,
     values: dict[str, str],
     status: int = 200,
     **more: Any,
 ) -> Reply:
-    place = read_place(request)
-    rows = await promotion_pages.list_batches(ctx.db, promotion.id, place, most=SIZE + 1)
-    page_rows, pages = page_of(request, rows, place, by="created_at", params={})
-    context = {"batches": page_rows, "pages": pages, "here": _here(promotion), "most": MOST_CODES}
+    cursor = read_cursor(request)
+    rows = await promotion_pages.list_batches(ctx.db, promotion.id, cursor, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={})
+    context = {"batches": page_rows, "pages": pages, "here": _path_of(promotion), "most": MAX_CODES}
     return page(
         "promotions/coupon_batches.html",
-        visit,
+        page_context,
         status,
         **more,
         **context,
-        found=promotion,
+        promotion=promotion,
         values=values,
         labels=LABELS,
     )
 
 
-def _sure(visit: PageContext, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
-    back = f"{HERE}/{batch.promotion_id}/batches"
+def _confirmation_page(page_context: PageContext, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
+    back = f"{PATH}/{batch.promotion_id}/batches"
     question = {
         "question": f"Delete {batch.name}?",
         "sentence": f"Codes that will stop working: {batch.codes_count}.",
         "button": "Delete batch",
     }
     action = f"{back}/{batch.id}/delete"
-    return page("sure.html", visit, status, **question, action=action, back=back, back_name="Codes", **more)
+    return page(
+        "confirmation.html", page_context, status, **question, action=action, back=back, back_name="Codes", **more
+    )

@@ -19,10 +19,10 @@ from shop.admin.promotions.summary import MISSING_NAME
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.models.setup.shop import Shop
-from shop.queries.catalog_pages import taxons as taxon_pages
+from shop.queries.catalog_admin import taxons as taxon_pages
 from shop.queries.promotions import pages as promotion_pages
 from shop.rules.form_values import amount_text, prefix_query, read_amount
-from shop.rules.promotions.settings import KINDS, MOST_IDS, part_errors
+from shop.rules.promotions.settings import KINDS, MAX_IDS, part_errors
 
 MAX_SEARCH_RESULTS = 25
 _LABELS = {
@@ -94,7 +94,7 @@ def get_submitted_texts(what: str, kind: str, fields: Fields) -> dict[str, Any]:
         elif form == "amounts":
             texts[name] = {key: text for key, text in fields.group(name).items() if isinstance(text, str)}
         else:
-            texts[name] = fields.typed.get(name, "")
+            texts[name] = fields.texts.get(name, "")
     return texts
 
 
@@ -106,8 +106,8 @@ def read_settings(what: str, kind: str, fields: Fields) -> dict[str, Any]:
             values[name] = sorted(str(each) for each in fields.ids(name))
             if not values[name]:
                 fields.refuse(name, "must include at least one")
-            if len(values[name]) > MOST_IDS:
-                fields.refuse(name, f"must be at most {MOST_IDS}")
+            if len(values[name]) > MAX_IDS:
+                fields.refuse(name, f"must be at most {MAX_IDS}")
         elif form == "amounts":
             values[name] = _read_amounts(name, fields)
         else:

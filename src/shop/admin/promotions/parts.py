@@ -21,7 +21,7 @@ from shop.admin.promotions.fields import (
     labels_of,
     read_settings,
 )
-from shop.admin.promotions.promotions import HERE, NOTICES, POLICIES
+from shop.admin.promotions.promotions import NOTICES, PATH, POLICIES
 from shop.admin.promotions.summary import summarize_parts
 from shop.base.errors import Invalid, NotFound
 from shop.queries.promotions.pages import CountedPromotion
@@ -37,13 +37,13 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-    parts = summarize_parts(await get_parts(ctx, promotion.id), visit.shop.default_locale)
+    parts = summarize_parts(await get_parts(ctx, promotion.id), page_context.shop.default_locale)
     return page(
         "promotions/promotion_rules.html",
-        visit,
-        found=promotion,
+        page_context,
+        promotion=promotion,
         sections=[(form, parts[form.what]) for form in FORMS],
         policies=POLICIES,
         notice=notice_of(request, _NOTICES),
@@ -53,7 +53,7 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
 class PartContext(msgspec.Struct, frozen=True):
     """The edited part of a promotion, or a new part of a kind."""
 
-    found: CountedPromotion
+    promotion: CountedPromotion
     kind: str
     part_id: UUID | None = None
 
@@ -71,43 +71,43 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
     def kinds(self) -> dict[str, str]:
         return {key: kind.label for key, kind in KINDS[self.what].items()}
 
-    async def new(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def new(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-        return await self._page(ctx, visit, PartContext(promotion, self._kind(text_param(request, "kind"))), {})
+        return await self._page(ctx, page_context, PartContext(promotion, self._kind(text_param(request, "kind"))), {})
 
-    async def create(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def create(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
-        at = PartContext(promotion, self._kind(fields.typed.get("kind", "")))
+        at = PartContext(promotion, self._kind(fields.texts.get("kind", "")))
         if fields.flag("find"):
-            return await self._again(ctx, visit, at, fields)
+            return await self._page_with_errors(ctx, page_context, at, fields)
         try:
             preferences = self._read(at.kind, fields)
             await records.create(
                 ctx, self.actions, {"promotion_id": promotion.id, "type": at.kind, "preferences": preferences}
             )
         except Invalid as error:
-            return await self._again(ctx, visit, at, fields, error.errors)
-        return redirect(f"{HERE}/{promotion.id}/parts?done=added")
+            return await self._page_with_errors(ctx, page_context, at, fields, error.errors)
+        return redirect(f"{PATH}/{promotion.id}/parts?done=added")
 
-    async def show(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def show(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         at, part = await self._part(request, ctx)
-        return await self._page(ctx, visit, at, get_stored_texts(self.what, part))
+        return await self._page(ctx, page_context, at, get_stored_texts(self.what, part))
 
-    async def change(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def change(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         (at, part), fields = await self._part(request, ctx), Fields(request)
         if fields.flag("find"):
-            return await self._again(ctx, visit, at, fields)
+            return await self._page_with_errors(ctx, page_context, at, fields)
         try:
             await records.update(ctx, self.actions, part.id, {"preferences": self._read(at.kind, fields)})
         except Invalid as error:
-            return await self._again(ctx, visit, at, fields, error.errors)
-        return redirect(f"{HERE}/{at.found.id}/parts?done=changed")
+            return await self._page_with_errors(ctx, page_context, at, fields, error.errors)
+        return redirect(f"{PATH}/{at.promotion.id}/parts?done=changed")
 
-    async def remove(self, request: Request, ctx: Context, _visit: PageContext) -> Reply:
+    async def remove(self, request: Request, ctx: Context, _page_context: PageContext) -> Reply:
         promotion_id = id_of(request, "promotion_id")
         part = await get_part(ctx, self.actions, promotion_id, id_of(request, "part_id"))
         await records.delete(ctx, self.actions, part.id)
-        return redirect(f"{HERE}/{promotion_id}/parts?done=removed")
+        return redirect(f"{PATH}/{promotion_id}/parts?done=removed")
 
     def _kind(self, kind: str) -> str:
         if kind not in KINDS[self.what]:
@@ -125,17 +125,17 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         fields.check()
         return normalize_preferences(self.what, kind, values)
 
-    async def _again(
-        self, ctx: Context, visit: PageContext, at: PartContext, fields: Fields, errors: Any = None
+    async def _page_with_errors(
+        self, ctx: Context, page_context: PageContext, at: PartContext, fields: Fields, errors: Any = None
     ) -> Reply:
         """Renders the form again with the submitted values and the search results."""
-        search = fields.typed.get("q", "").strip()[:100]
-        return await self._page(ctx, visit, at, get_submitted_texts(self.what, at.kind, fields), search, errors)
+        search = fields.texts.get("q", "").strip()[:100]
+        return await self._page(ctx, page_context, at, get_submitted_texts(self.what, at.kind, fields), search, errors)
 
     async def _page(
         self,
         ctx: Context,
-        visit: PageContext,
+        page_context: PageContext,
         at: PartContext,
         texts: dict[str, Any],
         search: str = "",
@@ -143,15 +143,15 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Reply:
         return page(
             "promotions/promotion_part.html",
-            visit,
+            page_context,
             422 if errors else 200,
             at=at,
             form=self,
             heading=KINDS[self.what][at.kind].label,
-            settings=await build_settings(ctx, visit.shop, self.what, at.kind, texts, search),
+            settings=await build_settings(ctx, page_context.shop, self.what, at.kind, texts, search),
             labels=labels_of(self.what, at.kind),
-            here=f"{HERE}/{at.found.id}/{self.path}/{at.part_id or 'new'}",
-            back=f"{HERE}/{at.found.id}/parts",
+            here=f"{PATH}/{at.promotion.id}/{self.path}/{at.part_id or 'new'}",
+            back=f"{PATH}/{at.promotion.id}/parts",
             search=search,
             most=MAX_SEARCH_RESULTS,
             errors=errors or {},

@@ -14,10 +14,10 @@ from shop.queries.promotions import pages as promotion_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-MOST_CARTS = 10
+MAX_CARTS = 10
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
     number = text_param(request, "order").upper()
     result, errors = None, {}
@@ -27,14 +27,14 @@ async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
         except NotFound:
             errors = {"order": ["No cart or order has this number."]}
     return page(
-        "promotions/promotion_try.html",
-        visit,
+        "promotions/promotion_preview.html",
+        page_context,
         422 if errors else 200,
-        found=promotion,
+        promotion=promotion,
         number=number,
-        tried=result,
+        preview=result,
         errors=errors,
-        parts_said=summarize_parts(await get_parts(ctx, promotion.id), visit.shop.default_locale),
+        part_summaries=summarize_parts(await get_parts(ctx, promotion.id), page_context.shop.default_locale),
         policies=POLICIES,
-        carts=await promotion_pages.list_open_carts(ctx.db, most=MOST_CARTS),
+        carts=await promotion_pages.list_open_carts(ctx.db, most=MAX_CARTS),
     )

@@ -7,7 +7,7 @@ from shop.actions.context import Context
 from shop.actions.promotions.pages import get_promotion
 from shop.actions.promotions.resources import PROMOTION
 from shop.admin.fields import Fields, id_of, moment_text
-from shop.admin.listing import SIZE, page_of, read_place, text_param
+from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.cart.promotions import Promotion
@@ -16,8 +16,8 @@ from shop.queries.promotions.pages import CountedPromotion
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/promotions"
-WAYS = {
+PATH = "/admin/promotions"
+ACTIVATIONS = {
     "automatic": ("Automatic", "Applies to every cart that meets the conditions."),
     "code": ("One code", "Applies when a customer enters the code, within the limits below."),
     "batches": ("Batches of codes", "Generated codes, each valid for one order."),
@@ -44,60 +44,62 @@ NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    params, place = {"q": text_param(request, "q")}, read_place(request)
-    rows = await promotion_pages.list_promotions(ctx.db, params["q"], place, most=SIZE + 1)
-    page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    params, cursor = {"q": text_param(request, "q")}, read_cursor(request)
+    rows = await promotion_pages.list_promotions(ctx.db, params["q"], cursor, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
     notice = notice_of(request, NOTICES)
-    return page("promotions/promotions.html", visit, promotions=page_rows, pages=pages, params=params, notice=notice)
+    return page(
+        "promotions/promotions.html", page_context, promotions=page_rows, pages=pages, params=params, notice=notice
+    )
 
 
-async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return _new(visit, _NEW)
+async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return _new(page_context, _NEW)
 
 
-async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = _read(fields, None)
         fields.check()
         promotion_id = await records.create(ctx, PROMOTION, values)
     except Invalid as error:
-        return _new(visit, _form_texts(fields), 422, error.errors)
-    return redirect(f"{HERE}/{promotion_id}/parts?done=made")
+        return _new(page_context, _form_texts(fields), 422, error.errors)
+    return redirect(f"{PATH}/{promotion_id}/parts?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-    return _one(visit, promotion, _texts(promotion), notice=notice_of(request, NOTICES))
+    return _one(page_context, promotion, _texts(promotion), notice=notice_of(request, NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
     try:
         values = _read(fields, promotion)
         fields.check()
         await records.update(ctx, PROMOTION, promotion.id, values)
     except Invalid as error:
-        return _one(visit, promotion, _form_texts(fields), 422, errors=error.errors)
-    return redirect(f"{HERE}/{promotion.id}?done=saved")
+        return _one(page_context, promotion, _form_texts(fields), 422, errors=error.errors)
+    return redirect(f"{PATH}/{promotion.id}?done=saved")
 
 
-async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    return _sure(visit, await get_promotion(ctx, id_of(request, "promotion_id")))
+async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return _confirmation_page(page_context, await get_promotion(ctx, id_of(request, "promotion_id")))
 
 
-async def delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
     try:
         await records.delete(ctx, PROMOTION, promotion.id)
     except Invalid as error:
-        return _sure(visit, promotion, 422, errors=error.errors)
-    return redirect(f"{HERE}?done=deleted")
+        return _confirmation_page(page_context, promotion, 422, errors=error.errors)
+    return redirect(f"{PATH}?done=deleted")
 
 
 def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
-    way = fields.choice("way", WAYS)
+    way = fields.choice("way", ACTIVATIONS)
     code = fields.line("code", most=100, required=way == "code").lower()
     values: dict[str, Any] = {
         "name": fields.line("name", required=True),
@@ -114,7 +116,7 @@ def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
     for name in ("starts_at", "expires_at"):
         before = present and getattr(present, name)
         # The form shows minutes; an unchanged time keeps its seconds.
-        if before and moment_text(before) == fields.typed.get(name):
+        if before and moment_text(before) == fields.texts.get(name):
             values[name] = before
     if values["starts_at"] and values["expires_at"] and values["expires_at"] <= values["starts_at"]:
         fields.refuse("expires_at", "must be later than it begins")
@@ -132,30 +134,37 @@ def _texts(promotion: Promotion) -> dict[str, Any]:
 
 
 def _form_texts(fields: Fields) -> dict[str, Any]:
-    return {name: fields.typed.get(name, "") for name in _TEXTS}
+    return {name: fields.texts.get(name, "") for name in _TEXTS}
 
 
-def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
-    return page("promotions/promotion_new.html", visit, status, **_choices(values), errors=errors or {})
+def _new(page_context: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+    return page("promotions/promotion_new.html", page_context, status, **_choices(values), errors=errors or {})
 
 
 def _one(
-    visit: PageContext, promotion: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any
+    page_context: PageContext, promotion: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any
 ) -> Reply:
-    return page("promotions/promotion.html", visit, status, **more, **_choices(values), found=promotion)
+    return page("promotions/promotion.html", page_context, status, **more, **_choices(values), promotion=promotion)
 
 
 def _choices(values: dict[str, Any]) -> dict[str, Any]:
-    return {"values": values, "labels": LABELS, "ways": WAYS, "policies": POLICIES}
+    return {"values": values, "labels": LABELS, "ways": ACTIVATIONS, "policies": POLICIES}
 
 
-def _sure(visit: PageContext, promotion: Promotion, status: int = 200, **more: Any) -> Reply:
-    here = f"{HERE}/{promotion.id}"
+def _confirmation_page(page_context: PageContext, promotion: Promotion, status: int = 200, **more: Any) -> Reply:
+    here = f"{PATH}/{promotion.id}"
     question = {
         "question": f"Delete {promotion.name}?",
         "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
         "button": "Delete promotion",
     }
     return page(
-        "sure.html", visit, status, **question, action=f"{here}/delete", back=here, back_name=promotion.name, **more
+        "confirmation.html",
+        page_context,
+        status,
+        **question,
+        action=f"{here}/delete",
+        back=here,
+        back_name=promotion.name,
+        **more,
     )

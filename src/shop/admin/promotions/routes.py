@@ -1,7 +1,7 @@
 """Dashboard routes of promotions, coupon batches and store credit."""
 
 from shop.admin.customers import store_credit
-from shop.admin.customers.customers import HERE as CUSTOMERS
+from shop.admin.customers.customers import PATH as CUSTOMERS
 from shop.admin.promotions import coupon_batches, preview, promotions
 from shop.admin.promotions import parts as promotion_parts
 from shop.admin.promotions.parts import PartForm
@@ -15,8 +15,8 @@ _CREDIT = CUSTOMERS + "/{user_id}/credit"
 _MANY = 600
 
 
-def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
-    page, act = rows.page, rows.act
+def promotion_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
     return (
         page("/admin/promotions", promotions.listing, "Promotions"),
         page("/admin/promotions/new", promotions.new, "New promotion"),
@@ -26,8 +26,8 @@ def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_PROMOTION}/delete", promotions.show_delete, "Delete a promotion?"),
         act(f"{_PROMOTION}/delete", promotions.delete, "Delete a promotion"),
         page(f"{_PROMOTION}/parts", promotion_parts.show, "A promotion's conditions and benefits"),
-        *_parts(rows, promotion_parts.CONDITION_FORM),
-        *_parts(rows, promotion_parts.BENEFIT_FORM),
+        *_part_routes(builder, promotion_parts.CONDITION_FORM),
+        *_part_routes(builder, promotion_parts.BENEFIT_FORM),
         page(f"{_PROMOTION}/try", preview.show, "Preview a promotion on a cart"),
         page(f"{_PROMOTION}/batches", coupon_batches.show, "A promotion's batches of codes"),
         act(f"{_PROMOTION}/batches", coupon_batches.create, "Create a batch of codes"),
@@ -47,12 +47,12 @@ def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     )
 
 
-def _parts(rows: RouteBuilder, form: PartForm) -> tuple[Route, ...]:
+def _part_routes(builder: RouteBuilder, form: PartForm) -> tuple[Route, ...]:
     one = f"{_PROMOTION}/{form.path}/{{part_id}}"
     return (
-        rows.page(f"{_PROMOTION}/{form.path}/new", form.new, f"New {form.what} of a promotion"),
-        rows.act(f"{_PROMOTION}/{form.path}/new", form.create, f"Add a {form.what}", most_params=_MANY),
-        rows.page(one, form.show, f"One {form.what} of a promotion"),
-        rows.act(one, form.change, f"Change a {form.what}", most_params=_MANY),
-        rows.act(f"{one}/remove", form.remove, f"Remove a {form.what}"),
+        builder.page(f"{_PROMOTION}/{form.path}/new", form.new, f"New {form.what} of a promotion"),
+        builder.act(f"{_PROMOTION}/{form.path}/new", form.create, f"Add a {form.what}", most_params=_MANY),
+        builder.page(one, form.show, f"One {form.what} of a promotion"),
+        builder.act(one, form.change, f"Change a {form.what}", most_params=_MANY),
+        builder.act(f"{one}/remove", form.remove, f"Remove a {form.what}"),
     )

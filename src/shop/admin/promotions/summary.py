@@ -13,7 +13,7 @@ from shop.rules.promotions.settings import KINDS, parse_part
 
 MISSING_NAME = "deleted"
 _WRONG = "Invalid settings: no discount is given."
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 class PartSummary(msgspec.Struct, frozen=True):
@@ -60,6 +60,6 @@ def _text(name: str, form: str, raw: Any, value: Any, names: Mapping[UUID, str],
 
 def _join_names(names: Sequence[str]) -> str:
     """Joins names like `Mug, Bowl, Jug and 12 more`."""
-    if len(names) <= _MOST_NAMES + 1:
+    if len(names) <= _MAX_NAMES + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    return f"{', '.join(names[:_MAX_NAMES])} and {len(names) - _MAX_NAMES} more"

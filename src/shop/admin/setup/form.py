@@ -18,7 +18,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 Values = dict[str, Any]
-MOST = 500
+MAX_RECORDS = 500
 DISPLAYS = {"both": "Shop and dashboard", "front_end": "Shop only", "back_end": "Dashboard only"}
 NOTICES = {"made": "Created.", "saved": "Saved.", "deleted": "Deleted."}
 
@@ -27,7 +27,7 @@ def no_values(_record: Record) -> Values:
     return {}
 
 
-async def no_choices(_ctx: Context, _visit: PageContext, _record: Record | None) -> Values:
+async def no_choices(_ctx: Context, _page_context: PageContext, _record: Record | None) -> Values:
     return {}
 
 
@@ -35,122 +35,124 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of one kind of record."""
 
     actions: ResourceActions
-    word: str
+    noun: str
     base: str
     """Base path; a record is at `{base}/{id}`."""
     home: tuple[str, str]
     """Path and title of the list page."""
     template: str
     labels: Mapping[str, str]
-    usual: Mapping[str, Any]
+    defaults: Mapping[str, Any]
     """Initial values of a new form: texts, flags, sets of ids, groups of texts."""
     read: Callable[[Fields, Context, UUID | None], Awaitable[Values]]
-    shown: Callable[[Record], Values] = no_values
+    form_values: Callable[[Record], Values] = no_values
     """Form values that differ from the record's columns."""
-    linked: Callable[[Record], Values] = no_values
+    link_values: Callable[[Record], Values] = no_values
     """Current values outside the record's columns; the same value sent again is not a change."""
     choices: Callable[[Context, PageContext, Record | None], Awaitable[Values]] = no_choices
     include: Tree = {}
     delete_note: str = "This cannot be undone."
-    kept: frozenset[UUID] = frozenset()
+    required_ids: frozenset[UUID] = frozenset()
     """Ids of records that the shop needs and that cannot be deleted."""
 
-    async def new(self, _request: Request, ctx: Context, visit: PageContext) -> Reply:
-        return await self._page(ctx, visit, None, dict(self.usual))
+    async def new(self, _request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        return await self._page(ctx, page_context, None, dict(self.defaults))
 
-    async def create(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def create(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         fields = Fields(request)
         try:
             values = await self.read(fields, ctx, None)
             fields.check()
             await records.create(ctx, self.actions, values)
         except Invalid as error:
-            return await self._page(ctx, visit, None, self._form_values(fields), 422, error.errors)
+            return await self._page(ctx, page_context, None, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=made")
 
-    async def show(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def show(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         record = await self._get(request, ctx)
-        return await self._page(ctx, visit, record, self._texts(record))
+        return await self._page(ctx, page_context, record, self._texts(record))
 
-    async def change(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+    async def change(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         record, fields = await self._get(request, ctx), Fields(request)
         try:
             values = await self.read(fields, ctx, record.row.id)
             fields.check()
-            was = self.linked(record)
+            was = self.link_values(record)
             changes = {name: value for name, value in values.items() if name not in was or was[name] != value}
             await records.update(ctx, self.actions, record.row.id, changes)
         except Invalid as error:
-            return await self._page(ctx, visit, record, self._form_values(fields), 422, error.errors)
+            return await self._page(ctx, page_context, record, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=saved")
 
-    async def show_delete(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
-        return self._sure(visit, await self._get_loose(request, ctx))
+    async def show_delete(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        return self._confirmation_page(page_context, await self._get_deletable(request, ctx))
 
-    async def delete(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
-        record = await self._get_loose(request, ctx)
+    async def delete(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        record = await self._get_deletable(request, ctx)
         try:
             await records.delete(ctx, self.actions, record.row.id)
         except Invalid as error:
-            return self._sure(visit, record, 422, errors=error.errors)
+            return self._confirmation_page(page_context, record, 422, errors=error.errors)
         return redirect(f"{self.home[0]}?done=deleted")
 
     async def _get(self, request: Request, ctx: Context) -> Record:
         return await records.get(ctx, self.actions, "id", id_of(request, "record_id"), self.include)
 
-    async def _get_loose(self, request: Request, ctx: Context) -> Record:
+    async def _get_deletable(self, request: Request, ctx: Context) -> Record:
         record = await self._get(request, ctx)
-        if record.row.id in self.kept:
+        if record.row.id in self.required_ids:
             raise NotFound()
         return record
 
     def _texts(self, record: Record) -> Values:
         own = {
-            name: value if isinstance(usual, bool) else "" if value is None else str(value)
-            for name, usual in self.usual.items()
+            name: value if isinstance(default, bool) else "" if value is None else str(value)
+            for name, default in self.defaults.items()
             for value in [getattr(record.row, name, None)]
         }
-        return own | self.shown(record)
+        return own | self.form_values(record)
 
     def _form_values(self, fields: Fields) -> Values:
-        return {name: _again(fields, name, usual) for name, usual in self.usual.items()}
+        return {name: _submitted_value(fields, name, default) for name, default in self.defaults.items()}
 
-    def _sure(self, visit: PageContext, record: Record, status: int = 200, **more: Any) -> Reply:
+    def _confirmation_page(self, page_context: PageContext, record: Record, status: int = 200, **more: Any) -> Reply:
         here = f"{self.base}/{record.row.id}"
         question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
         back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
-        return page("sure.html", visit, status, **question, **back, **more)
+        return page("confirmation.html", page_context, status, **question, **back, **more)
 
     async def _page(
         self,
         ctx: Context,
-        visit: PageContext,
+        page_context: PageContext,
         record: Record | None,
         values: Values,
         status: int = 200,
         errors: Any = None,
     ) -> Reply:
         context = {"form": self, "record": record and record.row, "values": values, "errors": errors or {}}
-        choices = {"labels": self.labels, **await self.choices(ctx, visit, record)}
-        return page(self.template, visit, status, **context, **choices)
+        choices = {"labels": self.labels, **await self.choices(ctx, page_context, record)}
+        return page(self.template, page_context, status, **context, **choices)
 
 
-def _again(fields: Fields, name: str, usual: Any) -> Any:
-    match usual:
+def _submitted_value(fields: Fields, name: str, default: Any) -> Any:
+    match default:
         case bool():
             return fields.flag(name)
         case frozenset():
             return {str(each) for each in fields.ids(name)}
         case dict():
             return {key: value for key, value in fields.group(name).items() if isinstance(value, str)}
-    return fields.typed.get(name, "")
+    return fields.texts.get(name, "")
 
 
 async def list_all(
     ctx: Context, actions: ResourceActions, include: Tree | None = None, by: str = "name"
 ) -> Sequence[Record]:
     """Lists all records of a kind; a shop has few of them."""
-    return (await records.list_page(ctx, actions, ListQuery(Sort(by, False), Page(1, MOST)), include or {})).records
+    return (
+        await records.list_page(ctx, actions, ListQuery(Sort(by, False), Page(1, MAX_RECORDS)), include or {})
+    ).records
 
 
 async def names_of(ctx: Context, actions: ResourceActions) -> dict[str, str]:

@@ -13,17 +13,17 @@ from shop.models.checkout.payments import STORE_CREDIT_METHOD
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/settings/payments"
+PATH = "/admin/settings/payments"
 TYPES = {"check": "Check or transfer", "test_card": "Test card: no money is charged", "stripe": "Cards through Stripe"}
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     rows = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
     # Store credit is built in and cannot be configured.
     methods = [method for method in rows if method.id != STORE_CREDIT_METHOD]
     context: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
-    return page("setup/payment_methods.html", visit, methods=methods, closed=unavailable_types, **context)
+    return page("setup/payment_methods.html", page_context, methods=methods, closed=unavailable_types, **context)
 
 
 def _types(ctx: Context) -> dict[str, str]:
@@ -33,9 +33,9 @@ def _types(ctx: Context) -> dict[str, str]:
 
 async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
     # The type is set once: one provider cannot refund what another captured.
-    once = {} if method_id else {"type": fields.choice("type", _types(ctx))}
+    create_only_values = {} if method_id else {"type": fields.choice("type", _types(ctx))}
     return {
-        **once,
+        **create_only_values,
         "name": fields.line("name", most=100, required=True),
         "description": fields.prose("description", most=1000) or None,
         "active": fields.flag("active"),
@@ -45,11 +45,11 @@ async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
     }
 
 
-async def _choices(ctx: Context, _visit: PageContext, method: Record | None) -> Values:
+async def _choices(ctx: Context, _page_context: PageContext, method: Record | None) -> Values:
     return {"types": TYPES if method else _types(ctx), "displays": DISPLAYS}
 
 
-_USUAL: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "name": "",
     "type": "check",
     "description": "",
@@ -60,9 +60,9 @@ _USUAL: dict[str, Any] = {
 }
 FORM = SetupForm(
     actions=PAYMENT_METHOD,
-    word="payment method",
-    base=HERE,
-    home=(HERE, "Payments"),
+    noun="payment method",
+    base=PATH,
+    home=(PATH, "Payments"),
     template="setup/payment_method.html",
     labels={
         "name": "Name",
@@ -71,9 +71,9 @@ FORM = SetupForm(
         "display_on": "Available in",
         "position": "Position",
     },
-    usual=_USUAL,
+    defaults=_DEFAULTS,
     read=_read,
     choices=_choices,
     delete_note="It is no longer offered. Existing payments remain and can still be refunded.",
-    kept=frozenset({STORE_CREDIT_METHOD}),
+    required_ids=frozenset({STORE_CREDIT_METHOD}),
 )

@@ -10,30 +10,30 @@ from shop.web.endpoint import Route
 _MANY = 1000
 
 
-def setup_routes(rows: RouteBuilder) -> tuple[Route, ...]:
+def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
-        rows.page(zones.HERE, zones.listing, "Zones"),
-        *_form(rows, zones.FORM),
-        rows.page(taxes.HERE, taxes.listing, "Tax categories and tax rates"),
-        *_form(rows, taxes.CATEGORY_FORM),
-        *_form(rows, taxes.RATE_FORM),
-        rows.page(shipping.HERE, shipping.listing, "Shipping categories and shipping methods"),
-        *_form(rows, shipping.CATEGORY_FORM),
-        *_form(rows, shipping.METHOD_FORM),
-        rows.page(payment_methods.HERE, payment_methods.listing, "Payment methods"),
-        *_form(rows, payment_methods.FORM),
-        rows.page(checks.HERE, checks.show, "Consistency checks"),
-        rows.act(checks.HERE, checks.run_checks, "Run the consistency checks"),
+        builder.page(zones.PATH, zones.listing, "Zones"),
+        *_form_routes(builder, zones.FORM),
+        builder.page(taxes.PATH, taxes.listing, "Tax categories and tax rates"),
+        *_form_routes(builder, taxes.CATEGORY_FORM),
+        *_form_routes(builder, taxes.RATE_FORM),
+        builder.page(shipping.PATH, shipping.listing, "Shipping categories and shipping methods"),
+        *_form_routes(builder, shipping.CATEGORY_FORM),
+        *_form_routes(builder, shipping.METHOD_FORM),
+        builder.page(payment_methods.PATH, payment_methods.listing, "Payment methods"),
+        *_form_routes(builder, payment_methods.FORM),
+        builder.page(checks.PATH, checks.show, "Consistency checks"),
+        builder.act(checks.PATH, checks.run_checks, "Run the consistency checks"),
     )
 
 
-def _form(rows: RouteBuilder, form: SetupForm) -> tuple[Route, ...]:
+def _form_routes(builder: RouteBuilder, form: SetupForm) -> tuple[Route, ...]:
     one = f"{form.base}/{{record_id}}"
     return (
-        rows.page(f"{form.base}/new", form.new, f"New {form.word}"),
-        rows.act(f"{form.base}/new", form.create, f"Create a {form.word}", most_params=_MANY),
-        rows.page(one, form.show, f"One {form.word}"),
-        rows.act(one, form.change, f"Change a {form.word}", most_params=_MANY),
-        rows.page(f"{one}/delete", form.show_delete, f"Delete a {form.word}?"),
-        rows.act(f"{one}/delete", form.delete, f"Delete a {form.word}"),
+        builder.page(f"{form.base}/new", form.new, f"New {form.noun}"),
+        builder.act(f"{form.base}/new", form.create, f"Create a {form.noun}", most_params=_MANY),
+        builder.page(one, form.show, f"One {form.noun}"),
+        builder.act(one, form.change, f"Change a {form.noun}", most_params=_MANY),
+        builder.page(f"{one}/delete", form.show_delete, f"Delete a {form.noun}?"),
+        builder.act(f"{one}/delete", form.delete, f"Delete a {form.noun}"),
     )

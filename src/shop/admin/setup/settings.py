@@ -2,7 +2,7 @@
 
 from shop.actions.access import operators
 from shop.actions.context import Context
-from shop.actions.setup import shop as setup
+from shop.actions.setup import shop as shop_actions
 from shop.actions.setup.shop import ShopOptions
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -21,48 +21,50 @@ _NOTICES = {
 }
 
 
-async def show_shop(request: Request, ctx: Context, visit: PageContext) -> Reply:
-    shop = await setup.get_shop(ctx)
+async def show_shop(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    shop = await shop_actions.get_shop(ctx)
     values = {name: getattr(shop, name) for name in _SHOP_FIELDS} | {"currencies": ", ".join(shop.currencies)}
-    return page("setup/shop.html", visit, notice=notice_of(request, _NOTICES), values=values)
+    return page("setup/shop.html", page_context, notice=notice_of(request, _NOTICES), values=values)
 
 
-async def change_shop(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def change_shop(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     values = {name: form(request).get(name, "") for name in _SHOP_FIELDS}
     version = Fields(request).whole("version")
     try:
         options = ShopOptions(**{**values, "version": -1 if version is None else version})  # type: ignore[arg-type]
-        await setup.change_shop(ctx, options)
+        await shop_actions.change_shop(ctx, options)
     except Invalid as error:
-        return page("setup/shop.html", visit, 422, values=values, errors=error.errors)
+        return page("setup/shop.html", page_context, 422, values=values, errors=error.errors)
     except Conflict as conflict:
-        return page("setup/shop.html", visit, 409, values=values, errors={"base": [conflict.sentence]})
+        return page("setup/shop.html", page_context, 409, values=values, errors={"base": [conflict.sentence]})
     return redirect(f"{SHOP}?done=saved")
 
 
-async def list_operators(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def list_operators(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     rows = await operators.list_operators(ctx)
-    return page("access/operators.html", visit, notice=notice_of(request, _NOTICES), operators=rows)
+    return page("access/operators.html", page_context, notice=notice_of(request, _NOTICES), operators=rows)
 
 
-async def new_operator(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
-    return page("access/operator_new.html", visit, email="")
+async def new_operator(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return page("access/operator_new.html", page_context, email="")
 
 
-async def invite(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def invite(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     email = form(request).get("email", "").strip()
     try:
         token = await operators.invite(ctx, email)
     except Invalid as error:
-        return page("access/operator_new.html", visit, 422, email=email, errors=error.errors)
-    return page("access/operator_link.html", visit, email=email, link=f"{visit.origin}/admin/join/{token}")
+        return page("access/operator_new.html", page_context, 422, email=email, errors=error.errors)
+    return page(
+        "access/operator_link.html", page_context, email=email, link=f"{page_context.origin}/admin/join/{token}"
+    )
 
 
-async def disable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def disable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await operators.disable_operator(ctx, id_of(request, "operator_id"))
     return redirect(f"{OPERATORS}?done=disabled")
 
 
-async def enable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+async def enable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await operators.enable_operator(ctx, id_of(request, "operator_id"))
     return redirect(f"{OPERATORS}?done=enabled")

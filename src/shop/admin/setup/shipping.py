@@ -15,16 +15,16 @@ from shop.rules.setup.shipping import is_tracking_url
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/settings/shipping"
-HOME = (HERE, "Shipping")
+PATH = "/admin/settings/shipping"
+HOME = (PATH, "Shipping")
 CALCULATORS = {"flat": "Flat rate per shipment", "per_item": "Per item", "by_weight": "By weight"}
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     methods = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
     return page(
         "setup/shipping.html",
-        visit,
+        page_context,
         methods=[(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in methods],
         categories=[each.row for each in await list_all(ctx, SHIPPING_CATEGORY)],
         calculators=CALCULATORS,
@@ -72,10 +72,10 @@ def _link_values(method: Record) -> Values:
     }
 
 
-async def _choices(ctx: Context, visit: PageContext, method: Record | None) -> Values:
+async def _choices(ctx: Context, page_context: PageContext, method: Record | None) -> Values:
     # A currency that the shop no longer accepts stays listed until its amount is removed.
     amounts = present_amounts(method.row.amounts) if method else {}
-    currencies = list(dict.fromkeys([*visit.shop.currencies, *amounts]))
+    currencies = list(dict.fromkeys([*page_context.shop.currencies, *amounts]))
     return {
         "labels": {**_LABELS, **{f"amounts-{currency}": f"Amount in {currency}" for currency in currencies}},
         "zones": await names_of(ctx, ZONE),
@@ -113,27 +113,27 @@ _METHOD: dict[str, Any] = {
 }
 CATEGORY_FORM = SetupForm(
     actions=SHIPPING_CATEGORY,
-    word="shipping category",
-    base=f"{HERE}/categories",
+    noun="shipping category",
+    base=f"{PATH}/categories",
     home=HOME,
     template="setup/shipping_category.html",
     labels={"name": "Name"},
-    usual={"name": ""},
+    defaults={"name": ""},
     read=_read_category,
     delete_note="It can be deleted once no product or shipping method uses it.",
-    kept=frozenset({DEFAULT_SHIPPING_CATEGORY}),
+    required_ids=frozenset({DEFAULT_SHIPPING_CATEGORY}),
 )
 METHOD_FORM = SetupForm(
     actions=SHIPPING_METHOD,
-    word="shipping method",
-    base=f"{HERE}/methods",
+    noun="shipping method",
+    base=f"{PATH}/methods",
     home=HOME,
     template="setup/shipping_method.html",
     labels=_LABELS,
-    usual=_METHOD,
+    defaults=_METHOD,
     read=_read_method,
-    shown=_form_values,
-    linked=_link_values,
+    form_values=_form_values,
+    link_values=_link_values,
     choices=_choices,
     include={"zones": {}, "shipping_categories": {}},
     delete_note="It is no longer offered. Existing shipments keep it.",

@@ -14,14 +14,14 @@ from shop.base.record import Record
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/settings/taxes"
-HOME = (HERE, "Taxes")
+PATH = "/admin/settings/taxes"
+HOME = (PATH, "Taxes")
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     return page(
         "setup/taxes.html",
-        visit,
+        page_context,
         categories=[each.row for each in await list_all(ctx, TAX_CATEGORY)],
         rates=[(each.row, _percent(each)) for each in await list_all(ctx, TAX_RATE)],
         zones=await names_of(ctx, ZONE),
@@ -67,7 +67,7 @@ def _percent(rate: Record) -> str:
     return plain_decimal(rate.row.amount * 100).removesuffix(".0")
 
 
-async def _rate_choices(ctx: Context, _visit: PageContext, _rate: Record | None) -> Values:
+async def _rate_choices(ctx: Context, _page_context: PageContext, _rate: Record | None) -> Values:
     return {"zones": await names_of(ctx, ZONE), "categories": await names_of(ctx, TAX_CATEGORY)}
 
 
@@ -81,25 +81,25 @@ _RATE: dict[str, Any] = {
 }
 CATEGORY_FORM = SetupForm(
     actions=TAX_CATEGORY,
-    word="tax category",
-    base=f"{HERE}/categories",
+    noun="tax category",
+    base=f"{PATH}/categories",
     home=HOME,
     template="setup/tax_category.html",
     labels={"name": "Name", "description": "Description", "tax_code": "Tax code", "is_default": "Default"},
-    usual={"name": "", "description": "", "tax_code": "", "is_default": False},
+    defaults={"name": "", "description": "", "tax_code": "", "is_default": False},
     read=_read_category,
     delete_note="It can be deleted once no product, tax rate or shipping method uses it.",
 )
 RATE_FORM = SetupForm(
     actions=TAX_RATE,
-    word="tax rate",
-    base=f"{HERE}/rates",
+    noun="tax rate",
+    base=f"{PATH}/rates",
     home=HOME,
     template="setup/tax_rate.html",
     labels={"name": "Name", "percent": "Percent", "zone_id": "Zone", "tax_category_id": "Tax category"},
-    usual=_RATE,
+    defaults=_RATE,
     read=_read_rate,
-    shown=lambda rate: {"percent": _percent(rate)},
+    form_values=lambda rate: {"percent": _percent(rate)},
     choices=_rate_choices,
     delete_note="It no longer applies to new orders. Completed orders keep their taxes.",
 )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from shop.actions import records
 from shop.actions.context import Context
-from shop.actions.setup import shop as setup
+from shop.actions.setup import shop as shop_actions
 from shop.actions.setup.resources import ZONE
 from shop.admin.fields import Fields
 from shop.admin.pages import PageContext, notice_of, page
@@ -16,15 +16,15 @@ from shop.rules.form_values import split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-HERE = "/admin/settings/zones"
+PATH = "/admin/settings/zones"
 KINDS = {"country": "Countries", "state": "States"}
-MOST_STATES = 150
+MAX_STATES = 150
 
 
-async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
     rows = [(zone.row, sorted(_names(zone))) for zone in zones]
-    return page("setup/zones.html", visit, zones=rows, notice=notice_of(request, NOTICES))
+    return page("setup/zones.html", page_context, zones=rows, notice=notice_of(request, NOTICES))
 
 
 def _names(zone: Record) -> list[str]:
@@ -50,8 +50,8 @@ async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
 async def _states(fields: Fields, ctx: Context) -> set[UUID]:
     """Parses codes like `US-IL, US-CA` into state ids."""
     codes = split_words(fields.prose("states"))
-    if len(codes) > MOST_STATES:
-        fields.refuse("states", f"must be at most {MOST_STATES}")
+    if len(codes) > MAX_STATES:
+        fields.refuse("states", f"must be at most {MAX_STATES}")
         return set()
     states_by_country: dict[str, dict[str, UUID]] = {}
     state_ids = set()
@@ -68,7 +68,7 @@ async def _states(fields: Fields, ctx: Context) -> set[UUID]:
 
 async def _states_of(ctx: Context, iso: str) -> dict[str, UUID]:
     try:
-        _, states = await setup.get_country(ctx, iso)
+        _, states = await shop_actions.get_country(ctx, iso)
     except NotFound:
         return {}
     return {state.abbr.upper(): state.id for state in states}
@@ -88,11 +88,11 @@ def _code(state: Record) -> str:
     return f"{country.row.iso}-{state.row.abbr}" if isinstance(country, Record) else state.row.abbr
 
 
-async def _choices(ctx: Context, _visit: PageContext, _zone: Record | None) -> Values:
-    return {"countries": await setup.list_countries(ctx), "kinds": KINDS}
+async def _choices(ctx: Context, _page_context: PageContext, _zone: Record | None) -> Values:
+    return {"countries": await shop_actions.list_countries(ctx), "kinds": KINDS}
 
 
-_USUAL: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "name": "",
     "description": "",
     "kind": "country",
@@ -102,9 +102,9 @@ _USUAL: dict[str, Any] = {
 }
 FORM = SetupForm(
     actions=ZONE,
-    word="zone",
-    base=HERE,
-    home=(HERE, "Zones"),
+    noun="zone",
+    base=PATH,
+    home=(PATH, "Zones"),
     template="setup/zone.html",
     labels={
         "name": "Name",
@@ -114,10 +114,10 @@ FORM = SetupForm(
         "states": "States",
         "default_tax": "Default tax zone",
     },
-    usual=_USUAL,
+    defaults=_DEFAULTS,
     read=_read,
-    shown=_form_values,
-    linked=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
+    form_values=_form_values,
+    link_values=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
     choices=_choices,
     include={"countries": {}, "states": {"country": {}}},
     delete_note="Taxes and shipping methods no longer use it.",

@@ -100,7 +100,7 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))
 
 
 def parse_origin(text: str) -> str:
-    """An origin in lowercase, as a browser sends it, because it is compared as text."""
+    """Returns an origin in lowercase, as a browser sends it, because it is compared as text."""
     match = _ORIGIN.fullmatch(text)
     if match is None or int(match[1] or 1) > 65535:
         raise ValueError("give scheme://host or scheme://host:port in lowercase, without a path")
@@ -126,7 +126,7 @@ def parse_text(text: str) -> str:
 
 
 def parse_sender(text: str) -> str:
-    """`shop@example.org` or `Shop <shop@example.org>`."""
+    """Parses `shop@example.org` or `Shop <shop@example.org>`."""
     name, address = parseaddr(parse_text(text))
     if formataddr((name, address)).count("@") != 1 or not all(address.partition("@")[::2]) or " " in address:
         raise ValueError("give an address, like shop@example.org or Shop <shop@example.org>")

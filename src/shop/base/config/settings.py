@@ -90,8 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_try_out(self, host: str) -> bool:
-        """Whether a shop listening on this address is in try-out mode: no external service is configured, and only this
-        machine can connect. Only then the test card works and the mailbox and metrics are public.
+        """Returns whether a shop listening on this address is in try-out mode: no external service is configured, and
+        only this machine can connect. Only then the test card works and the mailbox and metrics are public.
         """
         outward = (self.smtp_url, self.database_url, self.public_url, self.trusted_proxies)
         return not any(outward) and is_loopback(host)

@@ -8,7 +8,7 @@ import msgspec
 
 STRIPE = "https://api.stripe.com"
 _BASE = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
-_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
+_LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class StripeAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class StripeAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _key(pattern: str, sentence: str) -> Callable[[str], str]:
-    """A parser of one kind of key. Its ValueError describes the format and never repeats the input."""
+    """Returns a parser of one kind of key. Its ValueError describes the format and never repeats the input."""
     regex = re.compile(pattern, re.ASCII)
 
     def read(text: str) -> str:
@@ -55,7 +55,9 @@ def read_api_base(text: str) -> str:
     base = text.rstrip("/")
     try:
         parts = urlsplit(base)
-        fits = _BASE.fullmatch(base) and parts.port != 0 and (parts.scheme == "https" or parts.hostname in _HERE)
+        fits = (
+            _BASE.fullmatch(base) and parts.port != 0 and (parts.scheme == "https" or parts.hostname in _LOOPBACK_HOSTS)
+        )
     except ValueError:
         raise ValueError(sentence) from None
     if not fits:

@@ -64,7 +64,7 @@ class KeyFileWatch:
         self._last_stamp = self._stamp()
 
     def changed_keys(self) -> Keys | None:
-        """The keys in the file if it was replaced since the last call, else None."""
+        """Returns the keys in the file if it was replaced since the last call, else None."""
         stamp = self._stamp()
         if stamp == self._last_stamp or stamp is None:
             return None

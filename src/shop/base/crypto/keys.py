@@ -42,16 +42,16 @@ class Keys:
         """Distinguishes keys even if an id is reused; reveals nothing about the key."""
         return self.derived(key_id, "fingerprint")[:8].hex()
 
-    def voiding(self, fingerprints: Iterable[str]) -> "Keys":
-        """A copy in which the keys with these fingerprints neither sign nor verify order tokens."""
+    def with_void_keys(self, fingerprints: Iterable[str]) -> "Keys":
+        """Returns a copy in which the keys with these fingerprints neither sign nor verify order tokens."""
         return Keys(self._secrets, frozenset(fingerprints))
 
     def with_first(self, key_id: str, secret: bytes) -> "Keys":
-        """A copy with another key, which signs from now on."""
+        """Returns a copy with another key, which signs from now on."""
         return Keys({key_id: secret, **self._secrets}, self.void)
 
     def with_last(self, key_id: str) -> "Keys":
-        """A copy with this key moved to the end, where it only verifies."""
+        """Returns a copy with this key moved to the end, where it only verifies."""
         others = {each: secret for each, secret in self._secrets.items() if each != key_id}
         return Keys({**others, key_id: self._secrets[key_id]}, self.void)
 
@@ -59,16 +59,16 @@ class Keys:
         return Keys({each: secret for each, secret in self._secrets.items() if each != key_id}, self.void)
 
     def to_text(self) -> str:
-        """`id:hex,id:hex`, as `parse_keys` reads it."""
+        """Returns `id:hex,id:hex`, as `parse_keys` reads it."""
         return ",".join(f"{key_id}:{secret.hex()}" for key_id, secret in self._secrets.items())
 
     def derived(self, key_id: str, use: str) -> bytes:
-        """The key for one use."""
+        """Returns the key for one use."""
         return HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
 
     def mac(self, key_id: str, use: str, message: bytes) -> bytes:
-        """HMAC-SHA256 with the key for one use, from its two cached hash states (RFC 2104). Every cart response needs
-        one, and the `hmac` module would set up or copy more state at each call.
+        """Returns the HMAC-SHA256 with the key for one use, from its two cached hash states (RFC 2104). Every cart
+        response needs one, and the `hmac` module would set up or copy more state at each call.
         """
         states = self._macs.get((key_id, use))
         if states is None:

@@ -23,17 +23,19 @@ _ORDER_USE = "order token"
 
 
 def order_token(keys: Keys, cart_id: UUID, version: int) -> str:
-    """The cart's token, signed with the current order key."""
+    """Returns the cart's token, signed with the current order key."""
     return _derive(keys, keys.order_key, _message(cart_id.bytes, version))
 
 
 def is_current(keys: Keys, token: str) -> bool:
-    """Whether a valid order token was signed with the current order key."""
+    """Returns whether a valid order token was signed with the current order key."""
     return token.startswith(f"{_PREFIX}{keys.order_key}_")
 
 
 def read_order_token(keys: Keys, token: str) -> tuple[UUID, int] | None:
-    """The cart id and version of a valid token, else None: derives the token again and compares it as a whole."""
+    """Returns the cart id and version of a valid token, else None: derives the token again and compares it as a
+    whole.
+    """
     key_id, _, digits = token[len(_PREFIX) :].partition("_")
     if key_id not in keys.order_keys or len(digits) not in _LENGTHS:
         return None

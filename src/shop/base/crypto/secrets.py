@@ -47,13 +47,15 @@ def new_secret(kind: str) -> str:
 
 
 def secret_text(kind: str, value: bytes) -> str:
-    """The wire form of 32 bytes."""
+    """Returns the wire form of 32 bytes."""
     text = kind + _base62(int.from_bytes(value), 43)
     return text + _checksum(text)
 
 
 def is_secret(kind: str, text: str) -> bool:
-    """Whether a text is a well-formed secret of this kind: length, prefix, alphabet and checksum; no database query."""
+    """Returns whether a text is a well-formed secret of this kind: length, prefix, alphabet and checksum; no database
+    query.
+    """
     match = _SECRET.fullmatch(text)
     return match is not None and match[1] == kind and match[2] == _checksum(text[:-6])
 

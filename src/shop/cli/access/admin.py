@@ -6,7 +6,7 @@ from shop.actions.access.operators import disable_by_email, has_operators, list_
 from shop.actions.context import Context
 from shop.base.config.settings import Settings
 from shop.cli.database_session import run_action, run_action_on
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 from shop.cli.server.address import served_url
 from shop.cli.tables import listing
 
@@ -26,7 +26,7 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
 
     For an existing operator, using the link sets a new password and ends all their sessions.
     """
-    settings = settings_here()
+    settings = load_settings()
 
     async def work(ctx: Context) -> str:
         return await make_link(ctx, email, enable=enable, forget_totp=forget_totp)
@@ -50,7 +50,7 @@ def list_(as_json: bool) -> None:
             "created_at": operator.created_at,
             "last_seen_at": operator.last_seen_at,
         }
-        for operator in run_action(settings_here(), list_operators)
+        for operator in run_action(load_settings(), list_operators)
     ]
     click.echo(listing(rows, as_json=as_json, none="No operators yet; create one with `shop admin create EMAIL`."))
 
@@ -67,7 +67,7 @@ def disable(email: str, force: bool) -> None:
     async def work(ctx: Context) -> int:
         return await disable_by_email(ctx, email, even_last=force)
 
-    left = run_action(settings_here(), work)
+    left = run_action(load_settings(), work)
     click.echo(f"{email} is disabled; {left} {'operator' if left == 1 else 'operators'} can sign in.")
 
 

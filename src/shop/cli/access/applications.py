@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.base.errors import CannotStart
 from shop.base.ids import new_id
 from shop.cli.database_session import run_action
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 from shop.cli.tables import listing
 from shop.models.access.applications import Application
 from shop.rules.access.permissions import LEVELS
@@ -31,7 +31,7 @@ def create(name: str, access: str, as_json: bool) -> None:
             ctx, application_id=new_id(), name=name, access_level=access, created_by_id=None
         )
 
-    credentials = run_action(settings_here(), work)
+    credentials = run_action(load_settings(), work)
     if credentials is None:
         raise CannotStart("The application could not be created; try again.")
     scope = f"admin {access}"
@@ -64,7 +64,7 @@ def list_(as_json: bool) -> None:
             "live_tokens": application.live_token_count,
             "revoked_at": application.revoked_at,
         }
-        for application in run_action(settings_here(), list_applications)
+        for application in run_action(load_settings(), list_applications)
     ]
     click.echo(listing(rows, as_json=as_json, none="No applications yet; create one with `shop app create`."))
 
@@ -77,7 +77,7 @@ def revoke(client_id: str) -> None:
     async def work(ctx: Context) -> Application:
         return await revoke_by_client_id(ctx, client_id)
 
-    application = run_action(settings_here(), work)
+    application = run_action(load_settings(), work)
     if application.revoked_at:
         click.echo(f"{application.name} ({client_id}) was already revoked.")
     else:

@@ -21,17 +21,18 @@ KINDS = (
 )
 OPEN, OK, OWN, UNAUTHORIZED, FORBIDDEN = "open", "ok", "own", "401", "403"
 
-_STRANGERS = dict.fromkeys(KINDS, UNAUTHORIZED)
+_ALL_UNAUTHORIZED = dict.fromkeys(KINDS, UNAUTHORIZED)
 _RULES: Mapping[str, Mapping[str, str]] = {
     "nothing is read": dict.fromkeys(KINDS, OPEN),
     # An invalid bearer token is rejected even where none is needed, so that clients learn that their session ended.
     "anyone": dict.fromkeys(KINDS, OK)
     | dict.fromkeys(("junk", "expired", "revoked", "read application", "write application"), UNAUTHORIZED),
-    "order token or user": _STRANGERS | {"user": OK, "other user": OWN, "order token": OK, "other order token": OWN},
-    "user": _STRANGERS | {"user": OK, "other user": OWN},
-    "application: read": _STRANGERS | {"read application": OK, "write application": OK},
-    "application: write": _STRANGERS | {"read application": FORBIDDEN, "write application": OK},
-    "operator": _STRANGERS | {"operator": OK},
+    "order token or user": _ALL_UNAUTHORIZED
+    | {"user": OK, "other user": OWN, "order token": OK, "other order token": OWN},
+    "user": _ALL_UNAUTHORIZED | {"user": OK, "other user": OWN},
+    "application: read": _ALL_UNAUTHORIZED | {"read application": OK, "write application": OK},
+    "application: write": _ALL_UNAUTHORIZED | {"read application": FORBIDDEN, "write application": OK},
+    "operator": _ALL_UNAUTHORIZED | {"operator": OK},
     # The form is verified first, so that a forged one learns nothing about sessions.
     "operator, by a form": dict.fromkeys(KINDS, FORBIDDEN)
     | {"expired": UNAUTHORIZED, "revoked": UNAUTHORIZED, "operator": OK},

@@ -19,7 +19,7 @@ from shop.base.crypto.key_file import KEY_FILE, lock_key_file, replace_key_file
 from shop.base.crypto.keys import Keys
 from shop.base.errors import CannotStart
 from shop.cli.database_session import ready_database, run_action, run_action_on
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 from shop.cli.tables import listing
 from shop.queries.access.server_keys import VoidCounts
 
@@ -37,7 +37,7 @@ def keys() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
 def list_(as_json: bool) -> None:
     """List the key IDs, never the keys. The first key signs."""
-    rows = run_action(settings_here(), server_keys.describe_keys)
+    rows = run_action(load_settings(), server_keys.describe_keys)
     click.echo(listing([msgspec.structs.asdict(row) for row in rows], as_json=as_json, none=""))
 
 
@@ -72,7 +72,7 @@ def retire(key_id: str, yes: bool) -> None:
         carts = change.run(lambda ctx: server_keys.count_guest_carts(ctx, current, [key_id]))
         _confirm(f"Order tokens made with {key_id} stop working: up to {carts} open guest carts are lost.", yes=yes)
         change.write(current.without(key_id))
-        change.run(lambda ctx: server_keys.note_retirement(ctx, key_id))
+        change.run(lambda ctx: server_keys.audit_retirement(ctx, key_id))
     if not change.is_by_hand:
         click.echo(f"{key_id} is retired.")
 
@@ -92,9 +92,9 @@ def void_before(when: str, yes: bool, as_json: bool) -> None:
     requested_time = _read_time(when)
     with _changing_keys() as change:
         current = change.keys
-        moment = change.run(lambda ctx: server_keys.check_moment(ctx, requested_time))
+        moment = change.run(lambda ctx: server_keys.resolve_void_time(ctx, requested_time))
         known_keys = change.run(server_keys.list_known_keys)
-        retired_ids = server_keys.keys_from_before(current, known_keys, moment)
+        retired_ids = server_keys.keys_created_before(current, known_keys, moment)
         needs_key = current.current in retired_ids
         if needs_key and change.is_by_hand:
             raise CannotStart(
@@ -166,7 +166,7 @@ class KeyChange:
 
 @contextmanager
 def _changing_keys() -> Iterator[KeyChange]:
-    settings = settings_here()
+    settings = load_settings()
     with ready_database(settings) as url:
         if settings.secret_keys:
             yield KeyChange(settings, url)

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from shop.actions.access.session_admin import EndedSessions, end_all_sessions, end_sessions_of
 from shop.actions.context import Context
 from shop.cli.database_session import run_action
-from shop.cli.prepare import settings_here
+from shop.cli.prepare import load_settings
 
 
 @click.group(epilog="Example: shop sessions end --user ada@example.com")
@@ -17,18 +17,18 @@ def sessions() -> None:
 
 
 @sessions.command(epilog="Example: shop sessions end --user ada@example.com")
-@click.option("--all", "everybody", is_flag=True, help="End all sessions: customers, applications and operators.")
+@click.option("--all", "all_sessions", is_flag=True, help="End all sessions: customers, applications and operators.")
 @click.option(
     "--user", "email", metavar="EMAIL", help="End the sessions of the customer and the operator with this e-mail."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for scripts.")
-def end(everybody: bool, email: str | None, as_json: bool) -> None:
+def end(all_sessions: bool, email: str | None, as_json: bool) -> None:
     """End sessions immediately: their access and refresh tokens stop working in every process.
 
     People sign in again as usual, and applications get new tokens with their secret. Order tokens stay valid;
     `shop keys void-before` invalidates those too.
     """
-    if everybody == bool(email):
+    if all_sessions == bool(email):
         raise click.UsageError("Give either --all or --user EMAIL.")
 
     async def work(ctx: Context) -> EndedSessions:
@@ -40,7 +40,7 @@ def end(everybody: bool, email: str | None, as_json: bool) -> None:
             task = bar.add_task("", total=None)
             return await end_all_sessions(ctx, lambda count: bar.advance(task, count))
 
-    counts = run_action(settings_here(), work)
+    counts = run_action(load_settings(), work)
     if as_json:
         click.echo(msgspec.json.encode(counts).decode())
         return

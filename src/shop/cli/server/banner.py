@@ -1,6 +1,6 @@
 """The text that `shop serve` prints at start."""
 
-from shop.demo.shop import COUPON, COUPON_SAYS, SHOPPERS
+from shop.demo.shop import COUPON, COUPON_DESCRIPTION, SHOPPERS
 
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
@@ -41,5 +41,5 @@ def _shoppers(mailbox: str) -> str:
 
 {rows}
 
-  Coupon code to try: {COUPON}, {COUPON_SAYS}.
+  Coupon code to try: {COUPON}, {COUPON_DESCRIPTION}.
 """

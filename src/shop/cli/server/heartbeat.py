@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-LOOK_SECONDS = 1.0
-SILENT_LOOKS = 10
-START_LOOKS = 60
+POLL_SECONDS = 1.0
+MAX_SILENT_POLLS = 10
+MAX_START_POLLS = 60
 """Higher before the first beat: a worker may have to load the whole program on a busy machine."""
 
 
@@ -22,31 +22,31 @@ class Heartbeat:
     def __init__(self) -> None:
         self.beats: Any = multiprocessing.RawValue(ctypes.c_uint64, 0)
         self._last = 0
-        self._silent_looks = 0
+        self._silent_polls = 0
 
     def is_lost(self) -> bool:
-        """Call once per check; true once per period of silence."""
+        """Returns True once per period of silence; called once per check."""
         beats = self.beats.value
-        self._silent_looks = self._silent_looks + 1 if beats == self._last else 0
+        self._silent_polls = self._silent_polls + 1 if beats == self._last else 0
         self._last = beats
-        if self._silent_looks < (SILENT_LOOKS if beats else START_LOOKS):
+        if self._silent_polls < (MAX_SILENT_POLLS if beats else MAX_START_POLLS):
             return False
-        self._silent_looks = 0
+        self._silent_polls = 0
         return True
 
 
-class LookingEvent(threading.Event):
-    """Calls `look` every second while the main thread waits for the event. It uses no extra thread, which could hold
+class PollingEvent(threading.Event):
+    """Calls `check` every second while the main thread waits for the event. It uses no extra thread, which could hold
     the log's lock while a worker is forked.
     """
 
-    def __init__(self, look: Callable[[], None]) -> None:
+    def __init__(self, check: Callable[[], None]) -> None:
         super().__init__()
-        self._look = look
+        self._check = check
 
     def wait(self, timeout: float | None = None) -> bool:
         if timeout is not None:
             return super().wait(timeout)
-        while not super().wait(LOOK_SECONDS):
-            self._look()
+        while not super().wait(POLL_SECONDS):
+            self._check()
         return True

@@ -27,15 +27,15 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer
 
 from shop.app.application import load
-from shop.app.configuration import Serving, is_mailbox_on, make_run_dir
+from shop.app.configuration import ServerConfiguration, is_mailbox_on, make_run_dir
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart
 from shop.cli.access.admin import first_operator
-from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
+from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, load_settings
 from shop.cli.server.address import record_url
 from shop.cli.server.banner import banner, base_url
 from shop.cli.server.demo_progress import load_demo_with_progress
-from shop.cli.server.heartbeat import Heartbeat, LookingEvent
+from shop.cli.server.heartbeat import Heartbeat, PollingEvent
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
 from shop.web.log import configure_logging
@@ -59,7 +59,7 @@ _START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn
 def serve(host: str, port: int, workers: int, demo: bool) -> None:
     """Serve the shop until SIGTERM or Ctrl-C."""
     multiprocessing.set_start_method(_START, force=True)
-    settings = settings_here()
+    settings = load_settings()
     configure_logging(settings.log_level, settings.log_format)
     address, port = free_port(host, port)
     with _reserve_address(address, port), database(settings) as (url, embedded):
@@ -70,19 +70,19 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         has_demo = demo and _fill_in_subprocess(url, settings, is_try_out=is_try_out)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
-            serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
+            configuration = ServerConfiguration(settings, host, os.getpid(), run_dir, outdated_revisions())
             operator = _first_operator(settings, url, base_url(host, port)) if is_try_out else None
-            banner_text = _banner(serving, port, operator, has_demo=has_demo)
+            banner_text = _banner(configuration, port, operator, has_demo=has_demo)
             with record_url(settings.data_dir, base_url(host, port)):
-                _serve(serving, make_server(serving, address, port, workers), embedded, banner_text)
+                _serve(configuration, make_server(configuration, address, port, workers), embedded, banner_text)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
 
-def make_server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
+def make_server(configuration: ServerConfiguration, address: str, port: int, workers: int) -> "DrainingServer":
     return DrainingServer(
-        serving.settings.drain_seconds,
-        serving.stopping,
+        configuration.settings.drain_seconds,
+        configuration.stopping,
         target="shop",
         address=address,
         port=port,
@@ -103,9 +103,9 @@ def _first_operator(settings: Settings, url: str, base: str) -> str | None:
     return first_operator(settings, url, base, may_show_link=sys.stderr.isatty())
 
 
-def _banner(serving: Serving, port: int, operator: str | None, *, has_demo: bool) -> str:
-    has_mailbox = is_mailbox_on(serving.settings, serving.host)
-    return banner(serving.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
+def _banner(configuration: ServerConfiguration, port: int, operator: str | None, *, has_demo: bool) -> str:
+    has_mailbox = is_mailbox_on(configuration.settings, configuration.host)
+    return banner(configuration.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
 
 
 def _fill_in_subprocess(url: str, settings: Settings, *, is_try_out: bool) -> bool:
@@ -142,7 +142,9 @@ def _fill_and_report(sender: Connection, url: str, settings: Settings, is_try_ou
         pass  # The parent receives the same signal and reports it.
 
 
-def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, banner_text: str) -> None:
+def _serve(
+    configuration: ServerConfiguration, server: "DrainingServer", embedded: Embedded | None, banner_text: str
+) -> None:
     click.echo(banner_text, err=True)
     # Forked workers share loaded objects until a write; garbage collection would write to them.
     gc.freeze()
@@ -151,7 +153,7 @@ def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None
     if embedded:
         watchdog.start()
     try:
-        server.serve(target_loader=partial(load, serving), wrap_loader=False)
+        server.serve(target_loader=partial(load, configuration), wrap_loader=False)
     finally:
         stop_event.set()
         # Otherwise it might restart the database after it is stopped.
@@ -166,9 +168,9 @@ class DrainingServer(MPServer):
         super().__init__(**options)
         self._drain_seconds = drain_seconds
         self._flag = flag
-        self._hurry = threading.Event()
+        self._skip_drain = threading.Event()
         self._heartbeats: dict[int, Heartbeat] = {}
-        self.main_loop_interrupt = LookingEvent(self._kill_silent_workers)
+        self.main_loop_interrupt = PollingEvent(self._kill_silent_workers)
 
     def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
         heartbeat = self._heartbeats[kwargs["idx"]] = Heartbeat()
@@ -187,7 +189,7 @@ class DrainingServer(MPServer):
 
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
         if self.interrupt_signal:
-            self._hurry.set()  # A second signal skips the drain.
+            self._skip_drain.set()  # A second signal skips the drain.
         super().signal_handler_interrupt(*args, **kwargs)
 
     def shutdown(self, exit_code: int = 0) -> None:
@@ -196,12 +198,14 @@ class DrainingServer(MPServer):
             with contextlib.suppress(OSError):
                 make_run_dir(self._flag.parent)
                 self._flag.touch()
-            self._hurry.wait(self._drain_seconds)
+            self._skip_drain.wait(self._drain_seconds)
         super().shutdown(exit_code)
 
 
 def _can_log() -> bool:
-    """Whether stderr accepts output. A full log pipe may be why the worker hangs; the parent must not block too."""
+    """Returns whether stderr accepts output. A full log pipe may be why the worker hangs; the parent must not block
+    too.
+    """
     return bool(select.select([], [sys.stderr], [], 0)[1])
 
 

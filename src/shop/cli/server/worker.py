@@ -13,9 +13,9 @@ from shop.app.shop_settings import adopt_changed_keys
 from shop.base.config.settings import Settings
 from shop.base.crypto.key_file import KEY_FILE, KeyFileWatch
 from shop.base.errors import CannotStart
-from shop.cli.prepare import database, ensure_mail, ensure_migrated, settings_here
+from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings
 from shop.db.pool import open_database
-from shop.queries.setup import shop as setup
+from shop.queries.setup import shop as shop_queries
 from shop.web.log import configure_logging
 from shop.worker import build_mailer, work
 
@@ -26,7 +26,7 @@ def worker() -> None:
 
     Every `shop serve` runs them too.
     """
-    settings = settings_here()
+    settings = load_settings()
     ensure_mail(settings, "127.0.0.1")
     configure_logging(settings.log_level, settings.log_format)
     with database(settings) as (url, embedded):
@@ -37,7 +37,7 @@ def worker() -> None:
 async def _work(settings: Settings, url: str) -> None:
     db = open_database(url, size=2)
     try:
-        shop = await setup.find_shop(db.session())
+        shop = await shop_queries.find_shop(db.session())
         if shop is None:
             raise CannotStart("The database contains no shop; run `shop migrate`.")
         # Watch before reading the keys, so that no change is missed.

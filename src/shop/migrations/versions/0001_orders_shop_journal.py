@@ -1,4 +1,4 @@
-"""Orders, the shop, the journal of idempotency keys."""
+"""Adds orders, the shop and idempotency keys."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Operators, applications and their tokens; what lists are sorted by."""
+"""Adds operators, applications and their tokens, and the indexes that sort lists."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Promotions with their codes and uses, rows of adjustments, store credit with its ledger."""
+"""Adds promotions with their codes and uses, adjustments, and store credit with its ledger."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -406,7 +406,7 @@ def upgrade() -> None:
             f"create trigger promotions_have_changed after {when} on {name} "
             "for each statement execute function promotions_have_changed()"
         )
-    # A use is no change of what is promoted, unless it is the last, or there is one again.
+    # A use changes the offered promotions only if it is the last one, or if the last one is given back.
     op.execute(
         """
         create trigger promotion_is_changed after update on promotions for each row

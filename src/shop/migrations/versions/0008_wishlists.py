@@ -1,4 +1,4 @@
-"""Wishlists, and what stands on them."""
+"""Adds wishlists and their items."""
 
 import sqlalchemy as sa
 from alembic import op

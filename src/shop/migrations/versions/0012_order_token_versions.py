@@ -1,4 +1,4 @@
-"""Adds the version of an order's token, and who asked for a payment."""
+"""Adds the version of an order's token, and the actor of a payment attempt."""
 
 import sqlalchemy as sa
 from alembic import op

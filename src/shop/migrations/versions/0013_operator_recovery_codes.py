@@ -1,4 +1,4 @@
-"""Recovery codes of operators."""
+"""Adds recovery codes of operators."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Mails that are counted against the mail budget before they are sent."""
+"""Adds the columns that count e-mail against the mail budget before it is sent."""
 
 import sqlalchemy as sa
 from alembic import op

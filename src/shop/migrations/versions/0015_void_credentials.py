@@ -1,4 +1,4 @@
-"""The moment before which credentials are void, and what is known about server keys."""
+"""Adds the time before which credentials are void, and a table of server keys."""
 
 import sqlalchemy as sa
 from alembic import op

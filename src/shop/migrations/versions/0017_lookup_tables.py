@@ -1,4 +1,4 @@
-"""Copy what changes with every purchase, and what rows are found by, into narrow tables that carry the indexes.
+"""Copies columns that change with every purchase, and columns of lookups, into narrow tables with the indexes.
 
 An update that changes an indexed column writes a new entry into every index of its table. Triggers keep the copies, so
 that nodes of the previous version keep them too. The next migration fills the tables and drops the old indexes.
@@ -53,7 +53,7 @@ def _order_lookups() -> None:
     op.create_index(
         "ix_order_lookups_customer", "order_lookups", [sa.text(_CUSTOMER)], postgresql_where=sa.text("is_completed")
     )
-    # One constant for all rows that are there, which is instant; the next migration corrects it.
+    # One constant for all existing rows, which is instant; the next migration corrects it.
     op.execute(f"alter table orders add column updated_hour bigint not null default {_HOUR.format('now()')}")
     names, excluded = ", ".join(_LOOKUPS), ", ".join(f"{name} = excluded.{name}" for name in _LOOKUPS)
     old, new = (", ".join(f"{row}.{name}" for name in _LOOKUPS) for row in ("old", "new"))
@@ -134,7 +134,7 @@ def _loose_addresses() -> None:
 
 
 def _copies(table: str, key: str, copy: str, copy_key: str, column: str) -> None:
-    """A table with one column of another, which its lists are sorted by."""
+    """Creates a table that copies one column of another, for sorting its lists."""
     owner = {"stock_levels": "stock_items", "listing_sales": "products"}[copy]
     op.create_table(
         copy,

@@ -1,4 +1,4 @@
-"""Fill the lookup tables, and drop the indexes that they replace.
+"""Fills the lookup tables, and drops the indexes that they replace.
 
 Outside a transaction, in small steps that can be repeated: no statement keeps writers waiting, and a migration that was
 interrupted is run again.
@@ -80,7 +80,7 @@ def upgrade() -> None:
 
 
 def _fill(table: str, key: str, change: str) -> None:
-    """In batches. A copy that a trigger has written meanwhile is newer than ours and stays."""
+    """Copies rows in batches. A copy that a trigger has written meanwhile is newer and stays."""
     last = UUID(int=0)
     while ids := _following(table, key, last):
         op.get_bind().execute(sa.text(change), {"ids": ids})
@@ -88,11 +88,11 @@ def _fill(table: str, key: str, change: str) -> None:
 
 
 def _following(table: str, key: str, last: UUID) -> Sequence[UUID]:
-    found = sa.text(f"select {key} from {table} where {key} > :last order by {key} limit {_BATCH}")
-    return op.get_bind().execute(found, {"last": last}).scalars().all()
+    query = sa.text(f"select {key} from {table} where {key} > :last order by {key} limit {_BATCH}")
+    return op.get_bind().execute(query, {"last": last}).scalars().all()
 
 
 def _create_index(name: str, definition: str) -> None:
-    # One that was not finished would be passed over by IF NOT EXISTS, and never be used.
+    # IF NOT EXISTS would skip an unfinished index, which is never used.
     op.execute(f"drop index concurrently if exists {name}")
     op.execute(f"create index concurrently {name} on {definition}")

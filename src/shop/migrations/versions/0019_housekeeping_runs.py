@@ -1,4 +1,4 @@
-"""Note what housekeeping left to do, for `/metrics`."""
+"""Adds a table of housekeeping runs with their backlog, for `/metrics`."""
 
 import sqlalchemy as sa
 from alembic import op

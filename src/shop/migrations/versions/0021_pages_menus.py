@@ -1,4 +1,4 @@
-"""Add pages, policies and menus. Their changes make public responses new."""
+"""Adds pages, policies and menus; their changes become part of the catalog version."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ down_revision = "0020"
 branch_labels = None
 depends_on = None
 
-SEEN = ("cms_pages", "policies", "menus", "menu_items")
+PUBLIC_TABLES = ("cms_pages", "policies", "menus", "menu_items")
 
 
 def upgrade() -> None:
@@ -62,7 +62,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("locale", "location", name=op.f("uq_menus_locale_location")),
     )
     _create_menu_items()
-    for name in SEEN:
+    for name in PUBLIC_TABLES:
         op.execute(
             f"create trigger catalog_has_changed after insert or update or delete on {name} "
             "for each statement execute function catalog_has_changed()"

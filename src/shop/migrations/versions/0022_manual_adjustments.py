@@ -1,4 +1,4 @@
-"""Adjustments by hand, adjustments of lines and shipments by an index, metadata of tax rates."""
+"""Adds manual adjustments, an index of adjustments by line item and shipment, and metadata of tax rates."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -6,23 +6,23 @@ import msgspec
 from msgspec import Meta
 
 from shop.base.input_types import EmailAddress, Line
-from shop.base.texts import typed_letters
+from shop.base.texts import normalize_base32
 
 LONG_CODE_LENGTH = 26
 
 
-def typed_code(text: str) -> str | None:
+def normalize_login_code(text: str) -> str | None:
     """Normalizes a typed login code: digits, or a long code in any case and grouping; None if it is not a code."""
     plain = text.replace(" ", "").replace("-", "")
     if not plain.isascii() or not plain:
         return None
     if plain.isdigit() and len(plain) != LONG_CODE_LENGTH:
         return plain
-    return typed_letters(plain, LONG_CODE_LENGTH)
+    return normalize_base32(plain, LONG_CODE_LENGTH)
 
 
 def _read_code(value: object) -> str:
-    code = typed_code(value) if isinstance(value, str) else None
+    code = normalize_login_code(value) if isinstance(value, str) else None
     if code is None:
         raise ValueError("must be the code from the e-mail")
     return code

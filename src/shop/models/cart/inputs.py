@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from shop.base.input_types import LookupId, Metadata, Quantity
 from shop.base.values import NO_RECORD, read_key
 
-MOST_LINES = 500
+MAX_LINES = 500
 Strategy = Literal["merge", "keep_guest", "keep_user"]
 
 
@@ -42,7 +42,7 @@ class CartItemInput(msgspec.Struct, frozen=True):
 class CartItemsInput(msgspec.Struct, frozen=True):
     """Several items at once; if one is invalid, none is added, and errors name each invalid item by its index."""
 
-    items: Annotated[list[CartItemInput], Meta(min_length=1, max_length=MOST_LINES, extra={"code": None})]
+    items: Annotated[list[CartItemInput], Meta(min_length=1, max_length=MAX_LINES, extra={"code": None})]
 
 
 class CartQuantityInput(msgspec.Struct, frozen=True):

@@ -95,7 +95,7 @@ class LooseAddress(Row, frozen=True, kw_only=True):
     address_id: UUID
 
 
-class OwnedOrder(Order, frozen=True, kw_only=True):
+class PlatformOrder(Order, frozen=True, kw_only=True):
     """An order with its customer's store credit balance in its currency, and its refunded amount."""
 
     credit_left: int

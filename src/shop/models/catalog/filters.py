@@ -9,9 +9,9 @@ from uuid import UUID
 from msgspec import Meta
 
 from shop.base.values import read_decimal
-from shop.models.catalog.product_query import MOST_PAIRS
+from shop.models.catalog.product_query import MAX_PAIRS
 from shop.models.filters import (
-    MOST_VALUES,
+    MAX_VALUES,
     Filters,
     LookupIds,
     LookupText,
@@ -20,7 +20,7 @@ from shop.models.filters import (
     read_lookup_text,
 )
 
-LONGEST_PERMALINK = 2_048
+MAX_PERMALINK_LENGTH = 2_048
 PriceRange = tuple[Decimal, Decimal | None]
 """The lowest and highest price; without a highest, unbounded."""
 
@@ -48,16 +48,16 @@ def read_search_text(value: object) -> str | None:
 
 def read_pairs(value: object) -> dict[str, str]:
     """Reads pairs such as `filter[options][size]=xl`; a form sends an empty value for a name that is not set."""
-    if not isinstance(value, dict) or len(value) > MOST_PAIRS:
-        raise ValueError(f"must be at most {MOST_PAIRS} pairs like filter[options][size]=xl")
+    if not isinstance(value, dict) or len(value) > MAX_PAIRS:
+        raise ValueError(f"must be at most {MAX_PAIRS} pairs like filter[options][size]=xl")
     return {read_lookup_text(name): read_lookup_text(text) for name, text in value.items() if text != ""}
 
 
 def read_properties(value: object) -> dict[str, list[str]]:
     """Reads `filter[properties][material]=glass,steel`; any of the values matches."""
     properties = {name: [part for part in text.split(",") if part.strip()] for name, text in read_pairs(value).items()}
-    if sum(map(len, properties.values())) > MOST_VALUES:
-        raise ValueError(f"must have at most {MOST_VALUES} values")
+    if sum(map(len, properties.values())) > MAX_VALUES:
+        raise ValueError(f"must have at most {MAX_VALUES} values")
     return properties
 
 
@@ -110,7 +110,7 @@ class TaxonFilters(Filters, frozen=True):
     ids: LookupIds | None = None
     parent_id: UUID | None = None
     parent_permalink: (
-        Annotated[str, Meta(extra={"read": partial(read_lookup_text, longest=LONGEST_PERMALINK)})] | None
+        Annotated[str, Meta(extra={"read": partial(read_lookup_text, longest=MAX_PERMALINK_LENGTH)})] | None
     ) = None
     taxonomy_id: UUID | None = None
     name: Annotated[str, Meta(extra={"read": _read_name_part})] | None = None

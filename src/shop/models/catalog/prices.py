@@ -72,7 +72,7 @@ class PriceListGroup(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class CustomersList(PriceList, frozen=True, kw_only=True):
+class CustomerPriceList(PriceList, frozen=True, kw_only=True):
     """A price list of a customer, with how it is assigned and whether it has begun and ended at a given time."""
 
     is_direct: bool

@@ -8,8 +8,8 @@ import msgspec
 from shop.base.listing import Keyset, Page, Sort
 from shop.base.texts import fold_text
 
-MOST_WORDS = 16
-MOST_PAIRS = 10
+MAX_WORDS = 16
+MAX_PAIRS = 10
 """The maximum number of options, or of properties, in one query."""
 
 
@@ -63,13 +63,13 @@ class ProductQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search_query(text: str, weight: str = "") -> str | None:
-    """A tsquery that matches every word as a prefix; None if the text has no words."""
-    words = fold_text(text).split()[:MOST_WORDS]
+    """Returns a tsquery that matches every word as a prefix; None if the text has no words."""
+    words = fold_text(text).split()[:MAX_WORDS]
     return " & ".join(f"'{word}':*{weight}" for word in words) or None
 
 
 def query_shape(criteria: ProductQuery) -> tuple[Any, ...]:
-    """The cache key of the statement: active filters and sort order, without values."""
+    """Returns the cache key of the statement: active filters and sort order, without values."""
     filter_names = ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "name", "q", "price", "option_value_ids")
     flags = ("in_stock", "backorderable", "purchasable", "show_discontinued")
     active = [name for name in filter_names if getattr(criteria, name) is not None]

@@ -9,7 +9,7 @@ from shop.models.catalog.prices import PriceListEntry
 from shop.models.catalog.products import OptionType, Product, ProductProperty, Variant
 
 
-class SoldProduct(Product, frozen=True, kw_only=True):
+class PlatformProduct(Product, frozen=True, kw_only=True):
     """A product with its SKU, its price in one currency, and its availability."""
 
     primary_variant_id: UUID
@@ -29,7 +29,7 @@ class SoldProduct(Product, frozen=True, kw_only=True):
         return self.available and (self.in_stock or self.backorderable)
 
 
-class SoldVariant(Variant, frozen=True, kw_only=True):
+class PlatformVariant(Variant, frozen=True, kw_only=True):
     """A variant with its product's name, its options as text, its price in one currency, and its stock."""
 
     name: str
@@ -47,13 +47,13 @@ class SoldVariant(Variant, frozen=True, kw_only=True):
         return self.available and (self.in_stock or self.backorderable)
 
 
-class ListedEntry(PriceListEntry, frozen=True, kw_only=True):
+class PlatformPriceListEntry(PriceListEntry, frozen=True, kw_only=True):
     """A price list entry with the currency of its list."""
 
     currency: str
 
 
-class ShownProduct(Product, frozen=True, kw_only=True):
+class StorefrontProduct(Product, frozen=True, kw_only=True):
     """A product as a shopper sees it, with the ids of its related rows and the shopper's price."""
 
     master_id: UUID
@@ -76,7 +76,7 @@ class ShownProduct(Product, frozen=True, kw_only=True):
     price_list_name: str | None
     total: int | None = None
     """The total number of results, if they were counted."""
-    place: Any = None
+    cursor_value: Any = None
     """The value of the first sort column in a list, for the cursor."""
 
     @property
@@ -84,7 +84,7 @@ class ShownProduct(Product, frozen=True, kw_only=True):
         return self.available and (self.in_stock or self.backorderable)
 
 
-class ShownVariant(Variant, frozen=True, kw_only=True):
+class StorefrontVariant(Variant, frozen=True, kw_only=True):
     """A variant as a shopper sees it; its price is resolved separately."""
 
     in_stock: bool
@@ -107,13 +107,13 @@ class ShownVariant(Variant, frozen=True, kw_only=True):
         return ", ".join(f"{option['presentation_of_type']}: {option['presentation']}" for option in self.options)
 
 
-class ShownOptionType(OptionType, frozen=True, kw_only=True):
+class StorefrontOptionType(OptionType, frozen=True, kw_only=True):
     """An option type with the ids of its values, by position."""
 
     option_value_ids: list[UUID]
 
 
-class ShownProperty(ProductProperty, frozen=True, kw_only=True):
+class StorefrontProperty(ProductProperty, frozen=True, kw_only=True):
     """A product property with the property's name and presentation."""
 
     name: str

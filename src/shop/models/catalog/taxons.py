@@ -58,7 +58,7 @@ class Classification(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class ShownTaxon(Taxon, frozen=True, kw_only=True):
+class StorefrontTaxon(Taxon, frozen=True, kw_only=True):
     """A taxon with the ids of its children and image, and whether it or a descendant has visible products."""
 
     child_ids: list[UUID]

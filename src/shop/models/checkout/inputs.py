@@ -10,8 +10,8 @@ from shop.base.input_types import Amount, EmailAddress, Line, LookupId
 from shop.base.values import NO_RECORD, NOT_DECIMAL, read_decimal
 from shop.models.customers.inputs import CheckoutAddressInput
 
-LONGEST_INSTRUCTIONS = 2000
-MOST_PAYMENTS = 10
+MAX_INSTRUCTIONS_LENGTH = 2000
+MAX_PAYMENTS = 10
 """Payments that one request may choose. The last one counts."""
 
 
@@ -79,7 +79,7 @@ class CheckoutFields(msgspec.Struct, frozen=True):
     """Changes only the given fields; null is ignored."""
 
     email: EmailAddress | None = None
-    special_instructions: Annotated[str, Meta(max_length=LONGEST_INSTRUCTIONS)] | None = None
+    special_instructions: Annotated[str, Meta(max_length=MAX_INSTRUCTIONS_LENGTH)] | None = None
     bill_address_attributes: CheckoutAddressInput | None = None
     ship_address_attributes: CheckoutAddressInput | None = None
     bill_address_id: LookupId | None = None
@@ -87,7 +87,7 @@ class CheckoutFields(msgspec.Struct, frozen=True):
     use_billing: bool | None = None
     use_shipping: bool | None = None
     shipments_attributes: Annotated[list[ShippingRateChoice], Meta(extra={"code": "shipment_not_found"})] | None = None
-    payments_attributes: Annotated[list[CheckoutPaymentInput], Meta(max_length=MOST_PAYMENTS)] | None = None
+    payments_attributes: Annotated[list[CheckoutPaymentInput], Meta(max_length=MAX_PAYMENTS)] | None = None
     existing_card: LookupId | None = None
     coupon_code: CouponCode | None = None
 

@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.base.input_types import MOST_PIECES, Amount, Line
-from shop.base.values import LONGEST_LINE, REQUIRED, read_line
+from shop.base.input_types import MAX_UNITS, Amount, Line
+from shop.base.values import MAX_LINE_LENGTH, REQUIRED, read_line
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class ShipmentItemInput(msgspec.Struct, frozen=True):
     """A variant and its quantity."""
 
     variant_id: Annotated[UUID, Meta(extra={"code": "variant_not_found"})]
-    quantity: Annotated[int, Meta(ge=1, le=MOST_PIECES)] | UnsetType | None = UNSET
+    quantity: Annotated[int, Meta(ge=1, le=MAX_UNITS)] | UnsetType | None = UNSET
 
 
 class LocationTransferInput(ShipmentItemInput, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class RefundInput(msgspec.Struct, frozen=True):
 
     payment_id: UUID
     amount: Annotated[Amount, Meta(description="At most the captured amount that is not refunded yet.")]
-    reason: Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE)]
+    reason: Annotated[str, Meta(min_length=1, max_length=MAX_LINE_LENGTH)]
 
 
 class OrderCouponInput(msgspec.Struct, frozen=True):
@@ -73,4 +73,4 @@ def _read_reason(value: object) -> str:
 class WithdrawalInput(msgspec.Struct, frozen=True):
     """The reason, which the ledger records."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE, extra={"read": _read_reason})]
+    reason: Annotated[str, Meta(min_length=1, max_length=MAX_LINE_LENGTH, extra={"read": _read_reason})]

@@ -50,14 +50,14 @@ class MenuItem(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class LinkedItem(MenuItem, frozen=True, kw_only=True):
+class PlatformMenuItem(MenuItem, frozen=True, kw_only=True):
     """A menu item with the id of its target, and its link in a storefront."""
 
     linked_resource_id: UUID | None
     link: str | None
 
 
-class ShownItem(LinkedItem, frozen=True, kw_only=True):
+class PublicMenuItem(PlatformMenuItem, frozen=True, kw_only=True):
     """A menu item, and whether its target is visible to shoppers."""
 
     is_shown: bool

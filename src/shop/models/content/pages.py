@@ -46,7 +46,7 @@ class Policy(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class ShownPage(msgspec.Struct, frozen=True, kw_only=True):
+class PublicPage(msgspec.Struct, frozen=True, kw_only=True):
     """A visible page as shoppers see it: `content` is HTML."""
 
     id: UUID
@@ -59,7 +59,7 @@ class ShownPage(msgspec.Struct, frozen=True, kw_only=True):
     meta_description: str | None
 
 
-class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
+class PublicPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A policy as shoppers see it: `body` is plain text."""
 
     id: UUID

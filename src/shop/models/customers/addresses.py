@@ -34,7 +34,7 @@ class Address(Row, frozen=True, kw_only=True):
     deleted_at: datetime | None = None
 
 
-class PlacedAddress(Address, frozen=True, kw_only=True):
+class AddressWithCountry(Address, frozen=True, kw_only=True):
     """An address with its country and state."""
 
     country_name: str

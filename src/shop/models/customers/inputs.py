@@ -7,9 +7,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.input_types import Line, LookupId, Metadata, Quantity
-from shop.base.values import LONGEST_LINE, REQUIRED, read_line
+from shop.base.values import MAX_LINE_LENGTH, REQUIRED, read_line
 
-MOST_WISHED_ITEMS = 250
+MAX_WISHED_ITEMS = 250
 """Limits the size of a response that contains all lists of a user with all their items."""
 _NOT_A_LINE = "\n"
 
@@ -30,9 +30,9 @@ def read_wishlist_name(value: object) -> str:
     return name
 
 
-AddressLine = Annotated[str, Meta(max_length=LONGEST_LINE, extra={"read": _read_address_line})]
+AddressLine = Annotated[str, Meta(max_length=MAX_LINE_LENGTH, extra={"read": _read_address_line})]
 _WishlistName = Annotated[
-    str, Meta(min_length=1, max_length=LONGEST_LINE, examples=["Birthday"], extra={"read": read_wishlist_name})
+    str, Meta(min_length=1, max_length=MAX_LINE_LENGTH, examples=["Birthday"], extra={"read": read_wishlist_name})
 ]
 _Private = Annotated[bool, Meta(description="Whether only its owner can read it.")]
 _Default = Annotated[bool, Meta(description="Makes it the default wishlist instead of the current one.")]
@@ -158,13 +158,13 @@ class OwnWishedItemInput(msgspec.Struct, frozen=True):
 class OwnWishedItemsInput(msgspec.Struct, frozen=True):
     """Several items at once, all or none. Variants already on the wishlist get this quantity."""
 
-    wished_items: Annotated[list[OwnWishedItemInput], Meta(min_length=1, max_length=MOST_WISHED_ITEMS)]
+    wished_items: Annotated[list[OwnWishedItemInput], Meta(min_length=1, max_length=MAX_WISHED_ITEMS)]
 
 
 class WishedItemIdsInput(msgspec.Struct, frozen=True):
     """The items to remove; those that are not on the wishlist are ignored."""
 
-    wished_items_ids: Annotated[list[UUID], Meta(min_length=1, max_length=MOST_WISHED_ITEMS)]
+    wished_items_ids: Annotated[list[UUID], Meta(min_length=1, max_length=MAX_WISHED_ITEMS)]
 
 
 class WishedQuantityInput(msgspec.Struct, frozen=True):

@@ -39,13 +39,13 @@ class WishedItem(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class SeenWishlist(Wishlist, frozen=True, kw_only=True):
+class WishlistView(Wishlist, frozen=True, kw_only=True):
     """A wishlist, and whether it contains the requested variant."""
 
     variant_included: bool = False
 
 
-class PricedItem(WishedItem, frozen=True, kw_only=True):
+class PricedWishedItem(WishedItem, frozen=True, kw_only=True):
     """An item with its price in minor units of `currency`; `None` if it is not for sale."""
 
     currency: str
@@ -58,7 +58,7 @@ class PricedItem(WishedItem, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "total", total)
 
 
-class SeenItem(PricedItem, frozen=True, kw_only=True):
+class WishedItemView(PricedWishedItem, frozen=True, kw_only=True):
     """An item at the viewer's price, and whether its variant is deleted."""
 
     is_gone: bool

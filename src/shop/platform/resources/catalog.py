@@ -8,7 +8,7 @@ from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.catalog.inputs import ProductInput, ProductPropertyInput, VariantInput
 from shop.models.catalog.products import OptionType, OptionValue, ProductProperty, Property
-from shop.models.catalog.storefront import SoldProduct, SoldVariant
+from shop.models.catalog.storefront import PlatformProduct, PlatformVariant
 from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
@@ -17,7 +17,7 @@ _SIZES = ("weight", "height", "width", "depth")
 
 
 def decimal_text(name: str) -> Any:
-    """Declare a decimal as text like `1.5` or `2.0`, for weights and dimensions."""
+    """Declares a decimal as text like `1.5` or `2.0`, for weights and dimensions."""
 
     def read(row: Any, _context: RenderContext) -> str | None:
         value: Decimal | None = getattr(row, name)
@@ -26,7 +26,7 @@ def decimal_text(name: str) -> Any:
     return computed(name, read, str | None)
 
 
-def _cost_price(variant: SoldVariant, _context: RenderContext) -> str | None:
+def _cost_price(variant: PlatformVariant, _context: RenderContext) -> str | None:
     if variant.cost_price is None or variant.cost_currency is None:
         return None
     return wire_decimal(variant.cost_price, currency_digits(variant.cost_currency))
@@ -38,7 +38,7 @@ def _purchasable(row: Any, _context: RenderContext) -> bool:
 
 PRODUCT = resource(
     "product",
-    SoldProduct,
+    PlatformProduct,
     attributes=[
         "name",
         "slug",
@@ -91,7 +91,7 @@ PRODUCTS = Collection(
 
 VARIANT = resource(
     "variant",
-    SoldVariant,
+    PlatformVariant,
     attributes=[
         "name",
         "sku",
@@ -132,7 +132,7 @@ VARIANTS = Collection(
     actions=resources.VARIANT,
     writable=kinds(VariantInput),
     required=("product_id",),
-    once=("product_id",),
+    create_only=("product_id",),
     filters=("sku", "barcode", *_SIZES, "is_master", "discontinue_on", "track_inventory", "product_id"),
     sorts=("sku", "position"),
 )
@@ -164,7 +164,7 @@ OPTION_VALUES = Collection(
     actions=resources.OPTION_VALUE,
     writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
     required=("option_type_id", "name", "presentation"),
-    once=("option_type_id",),
+    create_only=("option_type_id",),
     filters=("name", "presentation", "option_type_id"),
     order="position",
 )
@@ -191,6 +191,6 @@ PRODUCT_PROPERTIES = Collection(
     actions=resources.PRODUCT_PROPERTY,
     writable=kinds(ProductPropertyInput),
     required=("product_id", "property_id", "value"),
-    once=("product_id", "property_id"),
+    create_only=("product_id", "property_id"),
     filters=("value", "filter_param", "product_id", "property_id"),
 )

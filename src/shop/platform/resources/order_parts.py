@@ -12,7 +12,7 @@ _SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_ta
 
 LINE_ITEM = resource(
     "line_item",
-    part_resources.OrdersLine,
+    part_resources.PlatformLineItem,
     attributes=[
         "name",
         "sku",
@@ -49,7 +49,7 @@ LINE_ITEMS = Collection(
     actions=part_resources.LINE_ITEM,
     writable=kinds(LineItemInput),
     required=("order_id", "variant_id"),
-    once=("order_id", "variant_id"),
+    create_only=("order_id", "variant_id"),
     filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", "cost_price", *_SUMS),
     codes={
         409: ("payment_in_progress",),
@@ -58,7 +58,7 @@ LINE_ITEMS = Collection(
 )
 SHIPMENT = resource(
     "shipment",
-    part_resources.OrdersShipment,
+    part_resources.PlatformShipment,
     attributes=[
         "number",
         "state",
@@ -93,7 +93,7 @@ SHIPMENTS = Collection(
     actions=part_resources.SHIPMENT,
     writable=kinds(ShipmentInput),
     required=("order_id", "stock_location_id", "variant_id"),
-    once=("order_id", "stock_location_id", "variant_id", "quantity"),
+    create_only=("order_id", "stock_location_id", "variant_id", "quantity"),
     filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
     sorts=("number", "shipped_at", "state"),
     find_by=("id", "number"),
@@ -113,7 +113,7 @@ SHIPMENTS = Collection(
 )
 SHIPPING_RATE = resource(
     "shipping_rate",
-    part_resources.OrdersRate,
+    part_resources.PlatformShippingRate,
     attributes=[
         "name",
         "currency",
@@ -132,7 +132,7 @@ SHIPPING_RATES = Collection(
 )
 PAYMENT = resource(
     "payment",
-    part_resources.OrdersPayment,
+    part_resources.PlatformPayment,
     attributes=[
         "number",
         "state",
@@ -166,7 +166,7 @@ PAYMENTS = Collection(
 )
 REFUND = resource(
     "refund",
-    part_resources.OrdersRefund,
+    part_resources.PlatformRefund,
     attributes=["reason", "state", "reference", "currency", money("amount"), *_STAMPS],
     relations=[one("order", "order"), one("payment", "payment")],
 )

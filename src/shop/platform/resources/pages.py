@@ -3,10 +3,10 @@
 from shop.actions.content import resources as page_resources
 from shop.jsonapi.resource import computed, many, one, one_of, resource
 from shop.models.content.inputs import CmsPageInput, MenuInput, MenuItemInput, PolicyInput
-from shop.models.content.menus import LinkedItem, Menu
+from shop.models.content.menus import Menu, PlatformMenuItem
 from shop.models.content.pages import CmsPage, Policy
 from shop.platform.collection import Collection, kinds
-from shop.rules.content.markdown import MOST_MARKDOWN
+from shop.rules.content.markdown import MAX_MARKDOWN_BYTES
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
@@ -35,7 +35,7 @@ CMS_PAGES = Collection(
     resource=CMS_PAGE,
     actions=page_resources.CMS_PAGE,
     writable=kinds(CmsPageInput),
-    longest={"content": MOST_MARKDOWN},
+    longest={"content": MAX_MARKDOWN_BYTES},
     required=("title",),
     filters=("title", "slug", "locale", "type", "visible"),
     sorts=("title", "slug"),
@@ -51,7 +51,7 @@ POLICIES = Collection(
     resource=POLICY,
     actions=page_resources.POLICY,
     writable=kinds(PolicyInput),
-    longest={"body": MOST_MARKDOWN},
+    longest={"body": MAX_MARKDOWN_BYTES},
     required=("name",),
     filters=("name", "slug", "show_in_checkout_footer"),
     sorts=("name", "slug"),
@@ -74,7 +74,7 @@ MENUS = Collection(
 )
 MENU_ITEM = resource(
     "menu_item",
-    LinkedItem,
+    PlatformMenuItem,
     attributes=[
         "name",
         "subtitle",
@@ -108,7 +108,7 @@ MENU_ITEMS = Collection(
     actions=page_resources.MENU_ITEM,
     writable=kinds(MenuItemInput),
     required=("name", "menu_id"),
-    once=("menu_id",),
+    create_only=("menu_id",),
     filters=("name", "code", "item_type", "linked_resource_type", "menu_id", "parent_id", "depth"),
     sorts=("lft", "name"),
 )

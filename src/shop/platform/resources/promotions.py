@@ -87,7 +87,7 @@ PROMOTION_RULES = Collection(
     writable=kinds(PromotionRuleInput),
     translate=spree_types.translate_rule,
     required=("promotion_id", "type"),
-    once=("promotion_id",),
+    create_only=("promotion_id",),
     filters=("promotion_id", "type"),
 )
 PROMOTION_ACTION = resource(
@@ -104,7 +104,7 @@ PROMOTION_ACTIONS = Collection(
     writable=kinds(PromotionActionInput) | {"calculator_attributes": dict[str, Any]},
     translate=spree_types.translate_action,
     required=("promotion_id", "type"),
-    once=("promotion_id",),
+    create_only=("promotion_id",),
     filters=("promotion_id", "type"),
 )
 COUPON_BATCH = resource(
@@ -147,7 +147,7 @@ ORDER_PROMOTIONS = Collection(
 )
 ADJUSTMENT = resource(
     "adjustment",
-    resources.OrdersAdjustment,
+    resources.PlatformAdjustment,
     attributes=[
         "source_type",
         "source_id",
@@ -175,13 +175,13 @@ ADJUSTMENTS = Collection(
     writable=kinds(AdjustmentInput),
     translate=spree_types.translate_adjustment,
     required=("order_id", "label", "amount"),
-    once=("order_id", "adjustable_type", "adjustable_id"),
+    create_only=("order_id", "adjustable_type", "adjustable_id"),
     codes={409: ("payment_in_progress",)},
     filters=("order_id", "adjustable_type", "adjustable_id", "source_type", "source_id", "amount", "included"),
 )
 STORE_CREDIT = resource(
     "store_credit",
-    resources.GrantedCredit,
+    resources.PlatformStoreCredit,
     attributes=[
         "currency",
         money("amount"),
@@ -210,7 +210,7 @@ STORE_CREDITS = Collection(
     writable=kinds(StoreCreditInput),
     aliases={"category_id": "store_credit_category_id", "type_id": "store_credit_type_id"},
     required=("user_id", "currency", "amount", "memo"),
-    once=("user_id", "currency", "amount"),
+    create_only=("user_id", "currency", "amount"),
     filters=("user_id", "currency", "amount", "amount_used", "memo", "created_by_id", *_CATEGORY_FIELDS),
 )
 STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])

@@ -13,6 +13,7 @@ from shop.models.checkout.coupons import adjustments
 from shop.models.checkout.shipments import shipment_items, shipping_method_categories, shipping_method_zones
 from shop.models.setup.zones import zone_members
 from shop.platform.collection import Collection
+from shop.platform.resources.access import APPLICATIONS, AUDIT_EVENTS
 from shop.platform.resources.catalog import (
     OPTION_TYPES,
     OPTION_VALUES,
@@ -21,19 +22,11 @@ from shop.platform.resources.catalog import (
     PROPERTIES,
     VARIANTS,
 )
-from shop.platform.resources.fulfilment import (
-    PAYMENT_METHODS,
-    SHIPPING_CATEGORIES,
-    SHIPPING_METHODS,
-    TAX_CATEGORIES,
-    TAX_RATES,
-    ZONES,
-)
-from shop.platform.resources.media import IMAGES
+from shop.platform.resources.images import IMAGES
 from shop.platform.resources.order_parts import LINE_ITEMS, PAYMENTS, REFUNDS, SHIPMENTS, SHIPPING_RATES
+from shop.platform.resources.orders import ORDERS
 from shop.platform.resources.pages import CMS_PAGES, MENU_ITEMS, MENUS, POLICIES
-from shop.platform.resources.people import ADDRESSES, COUNTRIES, STATES, USERS
-from shop.platform.resources.pricing import (
+from shop.platform.resources.prices import (
     CUSTOMER_GROUP_MEMBERS,
     CUSTOMER_GROUPS,
     PRICE_LIST_ENTRIES,
@@ -63,10 +56,17 @@ from shop.platform.resources.related import (
     INVENTORY_UNITS,
     ZONE_MEMBERS,
 )
-from shop.platform.resources.sales import ORDERS
-from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
+from shop.platform.resources.setup import (
+    PAYMENT_METHODS,
+    SHIPPING_CATEGORIES,
+    SHIPPING_METHODS,
+    TAX_CATEGORIES,
+    TAX_RATES,
+    ZONES,
+)
 from shop.platform.resources.stock import STOCK_ITEMS, STOCK_LOCATIONS, STOCK_MOVEMENTS
 from shop.platform.resources.taxons import CLASSIFICATIONS, TAXONOMIES, TAXONS
+from shop.platform.resources.users import ADDRESSES, COUNTRIES, STATES, USERS
 from shop.platform.resources.wishlists import WISHED_ITEMS, WISHLISTS
 from shop.queries.records import Records, RelationLink
 
@@ -166,8 +166,8 @@ RESOURCES: Resources = {name: collection.resource for name, collection in _BY_TY
 
 
 def _relation_for(type_: str, source: Records, relation: Relation) -> RelationLink | None:
-    """Return the link of a relation: a column of the source named after it, a foreign key of the target, or a join
-    table. Return None if no table stores it.
+    """Returns the link of a relation: a column of the source named after it, a foreign key of the target, or a join
+    table. Returns None if no table stores it.
     """
     related = _BY_TYPE.get(relation.type)
     if related is None:

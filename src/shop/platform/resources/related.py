@@ -42,7 +42,7 @@ CAPTURE_EVENTS = Collection(
     path="capture_events",
     resource=resource(
         "capture_event",
-        part_resources.OrdersCapture,
+        part_resources.CaptureEvent,
         attributes=["currency", money("amount"), "created_at"],
         relations=[one("payment", "payment")],
     ),
@@ -65,7 +65,7 @@ ZONE_MEMBERS = Collection(
 
 
 def method_amounts(method: Any, _context: RenderContext) -> dict[str, Any]:
-    """Return the amounts of a shipping method by currency and minimum weight, in the format of write requests."""
+    """Returns the amounts of a shipping method by currency and minimum weight, in the format of write requests."""
     amounts: dict[str, dict[str, str]] = {}
     for currency, weight, amount in method.amounts:
         text = wire_decimal(amount, currency_digits(currency))

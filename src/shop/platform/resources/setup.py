@@ -1,34 +1,141 @@
-"""Platform resources of administration: applications and audit events."""
+"""Platform resources of shipping, taxes and payment methods: categories, zones, rates, methods."""
 
-from shop.actions.records import ResourceActions
-from shop.jsonapi.resource import resource
-from shop.models.access.applications import Application, applications
-from shop.models.journal import AuditEvent, audit_events
-from shop.platform.collection import Collection
-from shop.queries.records import Records
+from typing import Any
 
-APPLICATION = resource(
-    "application",
-    Application,
-    attributes=["name", "client_id", "access_level", "created_at", "updated_at", "last_used_at", "revoked_at"],
+from shop.actions.setup import resources as setup_resources
+from shop.jsonapi.resource import computed, many, one, resource
+from shop.models.checkout.payments import PaymentMethod
+from shop.models.setup.inputs import PaymentMethodInput, ShippingMethodInput, TaxRateInput, ZoneInput
+from shop.models.setup.taxes import ShippingCategory, TaxCategory
+from shop.models.setup.zones import TaxRate
+from shop.platform.collection import Collection, kinds
+from shop.platform.resources.catalog import decimal_text
+from shop.platform.resources.related import method_amounts
+from shop.rules.promotions import spree_types
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+
+TAX_CATEGORY = resource(
+    "tax_category",
+    TaxCategory,
+    attributes=["name", "description", "tax_code", "is_default", *_STAMPS],
+    relations=[many("tax_rates", "tax_rate")],
 )
-APPLICATIONS = Collection(
-    path="applications",
-    resource=APPLICATION,
-    actions=ResourceActions("application", Records(table=applications, row=Application)),
-    filters=("name", "client_id", "access_level", "last_used_at", "revoked_at"),
-    sorts=("name", "last_used_at"),
+TAX_CATEGORIES = Collection(
+    path="tax_categories",
+    resource=TAX_CATEGORY,
+    actions=setup_resources.TAX_CATEGORY,
+    writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
+    required=("name",),
+    filters=("name", "tax_code", "is_default"),
+)
+ZONE = resource(
+    "zone",
+    setup_resources.CountedZone,
+    attributes=["name", "description", "kind", "default_tax", "zone_members_count", *_STAMPS],
+    relations=[
+        many("countries", "country"),
+        many("states", "state"),
+        many("tax_rates", "tax_rate"),
+        many("zone_members", "zone_member"),
+    ],
+)
+ZONES = Collection(
+    path="zones",
+    resource=ZONE,
+    actions=setup_resources.ZONE,
+    writable=kinds(ZoneInput),
+    required=("name",),
+    filters=("name", "description", "kind", "default_tax"),
+)
+TAX_RATE = resource(
+    "tax_rate",
+    TaxRate,
+    attributes=["name", decimal_text("amount"), "included_in_price", "show_rate_in_label", *_STAMPS, *_METADATA],
+    relations=[one("zone", "zone"), one("tax_category", "tax_category")],
+)
+TAX_RATES = Collection(
+    path="tax_rates",
+    resource=TAX_RATE,
+    actions=setup_resources.TAX_RATE,
+    writable=kinds(TaxRateInput),
+    required=("name", "amount", "zone_id", "tax_category_id"),
+    filters=("name", "amount", "included_in_price", "zone_id", "tax_category_id"),
+)
+SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=["name", "description", *_STAMPS])
+SHIPPING_CATEGORIES = Collection(
+    path="shipping_categories",
+    resource=SHIPPING_CATEGORY,
+    actions=setup_resources.SHIPPING_CATEGORY,
+    writable=kinds(ShippingCategory, "name", "description"),
+    required=("name",),
+    filters=("name",),
 )
 
-AUDIT_EVENT = resource(
-    "audit_event",
-    AuditEvent,
-    attributes=["at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "source", "request_id", "detail"],
+
+SHIPPING_METHOD = resource(
+    "shipping_method",
+    setup_resources.PricedMethod,
+    attributes=[
+        "name",
+        "admin_name",
+        "code",
+        "tracking_url",
+        "display_on",
+        # As in Spree, `calculator` is a relation, so the attribute needs another name.
+        computed("calculator_type", lambda method, _context: method.calculator),
+        computed("amounts", method_amounts, dict[str, Any]),
+        *_STAMPS,
+        "deleted_at",
+        *_METADATA,
+    ],
+    relations=[
+        many("zones", "zone"),
+        many("shipping_categories", "shipping_category"),
+        one("tax_category", "tax_category"),
+        one("calculator", "calculator"),
+        many("shipping_rates", "shipping_rate"),
+    ],
 )
-AUDIT_EVENTS = Collection(
-    path="audit_events",
-    resource=AUDIT_EVENT,
-    actions=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
-    filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "request_id"),
-    sorts=("at",),
+SHIPPING_METHODS = Collection(
+    path="shipping_methods",
+    resource=SHIPPING_METHOD,
+    actions=setup_resources.SHIPPING_METHOD,
+    # As in Spree, the calculator may be an object; `translate` replaces it by the other fields.
+    writable=kinds(ShippingMethodInput) | {"calculator_attributes": dict[str, Any]},
+    aliases={"calculator_type": "calculator"},
+    translate=spree_types.translate_shipping_method,
+    alone=("shipping_rates",),
+    required=("name",),
+    filters=("name", "code", "display_on"),
+    filtered_as={"calculator_type": "calculator"},
+)
+PAYMENT_METHOD = resource(
+    "payment_method",
+    PaymentMethod,
+    attributes=[
+        "name",
+        "type",
+        "description",
+        "active",
+        "display_on",
+        "auto_capture",
+        "position",
+        "preferences",
+        *_STAMPS,
+        "deleted_at",
+        *_METADATA,
+    ],
+)
+PAYMENT_METHODS = Collection(
+    path="payment_methods",
+    resource=PAYMENT_METHOD,
+    actions=setup_resources.PAYMENT_METHOD,
+    writable=kinds(PaymentMethodInput),
+    translate=spree_types.translate_payment_method,
+    required=("name", "type"),
+    create_only=("type",),
+    filters=("name", "type", "active", "display_on", "position"),
+    order="position",
 )

@@ -51,7 +51,7 @@ STOCK_ITEMS = Collection(
     actions=resources.STOCK_ITEM,
     writable=kinds(StockItemInput),
     required=("variant_id", "stock_location_id"),
-    once=("variant_id", "stock_location_id"),
+    create_only=("variant_id", "stock_location_id"),
     filters=("count_on_hand", "backorderable", "stock_location_id", "variant_id"),
     via={"variant_product": [("variant", "product")]},
 )

@@ -61,7 +61,7 @@ TAXONS = Collection(
     actions=resources.TAXON,
     writable=kinds(TaxonInput),
     required=("name",),
-    once=("taxonomy_id",),
+    create_only=("taxonomy_id",),
     filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
     sorts=("lft", "name", "permalink"),
     alone=("products",),
@@ -78,6 +78,6 @@ CLASSIFICATIONS = Collection(
     actions=resources.CLASSIFICATION,
     writable=kinds(ClassificationInput),
     required=("product_id", "taxon_id"),
-    once=("product_id", "taxon_id"),
+    create_only=("product_id", "taxon_id"),
     filters=("product_id", "taxon_id", "position"),
 )

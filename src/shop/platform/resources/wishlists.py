@@ -4,7 +4,7 @@ from shop.actions.customers import wishlists as actions
 from shop.actions.records import ResourceActions, default_actions
 from shop.jsonapi.resource import computed, many, money, one, resource
 from shop.models.customers.inputs import WishedItemInput, WishlistInput
-from shop.models.customers.wishlists import PricedItem, Wishlist, wishlists
+from shop.models.customers.wishlists import PricedWishedItem, Wishlist, wishlists
 from shop.platform.collection import Collection, kinds
 from shop.queries.customers.wishlists import WISHED_ITEM_RECORDS
 from shop.queries.records import Records
@@ -39,12 +39,12 @@ WISHLISTS = Collection(
     ),
     writable=kinds(WishlistInput),
     required=("user_id", "name"),
-    once=("user_id",),
+    create_only=("user_id",),
     filters=("user_id", "name", "token", "is_private", "is_default"),
 )
 WISHED_ITEM = resource(
     "wished_item",
-    PricedItem,
+    PricedWishedItem,
     attributes=["quantity", "currency", money("price"), money("total"), *_STAMPS],
     relations=[one("wishlist", "wishlist"), one("variant", "variant")],
 )
@@ -60,6 +60,6 @@ WISHED_ITEMS = Collection(
     ),
     writable=kinds(WishedItemInput),
     required=("wishlist_id", "variant_id"),
-    once=("wishlist_id", "variant_id"),
+    create_only=("wishlist_id", "variant_id"),
     filters=("wishlist_id", "variant_id", "quantity"),
 )

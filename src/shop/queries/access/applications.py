@@ -114,7 +114,7 @@ _FIND_CALLER = statement(
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now, _IS_OPEN),
     into(Caller),
 )
-_NOTE_USE = statement(
+_RECORD_USE = statement(
     update(applications)
     .where(
         applications.c.id == bindparam("application_id"),
@@ -249,8 +249,8 @@ async def find_caller(db: Db, token_hash: bytes) -> Caller | None:
     return await db.one(_FIND_CALLER, hash=token_hash)
 
 
-async def note_use(db: Db, application_id: UUID) -> None:
-    await db.one(_NOTE_USE, application_id=application_id)
+async def record_use(db: Db, application_id: UUID) -> None:
+    await db.one(_RECORD_USE, application_id=application_id)
 
 
 async def introspect(db: Db, kind: str, token_hash: bytes, application_id: UUID) -> LiveToken | None:

@@ -14,13 +14,13 @@ from shop.models.access.sessions import LoginRequest, login_requests
 from shop.models.access.users import User, users
 from shop.queries.access.not_before import is_not_void
 from shop.queries.journal import WINDOW_COUNTS, read_count
-from shop.rules.limits import Count, Limit
+from shop.rules.rate_limits import Count, Limit
 
 _now = func.now()
 _IS_LIVE_REQUEST = and_(login_requests.c.consumed_at.is_(None), login_requests.c.superseded_at.is_(None))
 
 # The upsert also locks the row, which serializes requests for one address.
-_LOCK_OR_MAKE_USER = statement(
+_LOCK_OR_CREATE_USER = statement(
     insert(users)
     .values(
         id=bindparam("id"),
@@ -59,7 +59,7 @@ _INSERT_REQUEST = statement(
     .returning(login_requests),
     into(LoginRequest),
 )
-_TRY = statement(
+_COUNT_ATTEMPT = statement(
     update(login_requests)
     .where(
         login_requests.c.email_key == bindparam("key"),
@@ -113,9 +113,9 @@ async def is_verified(db: Db, email_key: str) -> bool:
     return await db.one(_IS_VERIFIED, email_key=email_key) is True
 
 
-async def lock_or_make_user(db: Db, **values: Any) -> User:
+async def lock_or_create_user(db: Db, **values: Any) -> User:
     """Returns the user of an address, created if missing and locked until the transaction ends."""
-    return cast(User, await db.one(_LOCK_OR_MAKE_USER, **values))
+    return cast(User, await db.one(_LOCK_OR_CREATE_USER, **values))
 
 
 async def supersede_requests(db: Db, email_key: str) -> None:
@@ -126,9 +126,9 @@ async def insert_request(db: Db, **values: Any) -> LoginRequest:
     return cast(LoginRequest, await db.one(_INSERT_REQUEST, **values))
 
 
-async def take_try(db: Db, *, email_key: str, tries: int) -> LoginRequest | None:
+async def count_attempt(db: Db, *, email_key: str, tries: int) -> LoginRequest | None:
     """Counts an attempt on the live request of an address; returns `None` if there is none or no attempt is left."""
-    return await db.one(_TRY, key=email_key, tries=tries)
+    return await db.one(_COUNT_ATTEMPT, key=email_key, tries=tries)
 
 
 async def consume_request(db: Db, request_id: UUID) -> bool:

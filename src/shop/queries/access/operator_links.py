@@ -69,7 +69,7 @@ _USE_LINK = statement(
     .returning(operator_links.c.hash),
     lambda record: cast(bytes, record[0]),
 )
-_LOCK_FIRST = statement(select(func.pg_advisory_xact_lock(_FIRST)), lambda record: True)
+_LOCK_FIRST_OPERATOR = statement(select(func.pg_advisory_xact_lock(_FIRST)), lambda record: True)
 
 
 async def insert_link(db: DatabaseSession, **values: Any) -> None:
@@ -89,6 +89,6 @@ async def use_link(db: DatabaseSession, link_hash: bytes) -> bool:
     return await db.one(_USE_LINK, link_hash=link_hash) is not None
 
 
-async def lock_first(db: DatabaseSession) -> None:
+async def lock_first_operator(db: DatabaseSession) -> None:
     """Locks the creation of the first operator, so that two concurrent links create only one."""
-    await db.one(_LOCK_FIRST)
+    await db.one(_LOCK_FIRST_OPERATOR)

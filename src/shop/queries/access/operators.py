@@ -35,7 +35,7 @@ _IS_LIVE = and_(
 )
 
 
-class SignedIn(msgspec.Struct, frozen=True):
+class SignedInOperator(msgspec.Struct, frozen=True):
     """An operator with the current session."""
 
     operator: Operator
@@ -53,10 +53,10 @@ class ListedOperator(Operator, frozen=True, kw_only=True):
     recovery_codes_left: int
 
 
-def _signed_in(record: Any) -> SignedIn:
+def _signed_in(record: Any) -> SignedInOperator:
     fields = dict(record)
     facts = {name: fields.pop(name) for name in ("session_id", "is_fresh", "is_seen")}
-    return SignedIn(operator=Operator(**fields), **facts)
+    return SignedInOperator(operator=Operator(**fields), **facts)
 
 
 def _one(record: Any) -> UUID:
@@ -74,7 +74,7 @@ _FIND_SESSION = statement(
     .where(operator_sessions.c.hash == bindparam("hash"), _IS_LIVE, operators.c.disabled_at.is_(None)),
     _signed_in,
 )
-_SEE_SESSION = statement(
+_TOUCH_SESSION = statement(
     update(operator_sessions)
     .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.seen_at < _now - _TOUCH_INTERVAL)
     .values(seen_at=_now)
@@ -139,7 +139,7 @@ _LOCK_ENABLED = statement(
     .with_for_update(),
     _one,
 )
-_ANY = statement(select(operators.c.id).limit(1), _one)
+_HAS_OPERATORS = statement(select(operators.c.id).limit(1), _one)
 _EPOCH = statement(
     select(sql_cast(func.floor(func.extract("epoch", _now)), BigInteger)), lambda record: cast(int, record[0])
 )
@@ -198,12 +198,12 @@ _TAKE_STEP = statement(
 )
 
 
-async def find_session(db: DatabaseSession, session_hash: bytes) -> SignedIn | None:
+async def find_session(db: DatabaseSession, session_hash: bytes) -> SignedInOperator | None:
     return await db.one(_FIND_SESSION, hash=session_hash)
 
 
-async def see_session(db: DatabaseSession, session_id: UUID) -> None:
-    await db.one(_SEE_SESSION, session_id=session_id)
+async def touch_session(db: DatabaseSession, session_id: UUID) -> None:
+    await db.one(_TOUCH_SESSION, session_id=session_id)
 
 
 async def insert_session(db: DatabaseSession, **values: Any) -> None:
@@ -243,8 +243,8 @@ async def lock_enabled(db: DatabaseSession) -> list[UUID]:
     return await db.all(_LOCK_ENABLED)
 
 
-async def is_any(db: DatabaseSession) -> bool:
-    return await db.one(_ANY) is not None
+async def has_operators(db: DatabaseSession) -> bool:
+    return await db.one(_HAS_OPERATORS) is not None
 
 
 async def read_clock(db: DatabaseSession) -> int:

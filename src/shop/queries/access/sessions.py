@@ -91,7 +91,7 @@ _INSERT_ACCESS = statement(
 )
 
 
-class ShownRefresh(msgspec.Struct, frozen=True):
+class PresentedRefreshToken(msgspec.Struct, frozen=True):
     """A presented refresh token with its session and its user or application."""
 
     session_id: UUID
@@ -247,13 +247,13 @@ async def insert_tokens(
     return cast(int, await db.one(_INSERT_ACCESS, **values))
 
 
-async def lock_refresh(db: Db, token_hash: bytes) -> ShownRefresh | None:
+async def lock_refresh(db: Db, token_hash: bytes) -> PresentedRefreshToken | None:
     row = await db.one(_LOCK_REFRESH, hash=token_hash)
     if row is None:
         return None
     rotation = cast(tuple[Any, ...], await db.one(_FIND_ROTATION, hash=token_hash))
     seconds_since_rotation = None if rotation[0] is None else float(rotation[0])
-    return ShownRefresh(*row, seconds_since_rotation, *rotation[1:])
+    return PresentedRefreshToken(*row, seconds_since_rotation, *rotation[1:])
 
 
 async def rotate(db: Db, *, parent: bytes, key_id: str, nonce: bytes, session_id: UUID, idle: int) -> None:

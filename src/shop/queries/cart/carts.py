@@ -91,9 +91,9 @@ _FIND_STATUS = statement(
     ),
     into(Order),
 )
-JUST = 600
+RECENT_SECONDS = 600
 """Seconds during which a bearer token alone returns the order that was just completed."""
-_FIND_JUST_COMPLETED = statement(
+_FIND_RECENTLY_COMPLETED = statement(
     select(orders)
     .where(
         orders.c.user_id == bindparam("user_id", type_=_ID),
@@ -103,7 +103,7 @@ _FIND_JUST_COMPLETED = statement(
     .limit(1),
     into(Order),
 )
-_GIVE_TO = statement(
+_ASSIGN = statement(
     update(orders)
     .where(orders.c.id == bindparam("cart_id", type_=_ID))
     .values(
@@ -123,10 +123,10 @@ _END_TOKENS = statement(
     lambda record: cast(UUID, record[0]),
 )
 
-REPEATABLE = timedelta(minutes=10)
+ASSOCIATION_TTL = timedelta(minutes=10)
 """How long a replaced token still returns the cart to its user, for clients that missed the response."""
 _this_key = (keys.c.scope == bindparam("scope_"), keys.c.key == bindparam("key_"))
-_NOTE_ASSOCIATED = statement(
+_RECORD_ASSOCIATION = statement(
     insert(keys)
     .values(
         scope=bindparam("scope_"),
@@ -134,13 +134,13 @@ _NOTE_ASSOCIATED = statement(
         fingerprint=literal_column("''::bytea"),
         record_id=bindparam("record_id", type_=_ID),
         created_at=func.now(),
-        expires_at=func.now() + REPEATABLE,
+        expires_at=func.now() + ASSOCIATION_TTL,
     )
     .on_conflict_do_nothing()
     .returning(keys.c.key),
     lambda record: cast(bytes, record[0]),
 )
-_FIND_ASSOCIATED = statement(
+_FIND_ASSOCIATION = statement(
     select(orders)
     .join(keys, keys.c.record_id == orders.c.id)
     .where(*_this_key, keys.c.expires_at > func.now(), orders.c.user_id == bindparam("user_id", type_=_ID), _IS_OPEN),
@@ -175,28 +175,28 @@ async def find_status(db: DatabaseSession, claim: Claim, number: str, age: int) 
     return await db.one(_FIND_STATUS, cart_id=claim.cart_id, version=claim.token_version, number=number, age=age)
 
 
-async def find_just_completed(db: DatabaseSession, user_id: UUID) -> Order | None:
+async def find_recently_completed(db: DatabaseSession, user_id: UUID) -> Order | None:
     """Returns the user's last order if it was completed in the last ten minutes."""
-    return await db.one(_FIND_JUST_COMPLETED, user_id=user_id, age=JUST)
+    return await db.one(_FIND_RECENTLY_COMPLETED, user_id=user_id, age=RECENT_SECONDS)
 
 
-async def give_to_user(
+async def assign_to_user(
     db: DatabaseSession, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
 ) -> Order | None:
     """Assigns a cart to a user, or to none, and returns it; `ends_tokens` invalidates its existing tokens."""
     return await db.one(
-        _GIVE_TO, cart_id=cart_id, new_user_id=user_id, new_email=email, raise_by=1 if ends_tokens else 0
+        _ASSIGN, cart_id=cart_id, new_user_id=user_id, new_email=email, raise_by=1 if ends_tokens else 0
     )
 
 
-async def note_associated(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int], cart_id: UUID) -> None:
+async def record_association(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int], cart_id: UUID) -> None:
     """Records which cart a user received for a replaced token, in the table of idempotency keys."""
-    await db.one(_NOTE_ASSOCIATED, **_associate_key(user_id, old_token), record_id=cart_id)
+    await db.one(_RECORD_ASSOCIATION, **_associate_key(user_id, old_token), record_id=cart_id)
 
 
-async def find_associated(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int]) -> Order | None:
+async def find_association(db: DatabaseSession, user_id: UUID, old_token: tuple[UUID, int]) -> Order | None:
     """Returns the open cart that this user received for this token in the last ten minutes."""
-    return await db.one(_FIND_ASSOCIATED, **_associate_key(user_id, old_token), user_id=user_id)
+    return await db.one(_FIND_ASSOCIATION, **_associate_key(user_id, old_token), user_id=user_id)
 
 
 def _associate_key(user_id: UUID, old_token: tuple[UUID, int]) -> dict[str, bytes]:

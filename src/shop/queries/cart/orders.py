@@ -15,7 +15,7 @@ from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
 from shop.queries.journal import IS_WITHIN_LIMITS, WINDOW_COUNTS, read_count
-from shop.rules.limits import Count, Limit
+from shop.rules.rate_limits import Count, Limit
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -85,9 +85,9 @@ _LOCK_OPEN_OF = statement(
 )
 
 
-_theirs_completed = (orders.c.user_id == bindparam("user_id"), orders.c.completed_at.is_not(None))
+_is_completed_by_user = (orders.c.user_id == bindparam("user_id"), orders.c.completed_at.is_not(None))
 _COUNT_COMPLETED = statement(
-    select(func.count()).select_from(orders).where(*_theirs_completed), lambda record: cast(int, record[0])
+    select(func.count()).select_from(orders).where(*_is_completed_by_user), lambda record: cast(int, record[0])
 )
 SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_total", "item_count", "id")
 
@@ -99,7 +99,7 @@ def _list_statement(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
     after = [or_(later, and_(column == last_value, orders.c.id > last_id))] if is_after else []
     return statement(
         select(orders)
-        .where(*_theirs_completed, *after)
+        .where(*_is_completed_by_user, *after)
         .order_by(column.desc() if sort.is_descending else column, orders.c.id)
         .offset(bindparam("skip", type_=BigInteger))
         .limit(bindparam("most", type_=BigInteger)),
@@ -110,7 +110,7 @@ def _list_statement(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
 _LIST_COMPLETED = {Sort(name, down): _list_statement(Sort(name, down)) for name in SORTS for down in (False, True)}
 _LIST_AFTER = {sort: _list_statement(sort, is_after=True) for sort in _LIST_COMPLETED}
 _FIND_COMPLETED = statement(
-    select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
+    select(orders).where(*_is_completed_by_user, orders.c.number == bindparam("number")), into(Order)
 )
 
 
@@ -120,18 +120,18 @@ _FIND_COMPLETED_ORDER = statement(
 _FIND = statement(select(orders).where(orders.c.id == bindparam("id")), into(Order))
 _FIND_BY_NUMBER = statement(select(orders).where(orders.c.number == bindparam("number")), into(Order))
 _LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
-_who = bindparam("who", type_=orders.c.approver_id.type)
+_operator_id = bindparam("who", type_=orders.c.approver_id.type)
 _APPROVE = statement(
     update(orders)
     .where(orders.c.id == bindparam("order_id"))
-    .values(approved_at=func.now(), approver_id=_who, considered_risky=False, updated_at=func.now())
+    .values(approved_at=func.now(), approver_id=_operator_id, considered_risky=False, updated_at=func.now())
     .returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
 _CANCEL = statement(
     update(orders)
     .where(orders.c.id == bindparam("order_id"))
-    .values(canceled_at=func.now(), canceler_id=_who, state="canceled", updated_at=func.now())
+    .values(canceled_at=func.now(), canceler_id=_operator_id, state="canceled", updated_at=func.now())
     .returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -171,7 +171,7 @@ async def cancel_order(db: DatabaseSession, order_id: UUID, canceler_id: UUID | 
     await db.one(_CANCEL, order_id=order_id, who=canceler_id)
 
 
-async def note_shipped(db: DatabaseSession, shipment_id: UUID) -> None:
+async def mark_shipped(db: DatabaseSession, shipment_id: UUID) -> None:
     await db.one(_MARK_SHIPPED, shipment_id=shipment_id)
 
 

@@ -81,7 +81,7 @@ _user_id = opaque_param("user_id", _ID)
 _key = select(literal_column(customer_of("users.email"), Text())).where(users.c.id == _user_id).scalar_subquery()
 
 
-def _together(rows: FromClause, aggregate: Any, nothing: str) -> ColumnElement[Any]:
+def _aggregate(rows: FromClause, aggregate: Any, nothing: str) -> ColumnElement[Any]:
     value = func.coalesce(aggregate, text(nothing))
     return select(value).select_from(rows).scalar_subquery()
 
@@ -109,8 +109,8 @@ _codes = (
 
 
 def _has_ordered(is_customers: ColumnElement[bool]) -> ColumnElement[bool]:
-    is_bought = orders.c.completed_at.is_not(None) & orders.c.canceled_at.is_(None)
-    return exists().where(is_bought, orders.c.id != _order_id, is_customers)
+    is_valid_order = orders.c.completed_at.is_not(None) & orders.c.canceled_at.is_(None)
+    return exists().where(is_valid_order, orders.c.id != _order_id, is_customers)
 
 
 _orders_of_customer = select(order_lookups.c.order_id).where(
@@ -130,8 +130,8 @@ _FACTS = statement(
                 _has_ordered(orders.c.id.in_(_orders_of_customer)),
             ),
         ).label("has_ordered"),
-        _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
-        _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
+        _aggregate(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
+        _aggregate(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
     ),
     lambda record: msgspec.convert(dict(record), PromotionFacts, strict=False),
 )
@@ -167,15 +167,15 @@ _OF_CODE = statement(
     .union_all(select(coupon_codes.c.promotion_id, coupon_codes.c.id).where(coupon_codes.c.code == bindparam("code"))),
     lambda record: cast(tuple[UUID, UUID | None], (record["promotion_id"], record["coupon_code_id"])),
 )
-_above = taxons.alias("above")
-_standing = (
-    select(_above.c.id)
+_ancestors = taxons.alias("above")
+_taxons_and_ancestors = (
+    select(_ancestors.c.id)
     .select_from(
         classifications.join(taxons, taxons.c.id == classifications.c.taxon_id).join(
-            _above,
-            (_above.c.taxonomy_id == taxons.c.taxonomy_id)
-            & (_above.c.lft <= taxons.c.lft)
-            & (_above.c.rgt >= taxons.c.rgt),
+            _ancestors,
+            (_ancestors.c.taxonomy_id == taxons.c.taxonomy_id)
+            & (_ancestors.c.lft <= taxons.c.lft)
+            & (_ancestors.c.rgt >= taxons.c.rgt),
         )
     )
     .where(classifications.c.product_id == products.c.id)
@@ -199,7 +199,7 @@ def _variant_statement(taxon_ids: Any) -> Statement[PromotableVariant]:
 
 _VARIANTS, _VARIANTS_WITH_TAXONS = (
     _variant_statement(literal_column("'{}'::uuid[]")),
-    _variant_statement(func.array(_standing.scalar_subquery())),
+    _variant_statement(func.array(_taxons_and_ancestors.scalar_subquery())),
 )
 _CODES = statement(select(_codes), lambda record: Code(*record))
 _DROP_PARTS = {
@@ -215,7 +215,7 @@ _BATCH = statement(
     .order_by(coupon_codes.c.code),
     into(CouponCode),
 )
-_TAKE_OFF = statement(
+_DELETE_ORDER_CODES = statement(
     delete(order_promotions)
     .where(
         order_promotions.c.order_id == _order_id,
@@ -270,4 +270,4 @@ async def list_batch(db: DatabaseSession, batch_id: UUID) -> list[CouponCode]:
 
 async def delete_order_codes(db: DatabaseSession, order_id: UUID, code: str | None = None) -> bool:
     """Removes one code or all codes from a cart; returns whether there were any."""
-    return bool(await db.all(_TAKE_OFF, order_id=order_id, code=code))
+    return bool(await db.all(_DELETE_ORDER_CODES, order_id=order_id, code=code))

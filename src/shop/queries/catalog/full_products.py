@@ -31,7 +31,7 @@ from shop.models.setup.taxes import shipping_categories, tax_categories
 
 T = TypeVar("T")
 
-_these = any_of("ids", PG_UUID(as_uuid=True))
+_any_id = any_of("ids", PG_UUID(as_uuid=True))
 
 
 def _read_named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
@@ -61,7 +61,7 @@ _AFTER = statement(
 )
 _VARIANTS = statement(
     select(variants)
-    .where(variants.c.product_id == _these, variants.c.deleted_at.is_(None))
+    .where(variants.c.product_id == _any_id, variants.c.deleted_at.is_(None))
     .order_by(variants.c.position, variants.c.id),
     into(Variant),
 )
@@ -69,36 +69,36 @@ _OPTIONS = statement(
     select(variant_option_values.c.variant_id, variant_option_values.c.id, option_types.c.name, option_values.c.name)
     .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
     .join(option_types, option_types.c.id == option_values.c.option_type_id)
-    .where(variant_option_values.c.variant_id == _these)
+    .where(variant_option_values.c.variant_id == _any_id)
     .order_by(option_types.c.position, option_types.c.name),
     lambda record: cast(tuple[UUID, UUID, str, str], tuple(record)),
 )
-_PRICES = statement(select(prices).where(prices.c.variant_id == _these).order_by(prices.c.currency), into(Price))
+_PRICES = statement(select(prices).where(prices.c.variant_id == _any_id).order_by(prices.c.currency), into(Price))
 _STOCK = statement(
     select(stock_locations.c.name.label("called"), stock_items)
     .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
-    .where(stock_items.c.variant_id == _these)
+    .where(stock_items.c.variant_id == _any_id)
     .order_by(stock_locations.c.name),
     _read_named(StockItem),
 )
 _OPTION_TYPES = statement(
     select(option_types.c.name.label("called"), product_option_types)
     .join(option_types, option_types.c.id == product_option_types.c.option_type_id)
-    .where(product_option_types.c.product_id == _these)
+    .where(product_option_types.c.product_id == _any_id)
     .order_by(product_option_types.c.position, product_option_types.c.id),
     _read_named(ProductOptionType),
 )
 _PROPERTIES = statement(
     select(properties.c.name.label("called"), product_properties)
     .join(properties, properties.c.id == product_properties.c.property_id)
-    .where(product_properties.c.product_id == _these)
+    .where(product_properties.c.product_id == _any_id)
     .order_by(product_properties.c.position, product_properties.c.id),
     _read_named(ProductProperty),
 )
 _TAXONS = statement(
     select(classifications.c.product_id, taxons.c.permalink, classifications.c.id)
     .join(taxons, taxons.c.id == classifications.c.taxon_id)
-    .where(classifications.c.product_id == _these)
+    .where(classifications.c.product_id == _any_id)
     .order_by(taxons.c.permalink),
     lambda record: cast(tuple[UUID, str, UUID], tuple(record)),
 )
@@ -106,7 +106,7 @@ _TAXONS = statement(
 
 def _names_of(table: Table) -> Statement[tuple[UUID, str]]:
     return statement(
-        select(table.c.id, table.c.name).where(table.c.id == _these),
+        select(table.c.id, table.c.name).where(table.c.id == _any_id),
         lambda record: cast(tuple[UUID, str], tuple(record)),
     )
 
@@ -133,7 +133,7 @@ async def _complete(db: DatabaseSession, rows: Sequence[Product]) -> list[FullPr
     tax_names = dict(await db.all(_TAX_CATEGORIES, ids=[tax_id for tax_id in tax_ids if tax_id]))
     sent_ids = {row.shipping_category_id for row in rows if row.shipping_category_id}
     shipping_names = dict(await db.all(_SHIPPING_CATEGORIES, ids=list(sent_ids)))
-    by_product = await _whole_variants(db, variant_rows, tax_names)
+    by_product = await _full_variants(db, variant_rows, tax_names)
     types = _by(await db.all(_OPTION_TYPES, ids=ids), "product_id")
     facts = _by(await db.all(_PROPERTIES, ids=ids), "product_id")
     places: dict[UUID, dict[str, UUID]] = {}
@@ -154,7 +154,7 @@ async def _complete(db: DatabaseSession, rows: Sequence[Product]) -> list[FullPr
     ]
 
 
-async def _whole_variants(
+async def _full_variants(
     db: DatabaseSession, rows: Sequence[Variant], tax_names: dict[UUID, str]
 ) -> dict[UUID, list[FullVariant]]:
     """Returns variants by product id."""

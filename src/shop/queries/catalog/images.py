@@ -66,12 +66,12 @@ _OF_PRODUCT = statement(
     into(Image),
 )
 _OF_TAXON = statement(select(images).where(images.c.taxon_id == bindparam("taxon_id", type_=_ID)), into(Image))
-_TAKE = statement(delete(images).where(images.c.id == _id).returning(images), into(Image))
-_NOTE = statement(
+_DELETE = statement(delete(images).where(images.c.id == _id).returning(images), into(Image))
+_RECORD_LOOSE = statement(
     insert(loose_files).values(image_id=bindparam("id"), created_at=func.now()).returning(loose_files.c.image_id),
     _first,
 )
-_NOTE_SUBTREE = statement(
+_RECORD_SUBTREE_LOOSE = statement(
     insert(loose_files)
     .from_select(
         ["image_id", "created_at"],
@@ -86,8 +86,10 @@ _NOTE_SUBTREE = statement(
     .returning(loose_files.c.image_id),
     _first,
 )
-_FORGET = statement(delete(loose_files).where(loose_files.c.image_id == _id).returning(loose_files.c.image_id), _first)
-_OLD = statement(
+_DELETE_LOOSE = statement(
+    delete(loose_files).where(loose_files.c.image_id == _id).returning(loose_files.c.image_id), _first
+)
+_LIST_LOOSE = statement(
     select(loose_files.c.image_id)
     .where(loose_files.c.created_at < func.now() - timedelta(hours=1))
     .order_by(loose_files.c.created_at)
@@ -126,25 +128,25 @@ async def find_taxon_image(db: DatabaseSession, taxon_id: UUID) -> Image | None:
     return await db.one(_OF_TAXON, taxon_id=taxon_id)
 
 
-async def take_image(db: DatabaseSession, image_id: UUID) -> Image | None:
+async def delete_image(db: DatabaseSession, image_id: UUID) -> Image | None:
     """Deletes a row and returns it."""
-    return await db.one(_TAKE, id=image_id)
+    return await db.one(_DELETE, id=image_id)
 
 
-async def note_loose(db: DatabaseSession, image_id: UUID) -> None:
+async def record_loose_files(db: DatabaseSession, image_id: UUID) -> None:
     """Records that the files of this image are about to be written or removed."""
-    await db.one(_NOTE, id=image_id)
+    await db.one(_RECORD_LOOSE, id=image_id)
 
 
-async def note_subtree_loose(db: DatabaseSession, taxon: Taxon) -> None:
+async def record_subtree_loose_files(db: DatabaseSession, taxon: Taxon) -> None:
     """Records the image files of a taxon and its descendants, which are about to be deleted."""
-    await db.all(_NOTE_SUBTREE, taxonomy_id=taxon.taxonomy_id, lft=taxon.lft, rgt=taxon.rgt)
+    await db.all(_RECORD_SUBTREE_LOOSE, taxonomy_id=taxon.taxonomy_id, lft=taxon.lft, rgt=taxon.rgt)
 
 
-async def forget_loose(db: DatabaseSession, image_id: UUID) -> None:
-    await db.one(_FORGET, id=image_id)
+async def delete_loose_record(db: DatabaseSession, image_id: UUID) -> None:
+    await db.one(_DELETE_LOOSE, id=image_id)
 
 
-async def list_loose(db: DatabaseSession, most: int) -> list[UUID]:
+async def list_loose_files(db: DatabaseSession, most: int) -> list[UUID]:
     """Returns image ids recorded more than an hour ago, for which no write can still be running."""
-    return await db.all(_OLD, most=most)
+    return await db.all(_LIST_LOOSE, most=most)

@@ -46,7 +46,7 @@ from shop.models.catalog.products import (
 from shop.models.catalog.stock import stock_items, stock_locations
 from shop.models.catalog.taxons import classifications, taxons
 
-EVERYWHERE = UUID(int=0)
+ROOT_SCOPE_ID = UUID(int=0)
 """The scope of facets that are counted over all products."""
 
 
@@ -56,11 +56,11 @@ def currency_facet(currency: str) -> UUID:
 
 
 _IDS = ARRAY(PG_UUID(as_uuid=True))
-_these = any_of("ids", PG_UUID(as_uuid=True))
+_any_id = any_of("ids", PG_UUID(as_uuid=True))
 
 _LOCK = statement(
     # FOR NO KEY UPDATE, so that inserts of rows that refer to the product, and lock it next, do not wait.
-    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(key_share=True),
+    select(products.c.id).where(products.c.id == _any_id).order_by(products.c.id).with_for_update(key_share=True),
     lambda record: cast(UUID, record[0]),
 )
 
@@ -96,7 +96,7 @@ def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
     )
 
 
-def _if_to_come(moment: Any) -> ColumnElement[Any]:
+def _if_in_future(moment: Any) -> ColumnElement[Any]:
     return case((moment > func.now(), moment), else_=null())
 
 
@@ -111,7 +111,7 @@ _supply = (
         or_(~variants.c.track_inventory, func.coalesce(func.sum(stock_items.c.count_on_hand), 0) > 0).label("in_stock"),
         func.coalesce(func.bool_or(stock_items.c.backorderable), False).label("backorderable"),
         and_(variants.c.discontinue_on.is_not(None), variants.c.discontinue_on <= func.now()).label("has_ended"),
-        _if_to_come(variants.c.discontinue_on).label("ends_at"),
+        _if_in_future(variants.c.discontinue_on).label("ends_at"),
         # A window over the groups: whether the product has variants besides its master.
         func.bool_or(~variants.c.is_master).over(partition_by=variants.c.product_id).label("has_others"),
     )
@@ -124,12 +124,12 @@ _supply = (
             stock_items.c.variant_id == variants.c.id,
         )
     )
-    .where(variants.c.product_id == _these, variants.c.deleted_at.is_(None))
+    .where(variants.c.product_id == _any_id, variants.c.deleted_at.is_(None))
     .group_by(variants.c.id)
     .cte("supply")
 )
 _is_sold = and_(~_supply.c.has_ended, or_(~_supply.c.is_master, ~_supply.c.has_others))
-_can_be_had = and_(~_supply.c.has_ended, or_(_supply.c.in_stock, _supply.c.backorderable))
+_is_available = and_(~_supply.c.has_ended, or_(_supply.c.in_stock, _supply.c.backorderable))
 
 
 def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None) -> Any:
@@ -138,17 +138,17 @@ def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None)
     return aggregate.filter(true() if only is None else only)
 
 
-_place = (_supply.c.position, _supply.c.id)
+_variant_order = (_supply.c.position, _supply.c.id)
 _variant_summary = (
     select(
         _supply.c.product_id,
         func.array_agg(_supply.c.id, type_=_IDS).filter(_supply.c.is_master)[1].label("master_id"),
-        _in_order(_supply.c.id, _supply.c.is_master, ~_can_be_had, *_place)[1].label("default_variant_id"),
+        _in_order(_supply.c.id, _supply.c.is_master, ~_is_available, *_variant_order)[1].label("default_variant_id"),
         func.coalesce(
-            _in_order(_supply.c.id, *_place, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
+            _in_order(_supply.c.id, *_variant_order, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
         ).label("variant_ids"),
-        _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_place)[1].label("sku"),
-        func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_place).label("skus"),
+        _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_variant_order)[1].label("sku"),
+        func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_variant_order).label("skus"),
         func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
         func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
         func.min(_supply.c.ends_at).label("ends_at"),
@@ -157,36 +157,36 @@ _variant_summary = (
     .cte("sold")
 )
 
-_above = taxons.alias("above")
+_ancestors = taxons.alias("above")
 _classification_taxons = classifications.join(taxons, taxons.c.id == classifications.c.taxon_id)
-_is_theirs = classifications.c.product_id == products.c.id
+_is_of_product = classifications.c.product_id == products.c.id
 _taxon_ids = _array(
     select(classifications.c.taxon_id)
     .select_from(_classification_taxons)
-    .where(_is_theirs)
+    .where(_is_of_product)
     .order_by(taxons.c.taxonomy_id, taxons.c.lft)
     .correlate(products)
 )
 _within_taxon_ids = _array(
-    select(_above.c.id)
+    select(_ancestors.c.id)
     .distinct()
     .select_from(
         _classification_taxons.join(
-            _above,
+            _ancestors,
             and_(
-                _above.c.taxonomy_id == taxons.c.taxonomy_id,
-                _above.c.lft <= taxons.c.lft,
-                _above.c.rgt >= taxons.c.rgt,
+                _ancestors.c.taxonomy_id == taxons.c.taxonomy_id,
+                _ancestors.c.lft <= taxons.c.lft,
+                _ancestors.c.rgt >= taxons.c.rgt,
             ),
         )
     )
-    .where(_is_theirs)
+    .where(_is_of_product)
     .correlate(products)
 )
 _taxon_names = _texts(
     select(taxons.c.pretty_name)
     .select_from(_classification_taxons)
-    .where(_is_theirs)
+    .where(_is_of_product)
     .order_by(taxons.c.id)
     .correlate(products)
 )
@@ -263,7 +263,7 @@ _LISTING_VALUES: dict[str, Any] = {
         or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now()),
     ),
     "next_look_at": func.least(
-        _if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on), _variant_summary.c.ends_at
+        _if_in_future(products.c.available_on), _if_in_future(products.c.discontinue_on), _variant_summary.c.ends_at
     ),
     "available_on": products.c.available_on,
     "discontinue_on": products.c.discontinue_on,
@@ -278,7 +278,7 @@ _LISTING_VALUES: dict[str, Any] = {
     .op("||")(_words("'D'", func.regexp_replace(products.c.description, "</?[A-Za-z][^<>]*>", " ", "g"))),
 }
 _FACET_COLUMNS = ("within_taxon_ids", "facet_ids", "is_active")
-_before = select(*(listings.c[name] for name in _FACET_COLUMNS)).where(listings.c.product_id == _these).cte("before")
+_before = select(*(listings.c[name] for name in _FACET_COLUMNS)).where(listings.c.product_id == _any_id).cte("before")
 _insert = insert(listings).from_select(
     list(_LISTING_VALUES),
     select(*(column.label(name) for name, column in _LISTING_VALUES.items())).select_from(
@@ -296,7 +296,7 @@ _after = (
 
 
 def _facet_counts(rows: Any, sign: str) -> Any:
-    within = func.unnest(func.array_append(rows.c.within_taxon_ids, literal(EVERYWHERE, PG_UUID(as_uuid=True))))
+    within = func.unnest(func.array_append(rows.c.within_taxon_ids, literal(ROOT_SCOPE_ID, PG_UUID(as_uuid=True))))
     scopes = within.table_valued("scope_id", name=f"scopes_{sign}").render_derived()
     facets = func.unnest(rows.c.facet_ids).table_valued("facet_id", name=f"facets_{sign}").render_derived()
     n = literal_column("1" if sign == "more" else "-1", BigInteger)

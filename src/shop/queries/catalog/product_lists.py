@@ -30,17 +30,17 @@ from shop.models.catalog.product_query import ProductQuery, query_shape, search_
 from shop.models.catalog.products import (
     products,
 )
-from shop.models.catalog.storefront import Facets, ShownProduct
+from shop.models.catalog.storefront import Facets, StorefrontProduct
 from shop.models.catalog.taxons import classifications
-from shop.queries.catalog.prices import Pricing
-from shop.queries.catalog.prices_shown import (
+from shop.queries.catalog.priced_products import (
     BEST_PRICE,
     HAS_PRICE,
     IS_LISTED_NOW,
     IS_VISIBLE_OR_DISCONTINUED,
     select_products_with_prices,
 )
-from shop.queries.catalog.product_conditions import FILTERS, ID, IS_PRICED, ids_param, text_query
+from shop.queries.catalog.prices import Pricing
+from shop.queries.catalog.product_filters import FILTERS, ID, IS_PRICED, ids_param, text_query
 from shop.queries.records import EXACT, plan_rows
 
 RANK_LIMIT = 1_000
@@ -68,17 +68,19 @@ class _List:
     """Builds the query for one combination of filters and sort order."""
 
     def __init__(self, shape: tuple[Any, ...], *, is_personal: bool) -> None:
-        self.asked, self.sort = shape
+        self.filters, self.sort = shape
         self.is_personal = is_personal
-        self.by_price = "price" in self.asked or any(sort.name == "price" for sort in self.sort)
+        self.by_price = "price" in self.filters or any(sort.name == "price" for sort in self.sort)
         self.amount: Any = func.coalesce(BEST_PRICE.c.amount, prices.c.amount) if is_personal else prices.c.amount
-        self.by_product = bool({"slug", "tags", "show_discontinued"} & self.asked) or any(
+        self.by_product = bool({"slug", "tags", "show_discontinued"} & self.filters) or any(
             sort.name in _OF_PRODUCTS for sort in self.sort
         )
-        self._is_placed = "one_taxon" in self.asked and any(sort.name == "position" for sort in self.sort)
+        self._is_by_position = "one_taxon" in self.filters and any(sort.name == "position" for sort in self.sort)
 
-    def chosen(self, *columns: Any, is_walk: bool = False) -> Select[Any]:
-        """Selects the matching listings; `is_walk` scans them in index order instead of looking them up by facet."""
+    def chosen(self, *columns: Any, is_index_scan: bool = False) -> Select[Any]:
+        """Selects the matching listings; `is_index_scan` scans them in index order instead of looking them up by
+        facet.
+        """
         source: Any = listings
         if any(sort.name == "sold" for sort in self.sort):
             source = source.join(listing_sales, listing_sales.c.product_id == listings.c.product_id)
@@ -88,27 +90,29 @@ class _List:
             source = source.join(prices, HAS_PRICE)
             if self.is_personal:
                 source = source.outerjoin(BEST_PRICE, literal_column("true"))
-        if self._is_placed:
+        if self._is_by_position:
             is_in_taxon = and_(
                 classifications.c.product_id == listings.c.product_id,
                 classifications.c.taxon_id == sql_any(ids_param("taxons")),
             )
             source = source.outerjoin(classifications, is_in_taxon)
-        return select(*columns).select_from(source).where(*self._conditions(is_walk=is_walk))
+        return select(*columns).select_from(source).where(*self._conditions(is_index_scan=is_index_scan))
 
-    def _conditions(self, *, is_walk: bool) -> list[ColumnElement[bool]]:
-        visibility = IS_VISIBLE_OR_DISCONTINUED if "show_discontinued" in self.asked else IS_LISTED_NOW
+    def _conditions(self, *, is_index_scan: bool) -> list[ColumnElement[bool]]:
+        visibility = IS_VISIBLE_OR_DISCONTINUED if "show_discontinued" in self.filters else IS_LISTED_NOW
         conditions = [visibility, IS_PRICED]
         conditions += [
-            FILTERS[name]() for name in sorted(self.asked) if name in FILTERS and not (is_walk and name == "taxons")
+            FILTERS[name]()
+            for name in sorted(self.filters)
+            if name in FILTERS and not (is_index_scan and name == "taxons")
         ]
-        if is_walk and "taxons" in self.asked:
+        if is_index_scan and "taxons" in self.filters:
             conditions.append(listings.c.within_taxon_ids.overlap(ids_param("taxons")))
-        if "price" in self.asked:
+        if "price" in self.filters:
             conditions.append(self.amount >= bindparam("price_from", type_=BigInteger))
-        if "price_end" in self.asked:
+        if "price_end" in self.filters:
             conditions.append(self.amount <= bindparam("price_to", type_=BigInteger))
-        if {"after", "after_nothing"} & self.asked:
+        if {"after", "after_nothing"} & self.filters:
             conditions.append(self._comes_after())
         return conditions
 
@@ -118,7 +122,7 @@ class _List:
         key, last_id = listings.c.product_id, bindparam("after_id", type_=ID)
         if not ties:
             return key < last_id if is_down else key > last_id
-        if "after_nothing" in self.asked:
+        if "after_nothing" in self.filters:
             tie = and_(column.is_(None), key > last_id)
             return or_(tie, column.is_not(None)) if is_down else tie
         last_value = bindparam("after", type_=column.type)
@@ -139,7 +143,7 @@ class _List:
         if sort.name == "price":
             return self.amount
         if sort.name == "position":
-            return classifications.c.position if self._is_placed else None
+            return classifications.c.position if self._is_by_position else None
         return _COLUMNS[sort.name]
 
 
@@ -148,7 +152,7 @@ def _order_by(columns: Sequence[tuple[Any, bool]]) -> list[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statement[ShownProduct]:
+def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statement[StorefrontProduct]:
     """Builds the statement of a page. `walk` scans an index in order until the page is full, which is fast if many rows
     match; `gather` finds all matches by their facets, counts and sorts them; `rank` does so for some search results.
     """
@@ -158,7 +162,7 @@ def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statem
     columns = [listings.c.product_id, *(column for column, _ in order)]
     if strategy == "walk":
         page = (
-            product_list.chosen(*columns, is_walk=True)
+            product_list.chosen(*columns, is_index_scan=True)
             .order_by(*_order_by(product_list.order()))
             .limit(most)
             .offset(skip)
@@ -178,10 +182,10 @@ def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statem
         total = select(func.count()).select_from(matches).scalar_subquery()
     last = [(page.c[column.name], is_down) for column, is_down in order]
     clause = select_products_with_prices(page, is_personal=is_personal).add_columns(
-        total.label("total"), page.c[order[0][0].name].label("place")
+        total.label("total"), page.c[order[0][0].name].label("cursor_value")
     )
     clause = clause.order_by(*_order_by(last))
-    return dynamic_statement(clause, into(ShownProduct))
+    return dynamic_statement(clause, into(StorefrontProduct))
 
 
 @lru_cache(maxsize=512)
@@ -223,7 +227,7 @@ def _strategy(criteria: ProductQuery, facets: Facets) -> str:
 
 async def list_products(
     db: DatabaseSession, criteria: ProductQuery, pricing: Pricing, facets: Facets
-) -> Sequence[ShownProduct]:
+) -> Sequence[StorefrontProduct]:
     if criteria.is_nothing:
         return []
     query = _page(query_shape(criteria), _strategy(criteria, facets), is_personal=pricing.is_personal)

@@ -60,13 +60,13 @@ _SLUGS = statement(
     lambda record: cast(str, record[0]),
 )
 _insert_slug = insert(product_slugs).values(slug=bindparam("slug"), product_id=bindparam("product_id"), created_at=_now)
-_KEEP_SLUG = statement(
+_SAVE_FORMER_SLUG = statement(
     _insert_slug.on_conflict_do_update(
         index_elements=["slug"], set_={"product_id": _insert_slug.excluded.product_id, "created_at": _now}
     ).returning(product_slugs.c.product_id),
     _first,
 )
-_FREE_SLUG = statement(
+_DELETE_FORMER_SLUG = statement(
     delete(product_slugs).where(product_slugs.c.slug == bindparam("slug")).returning(product_slugs.c.product_id), _first
 )
 _REMOVE_PRODUCT = statement(
@@ -122,7 +122,7 @@ _OPTION_PAIRS = statement(
     select(option_values.c.option_type_id, option_values.c.id).where(option_values.c.id == any_of("ids", _ID)),
     lambda record: cast(tuple[UUID, UUID], tuple(record)),
 )
-_OTHERS_OPTIONS = statement(
+_OTHER_VARIANT_OPTIONS = statement(
     select(func.array_agg(variant_option_values.c.option_value_id, type_=_IDS))
     .join(variants, variants.c.id == variant_option_values.c.variant_id)
     .where(
@@ -157,7 +157,7 @@ _ADD_OPTION_TYPES = statement(
     _first,
 )
 
-_HOLD_TAXONOMIES = statement(
+_LOCK_TAXONOMIES = statement(
     select(taxonomies.c.id)
     .where(taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == any_of("ids", _ID))))
     .order_by(taxonomies.c.id)
@@ -236,14 +236,14 @@ async def list_slugs(db: DatabaseSession, slug: str) -> list[str]:
     return await db.all(_SLUGS, slug=slug)
 
 
-async def keep_slug(db: DatabaseSession, slug: str, product_id: UUID) -> None:
+async def save_former_slug(db: DatabaseSession, slug: str, product_id: UUID) -> None:
     """Saves a former slug, so that it still finds its product."""
-    await db.one(_KEEP_SLUG, slug=slug, product_id=product_id)
+    await db.one(_SAVE_FORMER_SLUG, slug=slug, product_id=product_id)
 
 
-async def free_slug(db: DatabaseSession, slug: str) -> None:
+async def delete_former_slug(db: DatabaseSession, slug: str) -> None:
     """Deletes a former slug that is now a product's current one."""
-    await db.one(_FREE_SLUG, slug=slug)
+    await db.one(_DELETE_FORMER_SLUG, slug=slug)
 
 
 async def remove_product(db: DatabaseSession, product_id: UUID) -> None:
@@ -254,7 +254,7 @@ async def remove_variants(db: DatabaseSession, product_or_variant_id: UUID) -> N
     await db.all(_REMOVE_VARIANTS, id=product_or_variant_id)
 
 
-async def touch(db: DatabaseSession, product_ids: Sequence[UUID]) -> None:
+async def touch_products(db: DatabaseSession, product_ids: Sequence[UUID]) -> None:
     """Updates `updated_at` of products whose related rows changed, which invalidates caches."""
     await db.all(_TOUCH, ids=list(product_ids))
 
@@ -268,7 +268,7 @@ async def activate_due(db: DatabaseSession) -> list[UUID]:
 
 async def lock_taxonomies_of(db: DatabaseSession, taxon_ids: Sequence[UUID]) -> None:
     """Locks the taxonomies of these taxons against changes until the transaction ends."""
-    await db.all(_HOLD_TAXONOMIES, ids=list(taxon_ids))
+    await db.all(_LOCK_TAXONOMIES, ids=list(taxon_ids))
 
 
 async def set_price(
@@ -291,8 +291,8 @@ async def list_option_pairs(db: DatabaseSession, option_value_ids: Sequence[UUID
     return await db.all(_OPTION_PAIRS, ids=list(option_value_ids))
 
 
-async def list_others_options(db: DatabaseSession, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
-    return await db.all(_OTHERS_OPTIONS, product_id=product_id, but=but)
+async def list_other_variant_options(db: DatabaseSession, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
+    return await db.all(_OTHER_VARIANT_OPTIONS, product_id=product_id, but=but)
 
 
 async def list_used_option_types(db: DatabaseSession, product_id: UUID) -> list[UUID]:

@@ -28,7 +28,7 @@ _quantities = (
     .render_derived()
 )
 _others = variants.alias("others")
-_is_bought = or_(
+_is_purchasable = or_(
     ~variants.c.is_master,
     ~exists()
     .where(_others.c.product_id == variants.c.product_id, ~_others.c.is_master, _others.c.deleted_at.is_(None))
@@ -40,10 +40,13 @@ IS_SOLD = and_(
     is_not_discontinued(),
     variants.c.deleted_at.is_(None),
     or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
-    _is_bought,
+    _is_purchasable,
 )
 """Whether a variant, joined with its product, is for sale, regardless of stock."""
-_usual_tax = select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
+_default_tax_id = (
+    select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
+)
+_tax_category_id = func.coalesce(variants.c.tax_category_id, products.c.tax_category_id, _default_tax_id)
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
 
 
@@ -70,7 +73,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
             products.c.slug,
             variants.c.sku,
             OPTIONS_TEXT.label("options_text"),
-            func.coalesce(variants.c.tax_category_id, products.c.tax_category_id, _usual_tax).label("tax_category_id"),
+            _tax_category_id.label("tax_category_id"),
             func.coalesce(products.c.shipping_category_id, literal(DEFAULT_SHIPPING_CATEGORY, _ID)).label(
                 "shipping_category_id"
             ),

@@ -43,7 +43,7 @@ _FIND = statement(
     ),
     into(StockItem),
 )
-_TAKE = statement(
+_CHANGE_COUNT = statement(
     update(stock_items)
     .where(and_(stock_items.c.id == bindparam("item_id", type_=_ID), _has_stock))
     .values(count_on_hand=stock_items.c.count_on_hand + _change, updated_at=func.now())
@@ -55,7 +55,7 @@ _change_rows = (
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="moved")
     .render_derived()
 )
-_TAKE_MANY = statement(
+_CHANGE_COUNTS = statement(
     update(stock_items)
     .where(
         stock_items.c.id == _change_rows.c.id,
@@ -93,7 +93,7 @@ _RESERVE = statement(
     .returning(stock_holds.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_END_HOLDS = statement(
+_END_RESERVATIONS = statement(
     delete(stock_holds)
     .where(
         stock_holds.c.order_id == bindparam("order_id", type_=_ID),
@@ -122,7 +122,7 @@ _RESERVED_COUNTS = statement(
     .group_by(stock_items.c.variant_id),
     lambda record: cast(tuple[UUID, int], tuple(record)),
 )
-_HELD_UNTIL = statement(
+_RESERVATION_EXPIRY = statement(
     select(stock_holds.c.expires_at)
     .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
     .order_by(stock_holds.c.expires_at)
@@ -183,7 +183,7 @@ _DELETE_ITEMS = statement(
     .returning(stock_items.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_WRONG = statement(
+_WRONG_COUNTS = statement(
     select(stock_items.c.id, stock_items.c.count_on_hand, func.coalesce(func.sum(stock_movements.c.quantity), 0))
     .outerjoin(stock_movements, stock_movements.c.stock_item_id == stock_items.c.id)
     .group_by(stock_items.c.id)
@@ -200,14 +200,14 @@ async def find_item(db: DatabaseSession, variant_id: UUID, location_id: UUID) ->
     return await db.one(_FIND, variant_id=variant_id, location_id=location_id)
 
 
-async def take_stock(db: DatabaseSession, item_id: UUID, quantity: int) -> StockItem | None:
+async def change_count(db: DatabaseSession, item_id: UUID, quantity: int) -> StockItem | None:
     """Changes a count by a quantity; returns `None` if there is not enough and the item is not backorderable."""
-    return await db.one(_TAKE, item_id=item_id, quantity=quantity)
+    return await db.one(_CHANGE_COUNT, item_id=item_id, quantity=quantity)
 
 
-async def take_many(db: DatabaseSession, changes: Mapping[UUID, int]) -> dict[UUID, int]:
+async def change_counts(db: DatabaseSession, changes: Mapping[UUID, int]) -> dict[UUID, int]:
     """Changes counts by quantities; returns the new counts, without items that have not enough stock."""
-    return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
+    return dict(await db.all(_CHANGE_COUNTS, ids=list(changes), quantities=list(changes.values())))
 
 
 async def insert_reservations(
@@ -225,7 +225,7 @@ async def insert_reservations(
 
 
 async def delete_reservations(db: DatabaseSession, order_id: UUID) -> list[OrderStock]:
-    return await db.all(_END_HOLDS, order_id=order_id)
+    return await db.all(_END_RESERVATIONS, order_id=order_id)
 
 
 async def list_expired_reservations(db: DatabaseSession) -> list[UUID]:
@@ -239,7 +239,7 @@ async def list_reserved_quantities(db: DatabaseSession, order_id: UUID) -> dict[
 
 
 async def find_reservation_expiry(db: DatabaseSession, order_id: UUID) -> datetime | None:
-    return await db.one(_HELD_UNTIL, order_id=order_id)
+    return await db.one(_RESERVATION_EXPIRY, order_id=order_id)
 
 
 async def list_sold_stock(db: DatabaseSession, order_number: str) -> list[OrderStock]:
@@ -270,4 +270,4 @@ async def delete_items(db: DatabaseSession, location_id: UUID) -> None:
 
 async def list_wrong_counts(db: DatabaseSession) -> list[tuple[UUID, int, int]]:
     """Returns id, count and sum of stock items whose count is not the sum of their movements; normally none."""
-    return await db.all(_WRONG)
+    return await db.all(_WRONG_COUNTS)

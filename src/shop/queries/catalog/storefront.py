@@ -34,14 +34,14 @@ from shop.models.catalog.products import (
     variant_option_values,
     variants,
 )
-from shop.models.catalog.storefront import Facet, Facets, ShownOptionType, ShownProperty, ShownVariant
+from shop.models.catalog.storefront import Facet, Facets, StorefrontOptionType, StorefrontProperty, StorefrontVariant
 from shop.models.catalog.taxons import Taxonomy, taxonomies
 from shop.queries.catalog.columns import BACKORDERABLE, IN_STOCK, VARIANT_COLUMNS
-from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
+from shop.queries.catalog.product_index import ROOT_SCOPE_ID, currency_facet
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
-_these = any_of("ids", _ID)
+_any_id = any_of("ids", _ID)
 
 
 def _array(clause: Any) -> ColumnElement[Any]:
@@ -51,7 +51,7 @@ def _array(clause: Any) -> ColumnElement[Any]:
 _variant_options = (
     variant_option_values.join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
 ).join(option_types, option_types.c.id == option_values.c.option_type_id)
-_is_theirs = variant_option_values.c.variant_id == variants.c.id
+_is_of_variant = variant_option_values.c.variant_id == variants.c.id
 _options = func.coalesce(
     select(
         func.jsonb_agg(
@@ -68,7 +68,7 @@ _options = func.coalesce(
         ).aggregate_order_by(option_types.c.position, option_types.c.name)
     )
     .select_from(_variant_options)
-    .where(_is_theirs)
+    .where(_is_of_variant)
     .correlate(variants)
     .scalar_subquery(),
     literal_column("'[]'::jsonb"),
@@ -82,7 +82,7 @@ _variant = select(
     _array(
         select(option_values.c.id)
         .select_from(_variant_options)
-        .where(_is_theirs)
+        .where(_is_of_variant)
         .order_by(option_types.c.position, option_types.c.name)
         .correlate(variants)
     ).label("option_value_ids"),
@@ -93,12 +93,14 @@ _variant = select(
         .correlate(variants)
     ).label("image_ids"),
 )
-_VARIANTS = statement(_variant.where(variants.c.id == _these, variants.c.deleted_at.is_(None)), into(ShownVariant))
+_VARIANTS = statement(
+    _variant.where(variants.c.id == _any_id, variants.c.deleted_at.is_(None)), into(StorefrontVariant)
+)
 _VARIANTS_OF = statement(
     _variant.where(
         variants.c.product_id == bindparam("product_id", type_=variants.c.id.type), variants.c.deleted_at.is_(None)
     ).order_by(variants.c.is_master.desc(), variants.c.position, variants.c.id),
-    into(ShownVariant),
+    into(StorefrontVariant),
 )
 _OPTION_TYPES = statement(
     select(
@@ -109,18 +111,18 @@ _OPTION_TYPES = statement(
             .order_by(option_values.c.position, option_values.c.id)
             .correlate(option_types)
         ).label("option_value_ids"),
-    ).where(option_types.c.id == _these),
-    into(ShownOptionType),
+    ).where(option_types.c.id == _any_id),
+    into(StorefrontOptionType),
 )
-_OPTION_VALUES = statement(select(option_values).where(option_values.c.id == _these), into(OptionValue))
+_OPTION_VALUES = statement(select(option_values).where(option_values.c.id == _any_id), into(OptionValue))
 _PROPERTIES = statement(
     select(product_properties, properties.c.name, properties.c.presentation.label("description"))
     .join(properties, properties.c.id == product_properties.c.property_id)
-    .where(product_properties.c.id == _these),
-    into(ShownProperty),
+    .where(product_properties.c.id == _any_id),
+    into(StorefrontProperty),
 )
-_TAXONOMIES = statement(select(taxonomies).where(taxonomies.c.id == _these), into(Taxonomy))
-_IMAGES = statement(select(images).where(images.c.id == _these), into(Image))
+_TAXONOMIES = statement(select(taxonomies).where(taxonomies.c.id == _any_id), into(Taxonomy))
+_IMAGES = statement(select(images).where(images.c.id == _any_id), into(Image))
 
 _facet_counts = (
     select(listing_facets.c.facet_id, func.max(listing_facets.c.product_count).label("product_count"))
@@ -175,7 +177,7 @@ _FACETS = statement(
         .where(properties.c.filterable),
         # Total counts, in the scopes and in the whole shop.
         select(
-            case((listing_facets.c.scope_id == literal(EVERYWHERE, _ID), "everywhere"), else_="scope"),
+            case((listing_facets.c.scope_id == literal(ROOT_SCOPE_ID, _ID), "everywhere"), else_="scope"),
             listing_facets.c.scope_id,
             *(literal_column("''", Text) for _ in range(2)),
             literal_column("0", BigInteger),
@@ -187,7 +189,7 @@ _FACETS = statement(
             listing_facets.c.facet_id == bindparam("currency_facet", type_=_ID),
             or_(
                 listing_facets.c.scope_id == any_of("scopes", _ID),
-                listing_facets.c.scope_id == literal(EVERYWHERE, _ID),
+                listing_facets.c.scope_id == literal(ROOT_SCOPE_ID, _ID),
             ),
         ),
     ),
@@ -195,16 +197,16 @@ _FACETS = statement(
 )
 
 
-async def list_variants(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownVariant]:
+async def list_variants(db: DatabaseSession, ids: Sequence[UUID]) -> list[StorefrontVariant]:
     return await db.all(_VARIANTS, ids=list(ids)) if ids else []
 
 
-async def list_variants_of(db: DatabaseSession, product_id: UUID) -> list[ShownVariant]:
+async def list_variants_of(db: DatabaseSession, product_id: UUID) -> list[StorefrontVariant]:
     """Returns a product's variants, the master first."""
     return await db.all(_VARIANTS_OF, product_id=product_id)
 
 
-async def list_option_types(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownOptionType]:
+async def list_option_types(db: DatabaseSession, ids: Sequence[UUID]) -> list[StorefrontOptionType]:
     return await db.all(_OPTION_TYPES, ids=list(ids)) if ids else []
 
 
@@ -212,7 +214,7 @@ async def list_option_values(db: DatabaseSession, ids: Sequence[UUID]) -> list[O
     return await db.all(_OPTION_VALUES, ids=list(ids)) if ids else []
 
 
-async def list_properties(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownProperty]:
+async def list_properties(db: DatabaseSession, ids: Sequence[UUID]) -> list[StorefrontProperty]:
     return await db.all(_PROPERTIES, ids=list(ids)) if ids else []
 
 
@@ -226,7 +228,7 @@ async def list_images(db: DatabaseSession, ids: Sequence[UUID]) -> list[Image]:
 
 async def list_facets(db: DatabaseSession, taxon_ids: Sequence[UUID], currency: str) -> Facets:
     """Returns the facets and the number of products in these taxons, or in the whole shop."""
-    rows = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
+    rows = await db.all(_FACETS, scopes=list(taxon_ids) or [ROOT_SCOPE_ID], currency_facet=currency_facet(currency))
     values = [facet for facet in rows if facet.kind in {"option", "property"}]
     everywhere = next((facet.product_count for facet in rows if facet.kind == "everywhere"), 0)
     in_scopes = [facet.product_count for facet in rows if facet.kind == "scope"]

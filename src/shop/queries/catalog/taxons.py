@@ -13,7 +13,7 @@ from shop.base.listing import Keyset, Page
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.product_index import listing_facets
-from shop.models.catalog.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
+from shop.models.catalog.taxons import StorefrontTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.queries.catalog.columns import TAXON_IMAGE_ID
 from shop.rules.catalog.taxons import TreePosition
 
@@ -79,9 +79,9 @@ _taxon_select = select(
     .label("has_products"),
     TAXON_IMAGE_ID.label("image_id"),
 )
-_SHOWN_OF = statement(_taxon_select.where(taxons.c.id == any_of("ids", _ID)), into(ShownTaxon))
+_SHOWN_OF = statement(_taxon_select.where(taxons.c.id == any_of("ids", _ID)), into(StorefrontTaxon))
 _SHOWN_BY_PERMALINK = statement(
-    _taxon_select.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(ShownTaxon)
+    _taxon_select.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(StorefrontTaxon)
 )
 _FILTERS = {
     "ids": taxons.c.id == any_of("ids", _ID),
@@ -96,7 +96,7 @@ _FILTERS = {
 
 
 @lru_cache(maxsize=128)
-def _list_statement(names: frozenset[str], *, is_after: bool) -> Statement[ShownTaxon]:
+def _list_statement(names: frozenset[str], *, is_after: bool) -> Statement[StorefrontTaxon]:
     clause = _taxon_select.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
     clause = clause.where(*(_FILTERS[name] for name in sorted(names)))
     order = (taxonomies.c.position, taxonomies.c.id, taxons.c.lft)
@@ -106,7 +106,7 @@ def _list_statement(names: frozenset[str], *, is_after: bool) -> Statement[Shown
         position = select(trees.c.position).where(trees.c.id == last_tree).scalar_subquery()
         clause = clause.where(tuple_(*order) > tuple_(position, last_tree, last_left))
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    return dynamic_statement(clause.order_by(*order).limit(most).offset(skip), into(ShownTaxon))
+    return dynamic_statement(clause.order_by(*order).limit(most).offset(skip), into(StorefrontTaxon))
 
 
 @lru_cache(maxsize=128)
@@ -115,7 +115,7 @@ def _count_statement(names: frozenset[str]) -> Statement[int]:
     return dynamic_statement(clause, lambda record: cast(int, record[0]))
 
 
-async def list_taxons(db: DatabaseSession, filters: Mapping[str, Any], page: Page | Keyset) -> list[ShownTaxon]:
+async def list_taxons(db: DatabaseSession, filters: Mapping[str, Any], page: Page | Keyset) -> list[StorefrontTaxon]:
     """Returns one page in tree order; with a cursor, one taxon more than the page size to detect a next page."""
     names = frozenset(filters)
     if isinstance(page, Page):
@@ -132,11 +132,11 @@ async def count_taxons(db: DatabaseSession, filters: Mapping[str, Any]) -> int:
     return await db.one(_count_statement(frozenset(filters)), **filters) or 0
 
 
-async def list_taxons_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownTaxon]:
+async def list_taxons_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[StorefrontTaxon]:
     return await db.all(_SHOWN_OF, ids=list(ids)) if ids else []
 
 
-async def find_taxon_by_permalink(db: DatabaseSession, permalink: str) -> ShownTaxon | None:
+async def find_taxon_by_permalink(db: DatabaseSession, permalink: str) -> StorefrontTaxon | None:
     return await db.one(_SHOWN_BY_PERMALINK, permalink=permalink)
 
 

@@ -39,7 +39,7 @@ _limited_promotions = (
     .with_for_update()
     .cte("held")
 )
-_TAKE = statement(
+_RECORD = statement(
     update(promotions)
     .where(
         promotions.c.id == _limited_promotions.c.id,
@@ -67,7 +67,7 @@ _OVER = statement(
     ),
     _id,
 )
-_TAKE_CODES = statement(
+_REDEEM_CODES = statement(
     update(coupon_codes)
     .where(coupon_codes.c.id == _ids, coupon_codes.c.order_id.is_(None))
     .values(order_id=_order_id, used_at=func.now())
@@ -94,7 +94,7 @@ _locked_promotions = (
     .with_for_update()
     .cte("theirs")
 )
-_GIVE_BACK = statement(
+_RELEASE = statement(
     update(promotions)
     .where(promotions.c.id == _locked_promotions.c.id)
     .values(uses=promotions.c.uses - 1)
@@ -128,22 +128,22 @@ _IS_BATCH_USED = statement(
 )
 
 
-async def take_uses(
+async def record_uses(
     db: DatabaseSession, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
 ) -> set[UUID]:
     """Takes a use of each promotion; returns those that succeeded. Runs in a transaction; a rollback releases them."""
-    promotion_ids = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_TAKE, ids=list(ids))}
+    promotion_ids = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_RECORD, ids=list(ids))}
     over = await db.all(_OVER, ids=list(promotion_ids), order_id=order_id, user_id=user_id, email_key=email_key)
     return promotion_ids - set(over)
 
 
-async def take_codes(db: DatabaseSession, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def redeem_codes(db: DatabaseSession, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Marks coupon codes as used by an order; returns those that were unused."""
-    return set(await db.all(_TAKE_CODES, order_id=order_id, ids=list(ids))) if ids else set()
+    return set(await db.all(_REDEEM_CODES, order_id=order_id, ids=list(ids))) if ids else set()
 
 
-async def give_back_uses(db: DatabaseSession, order_id: UUID) -> None:
-    await db.all(_GIVE_BACK, order_id=order_id)
+async def release_uses(db: DatabaseSession, order_id: UUID) -> None:
+    await db.all(_RELEASE, order_id=order_id)
 
 
 async def recount(db: DatabaseSession, promotion_id: UUID) -> int | None:

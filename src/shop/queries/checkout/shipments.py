@@ -34,7 +34,7 @@ _IDS = ARRAY(_ID)
 _of_order = bindparam("order_id", type_=_ID)
 _of_orders = any_of("order_ids", _ID)
 
-_SHELVES = statement(
+_STOCK_OF_VARIANTS = statement(
     select(
         stock_items.c.id,
         stock_items.c.stock_location_id,
@@ -47,13 +47,13 @@ _SHELVES = statement(
     .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
     lambda record: LocationStock(*record),
 )
-_PLACES = statement(
+_LOCATIONS = statement(
     select(stock_locations)
     .where(stock_locations.c.active)
     .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
     into(StockLocation),
 )
-_ALL_PLACES = statement(select(stock_locations), into(StockLocation))
+_ALL_LOCATIONS = statement(select(stock_locations), into(StockLocation))
 _reaches = (
     exists()
     .where(
@@ -130,7 +130,7 @@ _DESTINATIONS = statement(
     ),
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
 )
-_PLACE_OF = statement(
+_DESTINATION = statement(
     select(addresses.c.country_id, addresses.c.state_id).where(addresses.c.id == bindparam("id", type_=_ID)),
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
 )
@@ -177,30 +177,34 @@ _UNCHOOSE = statement(
     .returning(shipping_rates.c.id),
     lambda record: cast(UUID, record[0]),
 )
-FRONT = ("both", "front_end")
+STOREFRONT_DISPLAYS = ("both", "front_end")
 
 
 async def list_stock_of_variants(db: DatabaseSession, variant_ids: Iterable[UUID]) -> list[LocationStock]:
     """Returns the stock items at active locations, the default location first."""
-    return await db.all(_SHELVES, ids=list(set(variant_ids)))
+    return await db.all(_STOCK_OF_VARIANTS, ids=list(set(variant_ids)))
 
 
-async def list_places(db: DatabaseSession) -> list[StockLocation]:
-    return await db.all(_PLACES)
+async def list_active_locations(db: DatabaseSession) -> list[StockLocation]:
+    return await db.all(_LOCATIONS)
 
 
-async def list_all_places(db: DatabaseSession) -> list[StockLocation]:
+async def list_locations(db: DatabaseSession) -> list[StockLocation]:
     """Returns all stock locations, including inactive ones."""
-    return await db.all(_ALL_PLACES)
+    return await db.all(_ALL_LOCATIONS)
 
 
-async def find_place_of(db: DatabaseSession, address_id: UUID) -> tuple[UUID, UUID | None] | None:
+async def find_destination(db: DatabaseSession, address_id: UUID) -> tuple[UUID, UUID | None] | None:
     """Returns the country id and the state id of an address."""
-    return await db.one(_PLACE_OF, id=address_id)
+    return await db.one(_DESTINATION, id=address_id)
 
 
 async def list_methods(
-    db: DatabaseSession, country_id: UUID, state_id: UUID | None, currency: str, displays: Sequence[str] = FRONT
+    db: DatabaseSession,
+    country_id: UUID,
+    state_id: UUID | None,
+    currency: str,
+    displays: Sequence[str] = STOREFRONT_DISPLAYS,
 ) -> list[ShippingOption]:
     """Returns the shipping methods for a destination, with their amounts in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
@@ -213,7 +217,7 @@ async def list_methods_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[Ship
 
 async def list_destinations(db: DatabaseSession) -> list[tuple[UUID, UUID | None]]:
     """Returns the countries that can be shipped to, each with a state if only that state is."""
-    return await db.all(_DESTINATIONS, displays=list(FRONT))
+    return await db.all(_DESTINATIONS, displays=list(STOREFRONT_DISPLAYS))
 
 
 async def list_shipments(db: DatabaseSession, *order_ids: UUID) -> list[Shipment]:

@@ -15,13 +15,13 @@ from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
 from shop.models.checkout.store_credit import StoreCredit, store_credit_events, store_credits
 
 _ID = PG_UUID(as_uuid=True)
-_is_theirs = (
+_is_of_user = (
     store_credits.c.user_id == bindparam("user_id", type_=_ID),
     store_credits.c.currency == bindparam("currency", type_=Text()),
 )
 _left = store_credits.c.amount - store_credits.c.amount_used
-_LEFT = statement(
-    select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger)).where(*_is_theirs),
+_BALANCE = statement(
+    select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger)).where(*_is_of_user),
     lambda record: cast(int, record[0]),
 )
 CREDIT_LEFT: ColumnElement[int] = (
@@ -31,14 +31,14 @@ CREDIT_LEFT: ColumnElement[int] = (
     .scalar_subquery()
 )
 """The store credit balance of an order's customer in its currency."""
-_HOLD = statement(
+_LOCK_CREDITS = statement(
     select(store_credits)
-    .where(*_is_theirs, store_credits.c.amount_used < store_credits.c.amount)
+    .where(*_is_of_user, store_credits.c.amount_used < store_credits.c.amount)
     .order_by(store_credits.c.id)
     .with_for_update(),
     into(StoreCredit),
 )
-_HOLD_ONE = statement(
+_LOCK_CREDIT = statement(
     select(store_credits).where(store_credits.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StoreCredit)
 )
 
@@ -128,16 +128,16 @@ _DROP = statement(
 
 
 async def find_credit_balance(db: DatabaseSession, user_id: UUID, currency: str) -> int:
-    return await db.one(_LEFT, user_id=user_id, currency=currency) or 0
+    return await db.one(_BALANCE, user_id=user_id, currency=currency) or 0
 
 
 async def lock_credits(db: DatabaseSession, user_id: UUID, currency: str) -> list[StoreCredit]:
     """Locks the customer's store credits with a balance, the oldest first."""
-    return await db.all(_HOLD, user_id=user_id, currency=currency)
+    return await db.all(_LOCK_CREDITS, user_id=user_id, currency=currency)
 
 
 async def lock_credit(db: DatabaseSession, credit_id: UUID) -> StoreCredit | None:
-    return await db.one(_HOLD_ONE, id=credit_id)
+    return await db.one(_LOCK_CREDIT, id=credit_id)
 
 
 async def list_spent_credits(db: DatabaseSession, payment_id: UUID) -> list[SpentCredit]:

@@ -13,9 +13,9 @@ from shop.db.statements import any_of, into, statement
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products
 from shop.models.catalog.taxons import taxons
-from shop.models.content.menus import LinkedItem, Menu, MenuItem, ShownItem, menu_items, menus
+from shop.models.content.menus import Menu, MenuItem, PlatformMenuItem, PublicMenuItem, menu_items, menus
 from shop.models.content.pages import cms_pages
-from shop.queries.catalog.prices_shown import IS_LISTED_NOW
+from shop.queries.catalog.priced_products import IS_LISTED_NOW
 from shop.queries.content.pages import PublicList, equals
 from shop.rules.content.menus import Placement
 
@@ -61,11 +61,11 @@ _SHOWN_ITEMS = statement(
     select(*_item_columns, _is_shown.label("is_shown"))
     .where(_items.menu_id == any_of("menu_ids", _ID))
     .order_by(_items.menu_id, _items.lft),
-    into(ShownItem),
+    into(PublicMenuItem),
 )
 _LOCK_MENU = statement(select(menus).where(menus.c.id == bindparam("id", type_=_ID)).with_for_update(), into(Menu))
 _TREE = statement(select(menu_items).where(_items.menu_id == bindparam("id", type_=_ID)), into(MenuItem))
-_ITEM = statement(select(*_item_columns).where(_items.id == bindparam("id", type_=_ID)), into(LinkedItem))
+_ITEM = statement(select(*_item_columns).where(_items.id == bindparam("id", type_=_ID)), into(PlatformMenuItem))
 _placements = (
     func.unnest(
         bindparam("ids", type_=ARRAY(_ID)),
@@ -89,7 +89,7 @@ _LINKABLE = {
 _LINKABLES = {name: statement(clause, lambda record: cast(UUID, record[0])) for name, clause in _LINKABLE.items()}
 
 
-async def list_shown_items(db: DatabaseSession, menu_ids: Sequence[UUID]) -> list[ShownItem]:
+async def list_shown_items(db: DatabaseSession, menu_ids: Sequence[UUID]) -> list[PublicMenuItem]:
     """Returns all items of these menus in tree order."""
     return await db.all(_SHOWN_ITEMS, menu_ids=list(menu_ids)) if menu_ids else []
 
@@ -103,7 +103,7 @@ async def list_tree(db: DatabaseSession, menu_id: UUID) -> list[MenuItem]:
     return await db.all(_TREE, id=menu_id)
 
 
-async def find_item(db: DatabaseSession, item_id: UUID) -> LinkedItem | None:
+async def find_item(db: DatabaseSession, item_id: UUID) -> PlatformMenuItem | None:
     return await db.one(_ITEM, id=item_id)
 
 

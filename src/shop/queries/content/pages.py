@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
-from shop.models.content.pages import ShownPage, ShownPolicy, cms_pages, policies
+from shop.models.content.pages import PublicPage, PublicPolicy, cms_pages, policies
 
 _ID = PG_UUID(as_uuid=True)
 
@@ -42,7 +42,7 @@ PAGES = PublicList(
         cms_pages.c.content_html.label("content"),
     ).where(cms_pages.c.visible),
     cms_pages,
-    ShownPage,
+    PublicPage,
     {
         "title": contains(cms_pages.c.title, "title"),
         "type": equals(cms_pages.c.type, "type"),
@@ -57,10 +57,10 @@ POLICIES = PublicList(
         policies.c.updated_at,
     ),
     policies,
-    ShownPolicy,
+    PublicPolicy,
     {},
 )
-_PAGES_OF = statement(PAGES.clause.where(cms_pages.c.id == any_of("ids", _ID)), into(ShownPage))
+_PAGES_OF = statement(PAGES.clause.where(cms_pages.c.id == any_of("ids", _ID)), into(PublicPage))
 _slug = bindparam("slug", type_=Text())
 _SLUGS = {
     table: statement(
@@ -94,7 +94,7 @@ async def find_public(db: DatabaseSession, public: PublicList, key: UUID | str) 
     return await db.one(_found_by_slug(public), slug=key)
 
 
-async def list_pages_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShownPage]:
+async def list_pages_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[PublicPage]:
     return await db.all(_PAGES_OF, ids=list(ids)) if ids else []
 
 

@@ -13,7 +13,7 @@ from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import AccountUser, Customer, User, users
 from shop.models.cart.orders import order_lookups, orders
 from shop.models.checkout.store_credit import store_credits
-from shop.models.customers.addresses import PlacedAddress, addresses
+from shop.models.customers.addresses import AddressWithCountry, addresses
 from shop.models.setup.countries import Country, State, countries, states
 from shop.queries.access.sessions import IS_OPEN_SESSION
 from shop.queries.records import Records
@@ -122,12 +122,12 @@ _ADDRESS_SELECT = select(
 )
 _OWN = (addresses.c.user_id == bindparam("user_id"), addresses.c.deleted_at.is_(None))
 _LIST_ADDRESSES = statement(
-    _ADDRESS_SELECT.where(*_OWN).order_by(addresses.c.created_at, addresses.c.id), into(PlacedAddress)
+    _ADDRESS_SELECT.where(*_OWN).order_by(addresses.c.created_at, addresses.c.id), into(AddressWithCountry)
 )
-_FIND_ADDRESS = statement(_ADDRESS_SELECT.where(*_OWN, addresses.c.id == bindparam("id")), into(PlacedAddress))
+_FIND_ADDRESS = statement(_ADDRESS_SELECT.where(*_OWN, addresses.c.id == bindparam("id")), into(AddressWithCountry))
 _FIND_ADDRESSES = statement(
     _ADDRESS_SELECT.where(addresses.c.id == func.any(bindparam("ids", type_=func.array_agg(addresses.c.id).type))),
-    into(PlacedAddress),
+    into(AddressWithCountry),
 )
 _EDITABLE = (
     "firstname",
@@ -170,7 +170,7 @@ _IS_USED = statement(
     select(order_lookups.c.is_completed).where(_uses).order_by(order_lookups.c.is_completed.desc()).limit(1),
     lambda record: cast(bool, record[0]),
 )
-_HIDE_ADDRESS = statement(
+_SOFT_DELETE_ADDRESS = statement(
     update(addresses)
     .where(addresses.c.id == bindparam("address_id"))
     .values(deleted_at=_now)
@@ -249,7 +249,7 @@ async def find_user(db: DatabaseSession, user_id: UUID) -> AccountUser | None:
     return await db.one(_FIND_USER, id=user_id)
 
 
-async def lock_known_user(db: DatabaseSession, user_id: UUID) -> User:
+async def lock_user(db: DatabaseSession, user_id: UUID) -> User:
     """Locks the user's row until the transaction ends, which serializes changes."""
     return cast(User, await db.one(_LOCK_USER, id=user_id))
 
@@ -260,15 +260,15 @@ async def update_user(db: DatabaseSession, user_id: UUID, **values: Any) -> User
     )
 
 
-async def list_addresses(db: DatabaseSession, user_id: UUID) -> list[PlacedAddress]:
+async def list_addresses(db: DatabaseSession, user_id: UUID) -> list[AddressWithCountry]:
     return await db.all(_LIST_ADDRESSES, user_id=user_id)
 
 
-async def find_address(db: DatabaseSession, user_id: UUID, address_id: UUID) -> PlacedAddress | None:
+async def find_address(db: DatabaseSession, user_id: UUID, address_id: UUID) -> AddressWithCountry | None:
     return await db.one(_FIND_ADDRESS, user_id=user_id, id=address_id)
 
 
-async def find_addresses(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, PlacedAddress]:
+async def find_addresses(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, AddressWithCountry]:
     return {address.id: address for address in await db.all(_FIND_ADDRESSES, ids=ids)}
 
 
@@ -285,8 +285,8 @@ async def is_used(db: DatabaseSession, address_id: UUID) -> bool | None:
     return await db.one(_IS_USED, address_id=address_id)
 
 
-async def hide_address(db: DatabaseSession, address_id: UUID) -> None:
-    await db.one(_HIDE_ADDRESS, address_id=address_id)
+async def soft_delete_address(db: DatabaseSession, address_id: UUID) -> None:
+    await db.one(_SOFT_DELETE_ADDRESS, address_id=address_id)
 
 
 async def delete_address(db: DatabaseSession, address_id: UUID) -> None:

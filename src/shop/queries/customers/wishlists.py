@@ -16,7 +16,14 @@ from shop.models.access.users import users
 from shop.models.catalog.prices import prices
 from shop.models.catalog.products import products, variants
 from shop.models.customers.inputs import OwnWishedItemInput
-from shop.models.customers.wishlists import PricedItem, SeenItem, WishedItem, Wishlist, wished_items, wishlists
+from shop.models.customers.wishlists import (
+    PricedWishedItem,
+    WishedItem,
+    WishedItemView,
+    Wishlist,
+    wished_items,
+    wishlists,
+)
 from shop.queries.catalog.columns import SHOPS_CURRENCY, shops_price
 from shop.queries.catalog.prices import Pricing, select_best_price
 from shop.queries.catalog.quotes import IS_SOLD
@@ -27,7 +34,7 @@ _IDS = ARRAY(_ID)
 _now = func.now()
 WISHED_ITEM_RECORDS = Records(
     table=wished_items,
-    row=PricedItem,
+    row=PricedWishedItem,
     extras={"currency": SHOPS_CURRENCY, "price": shops_price("amount", wished_items.c.variant_id)},
     amounts=frozenset({"price", "total"}),
 )
@@ -41,13 +48,13 @@ def _an_id(record: Any) -> UUID:
 _is_owners = wishlists.c.user_id == bindparam("owner_id", type_=_ID)
 _has_token = wishlists.c.token == bindparam("token", type_=Text())
 # Public lists of disabled users are hidden.
-_is_shut_out = exists().where(users.c.id == wishlists.c.user_id, users.c.disabled_at.is_not(None)).correlate(wishlists)
+_is_hidden = exists().where(users.c.id == wishlists.c.user_id, users.c.disabled_at.is_not(None)).correlate(wishlists)
 _LIST = statement(
     select(wishlists).where(_is_owners).order_by(wishlists.c.created_at, wishlists.c.id),
     into(Wishlist),
 )
 _FIND_SEEN = statement(
-    select(wishlists).where(_has_token, or_(_is_owners, and_(~wishlists.c.is_private, ~_is_shut_out))), into(Wishlist)
+    select(wishlists).where(_has_token, or_(_is_owners, and_(~wishlists.c.is_private, ~_is_hidden))), into(Wishlist)
 )
 _FIND_OWN = statement(select(wishlists).where(_is_owners, wishlists.c.id == bindparam("id", type_=_ID)), into(Wishlist))
 _FIND_DEFAULT = statement(select(wishlists).where(_is_owners, wishlists.c.is_default), into(Wishlist))
@@ -133,7 +140,7 @@ _REMOVE = statement(
 
 
 @lru_cache(maxsize=4)
-def _items_statement(by: str, *, is_personal: bool) -> Statement[SeenItem]:
+def _items_statement(by: str, *, is_personal: bool) -> Statement[WishedItemView]:
     """Builds the statement for items by wishlist or by id, at the viewer's price for their quantity."""
     currency = bindparam("currency", type_=Text())
     source: Any = (
@@ -156,7 +163,7 @@ def _items_statement(by: str, *, is_personal: bool) -> Statement[SeenItem]:
         variants.c.deleted_at.is_not(None).label("is_gone"),
     )
     these = wished_items.c[by] == any_of("ids", _ID)
-    return dynamic_statement(clause.select_from(source).where(these).order_by(*_order), into(SeenItem))
+    return dynamic_statement(clause.select_from(source).where(these).order_by(*_order), into(WishedItemView))
 
 
 async def list_lists(db: DatabaseSession, owner_id: UUID) -> list[Wishlist]:
@@ -215,15 +222,15 @@ async def list_items(db: DatabaseSession, list_ids: Sequence[UUID]) -> list[Wish
     return await db.all(_ITEMS, ids=list_ids) if list_ids else []
 
 
-async def list_priced_items(db: DatabaseSession, list_ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
-    return await _see(db, "wishlist_id", list_ids, pricing)
+async def list_priced_items(db: DatabaseSession, list_ids: Sequence[UUID], pricing: Pricing) -> list[WishedItemView]:
+    return await _list_priced(db, "wishlist_id", list_ids, pricing)
 
 
-async def find_priced_item(db: DatabaseSession, item_id: UUID, pricing: Pricing) -> SeenItem | None:
-    return next(iter(await _see(db, "id", [item_id], pricing)), None)
+async def find_priced_item(db: DatabaseSession, item_id: UUID, pricing: Pricing) -> WishedItemView | None:
+    return next(iter(await _list_priced(db, "id", [item_id], pricing)), None)
 
 
-async def _see(db: DatabaseSession, by: str, ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
+async def _list_priced(db: DatabaseSession, by: str, ids: Sequence[UUID], pricing: Pricing) -> list[WishedItemView]:
     lists = pricing.values if pricing.is_personal else {}
     query = _items_statement(by, is_personal=pricing.is_personal)
     return await db.all(query, ids=ids, currency=pricing.currency, **lists) if ids else []
@@ -234,7 +241,7 @@ async def list_purchasable_ids(db: DatabaseSession, variant_ids: Sequence[UUID])
     return set(await db.all(_PURCHASABLE, ids=variant_ids)) if variant_ids else set()
 
 
-async def put_items(db: DatabaseSession, list_id: UUID, items: Sequence[OwnWishedItemInput]) -> list[UUID]:
+async def add_items(db: DatabaseSession, list_id: UUID, items: Sequence[OwnWishedItemInput]) -> list[UUID]:
     """Upserts one item per variant and sets its quantity."""
     # Items with the same creation time are sorted by id, which must be the order of the request.
     ids = sorted(new_id() for _ in items)

@@ -15,7 +15,7 @@ from shop.models.catalog.stock import StockLocation, stock_locations
 from shop.models.catalog.taxons import taxons
 from shop.models.setup.taxes import shipping_categories, tax_categories
 from shop.rules.imports.prices import PriceData, PricedVariant
-from shop.rules.imports.rows import Names, ReferencedNames
+from shop.rules.imports.rows import RecordsByName, ReferencedNames
 
 R = TypeVar("R")
 
@@ -82,10 +82,10 @@ _ALL_ENTRIES = statement(
 )
 
 
-async def find_names(db: DatabaseSession, references: ReferencedNames) -> Names:
+async def find_names(db: DatabaseSession, references: ReferencedNames) -> RecordsByName:
     """Looks up names with one statement for each kind that is referenced."""
     types, values = list(references.option_types), list(references.option_values)
-    return Names(
+    return RecordsByName(
         tax_categories=await _find_ids(db, _TAX_CATEGORIES, references.tax_categories),
         shipping_categories=await _find_ids(db, _SHIPPING_CATEGORIES, references.shipping_categories),
         taxons=await _find_ids(db, _TAXONS, references.taxons),

@@ -31,7 +31,7 @@ from shop.models.customers.addresses import addresses
 from shop.models.journal import audit_events, housekeeping_runs, idempotency_keys, outbox_mails, rate_counts
 from shop.queries.lookups import within_hours
 
-_BROOM = 7_426_732
+_LOCK_KEY = 7_426_732
 _SECOND = literal_column("interval '1 second'", Interval)
 _now = func.now()
 
@@ -143,19 +143,19 @@ PURGES: dict[str, Purge] = {
 _run = insert(housekeeping_runs).values(
     id=literal_column("1"), ended_at=_now, backlog=bindparam("backlog", type_=housekeeping_runs.c.backlog.type)
 )
-_NOTE_RUN = statement(
+_RECORD_RUN = statement(
     _run.on_conflict_do_update(
         index_elements=["id"], set_={"ended_at": _run.excluded.ended_at, "backlog": _run.excluded.backlog}
     ).returning(housekeeping_runs.c.id),
     lambda record: cast(int, record[0]),
 )
-_TAKE_BROOM = statement(select(func.pg_try_advisory_xact_lock(_BROOM)), lambda record: cast(bool, record[0]))
+_TRY_LOCK = statement(select(func.pg_try_advisory_xact_lock(_LOCK_KEY)), lambda record: cast(bool, record[0]))
 
 
 async def try_housekeeping_lock(db: DatabaseSession) -> bool:
     """Tries the cluster-wide housekeeping lock."""
-    return await db.one(_TAKE_BROOM) is True
+    return await db.one(_TRY_LOCK) is True
 
 
-async def note_run(db: DatabaseSession, backlog: dict[str, int]) -> None:
-    await db.one(_NOTE_RUN, backlog=backlog)
+async def record_run(db: DatabaseSession, backlog: dict[str, int]) -> None:
+    await db.one(_RECORD_RUN, backlog=backlog)

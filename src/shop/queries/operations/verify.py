@@ -71,10 +71,10 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             _differs(
                 name,
                 orders.c[name],
-                _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments) + off_the_whole,
+                _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments) + order_amount,
             )
         )
-        for name, off_the_whole in {
+        for name, order_amount in {
             "adjustment_total": orders.c.order_promo_total + _by_hand,
             "promo_total": orders.c.order_promo_total,
             "included_tax_total": literal(0, BigInteger()),

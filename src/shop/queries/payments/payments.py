@@ -120,7 +120,7 @@ _CHANGE = statement(
     .returning(payments),
     into(Payment),
 )
-_stuck = (
+_stale = (
     select(payment_attempts.c.id)
     .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
     .where(
@@ -132,9 +132,9 @@ _stuck = (
     .with_for_update(of=payment_attempts, skip_locked=True)
     .scalar_subquery()
 )
-_STUCK = statement(
+_CLAIM_STALE = statement(
     update(payment_attempts)
-    .where(payment_attempts.c.id == sql_any(_stuck))
+    .where(payment_attempts.c.id == sql_any(_stale))
     .values(looked_at=func.now())
     .returning(payment_attempts),
     into(PaymentAttempt),
@@ -175,14 +175,14 @@ _END = statement(
     .returning(payment_attempts.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_NOTE_REFERENCE = statement(
+_SAVE_REFERENCE = statement(
     update(payment_attempts)
     .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
     .values(reference=bindparam("new_reference", type_=Text()))
     .returning(payment_attempts.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_NOTE = statement(
+_INSERT_NOTICE = statement(
     insert(payment_notices)
     .values(
         id=bindparam("id", type_=_ID),
@@ -195,14 +195,16 @@ _NOTE = statement(
     .returning(payment_notices.c.id),
     lambda record: cast(UUID, record[0]),
 )
-FRONT = ("both", "front_end")
+STOREFRONT_DISPLAYS = ("both", "front_end")
 
 
-async def list_methods(db: DatabaseSession, displays: tuple[str, ...] = FRONT) -> list[PaymentMethod]:
+async def list_methods(db: DatabaseSession, displays: tuple[str, ...] = STOREFRONT_DISPLAYS) -> list[PaymentMethod]:
     return await db.all(_METHODS, displays=list(displays))
 
 
-async def find_method(db: DatabaseSession, method_id: UUID, displays: tuple[str, ...] = FRONT) -> PaymentMethod | None:
+async def find_method(
+    db: DatabaseSession, method_id: UUID, displays: tuple[str, ...] = STOREFRONT_DISPLAYS
+) -> PaymentMethod | None:
     return await db.one(_METHOD, id=method_id, displays=list(displays))
 
 
@@ -228,10 +230,10 @@ async def remove_untried(db: DatabaseSession, order_id: UUID) -> None:
     await db.all(_REMOVE_UNTRIED, of_order=order_id)
 
 
-class Change(msgspec.Struct, frozen=True):
+class PaymentChange(msgspec.Struct, frozen=True):
     """A change of a payment; fields that are `None` stay unchanged."""
 
-    befores: frozenset[str]
+    from_states: frozenset[str]
     state: str
     amount: int | None = None
     captured: int | None = None
@@ -239,12 +241,12 @@ class Change(msgspec.Struct, frozen=True):
     reference: str | None = None
 
 
-async def change_payment(db: DatabaseSession, payment_id: UUID, change: Change) -> Payment | None:
+async def change_payment(db: DatabaseSession, payment_id: UUID, change: PaymentChange) -> Payment | None:
     """Changes a payment; returns `None` if its state has changed and does not allow it."""
     return await db.one(
         _CHANGE,
         payment_id=payment_id,
-        befores=sorted(change.befores),
+        befores=sorted(change.from_states),
         new_state=change.state,
         new_amount=change.amount,
         new_captured=change.captured,
@@ -257,7 +259,7 @@ async def claim_unsettled_attempts(db: DatabaseSession, age: int, pause: int, mo
     """Claims unsettled attempts older than `age` seconds; each is claimed by one process, and not again within `pause`
     seconds.
     """
-    return await db.all(_STUCK, age=age, pause=pause, most=most)
+    return await db.all(_CLAIM_STALE, age=age, pause=pause, most=most)
 
 
 async def find_payment(db: DatabaseSession, payment_id: UUID) -> Payment | None:
@@ -268,12 +270,12 @@ async def find_attempt(db: DatabaseSession, attempt_id: UUID) -> PaymentAttempt 
     return await db.one(_ATTEMPT, id=attempt_id)
 
 
-async def insert_webhook_notice(
+async def insert_webhook_record(
     db: DatabaseSession, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID
 ) -> bool:
     """Records a webhook notice; returns whether it is new."""
     values = {"payment_method_id": method_id, "reference": reference, "payment_id": payment_id}
-    return await db.one(_NOTE, id=notice_id, **values) is not None
+    return await db.one(_INSERT_NOTICE, id=notice_id, **values) is not None
 
 
 async def end_refund(db: DatabaseSession, attempt_id: str, state: str) -> None:
@@ -284,9 +286,9 @@ async def is_older(db: DatabaseSession, attempt_id: UUID, age: int) -> bool:
     return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
 
 
-async def note_reference(db: DatabaseSession, attempt_id: UUID, reference: str) -> None:
+async def save_reference(db: DatabaseSession, attempt_id: UUID, reference: str) -> None:
     """Saves the provider's reference of an unsettled attempt."""
-    await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
+    await db.one(_SAVE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
 
 
 async def list_attempts(db: DatabaseSession, order_id: UUID) -> list[PaymentAttempt]:

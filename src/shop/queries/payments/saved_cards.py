@@ -17,7 +17,7 @@ from shop.models.checkout.payments import (
     payment_sources,
     payments,
 )
-from shop.rules.checkout.payments import NOT_VALID
+from shop.rules.checkout.payments import INVALID_STATES
 
 _ID = PG_UUID(as_uuid=True)
 
@@ -74,7 +74,7 @@ _paid_with = (
 )
 _TEXT_COLUMNS = ("reference", "customer_reference", "cc_type", "last_digits")
 _NUMBERS = ("month", "year")
-_KEEP = statement(
+_SAVE = statement(
     update(payment_sources)
     .where(payment_sources.c.id == _paid_with, payment_sources.c.deleted_at.is_(None))
     .values(
@@ -92,7 +92,7 @@ _KEEP = statement(
     .returning(payment_sources.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_FORGET = statement(
+_SOFT_DELETE = statement(
     update(payment_sources)
     .where(
         payment_sources.c.id == bindparam("card_id", type_=_ID),
@@ -105,7 +105,7 @@ _FORGET = statement(
     lambda record: (cast("str | None", record[0]), cast(UUID, record[1])),
 )
 
-_is_valid = and_(*(payments.c.state != state for state in sorted(NOT_VALID)))
+_is_valid = and_(*(payments.c.state != state for state in sorted(INVALID_STATES)))
 # Store credit, or a card that belongs to an account; cards entered by others belong to no account.
 _is_owners = or_(
     payments.c.payment_method_id == STORE_CREDIT_METHOD,
@@ -166,9 +166,9 @@ async def find_customer(db: DatabaseSession, user_id: UUID, provider_type: str) 
 async def save_card_details(db: DatabaseSession, attempt_id: UUID, *, is_saved: bool, details: dict[str, Any]) -> None:
     """Saves the provider's details of the card used in an attempt; missing details stay unchanged."""
     values = {f"new_{name}": details.get(name) for name in (*_TEXT_COLUMNS, *_NUMBERS)}
-    await db.one(_KEEP, attempt_id=attempt_id, is_saved=is_saved, **values)
+    await db.one(_SAVE, attempt_id=attempt_id, is_saved=is_saved, **values)
 
 
 async def soft_delete_card(db: DatabaseSession, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:
     """Deletes a saved card; returns its provider reference and payment method, or `None` if there is no such card."""
-    return await db.one(_FORGET, card_id=card_id, of_user=user_id)
+    return await db.one(_SOFT_DELETE, card_id=card_id, of_user=user_id)

@@ -30,7 +30,7 @@ from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products
 from shop.models.catalog.taxons import taxons
 from shop.models.checkout.coupons import coupon_codes, promotion_uses
-from shop.queries.catalog_pages.products import matches_search
+from shop.queries.catalog_admin.products import matches_search
 from shop.queries.dashboard import like_prefix, paginate
 
 _ID = PG_UUID(as_uuid=True)
@@ -134,13 +134,13 @@ _EXPORT_CODES = statement(
     .order_by(coupon_codes.c.code),
     into(ExportedCode),
 )
-_these = any_of("ids", _ID)
+_any_id = any_of("ids", _ID)
 _NAMES = statement(
     select(products.c.id, products.c.name)
-    .where(products.c.id == _these)
+    .where(products.c.id == _any_id)
     .union_all(
-        select(taxons.c.id, taxons.c.name).where(taxons.c.id == _these),
-        select(customer_groups.c.id, customer_groups.c.name).where(customer_groups.c.id == _these),
+        select(taxons.c.id, taxons.c.name).where(taxons.c.id == _any_id),
+        select(customer_groups.c.id, customer_groups.c.name).where(customer_groups.c.id == _any_id),
     ),
     lambda record: cast(NamedRecord, tuple(record)),
 )

@@ -47,7 +47,7 @@ def currency_of(table: Table) -> ColumnElement[Any]:
     return select(orders.c.currency).where(orders.c.id == table.c.order_id).correlate(table).scalar_subquery()
 
 
-_UNSET = statement(
+_UNSET_DEFAULT_TAX = statement(
     update(zones)
     .where(zones.c.default_tax, zones.c.id != bindparam("but", type_=_ID))
     .values(default_tax=False, updated_at=func.now())
@@ -63,7 +63,7 @@ _REMOVE_AMOUNTS = statement(
 
 
 async def unset_default_tax(db: DatabaseSession, but: UUID) -> None:
-    await db.all(_UNSET, but=but)
+    await db.all(_UNSET_DEFAULT_TAX, but=but)
 
 
 async def remove_amounts(db: DatabaseSession, method_id: UUID) -> None:
@@ -71,7 +71,7 @@ async def remove_amounts(db: DatabaseSession, method_id: UUID) -> None:
 
 
 @lru_cache(maxsize=8)
-def _hide(table: Table) -> Statement[UUID]:
+def _soft_delete(table: Table) -> Statement[UUID]:
     clause = (
         update(table)
         .where(table.c.id == bindparam("record_id", type_=_ID))
@@ -81,5 +81,5 @@ def _hide(table: Table) -> Statement[UUID]:
     return dynamic_statement(clause, lambda record: cast(UUID, record[0]))
 
 
-async def hide(db: DatabaseSession, table: Table, record_id: UUID) -> None:
-    await db.one(_hide(table), record_id=record_id)
+async def soft_delete(db: DatabaseSession, table: Table, record_id: UUID) -> None:
+    await db.one(_soft_delete(table), record_id=record_id)

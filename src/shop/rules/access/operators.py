@@ -60,7 +60,7 @@ def ticket_owner(ticket: str) -> UUID | None:
 
 
 def is_ticket(keys: Keys, ticket: str, password_hash: str, now: int, not_before: int = 0) -> bool:
-    """Whether the ticket is signed by us for this password, and has not expired."""
+    """Returns whether the ticket is signed by us for this password, and has not expired."""
     match = _TICKET.fullmatch(ticket)
     if match is None or match[1] not in keys or not 0 <= now - int(match[3]) <= TICKET_SECONDS:
         return False

@@ -14,7 +14,7 @@ _MIN_GUESSES_LOG10 = 10
 # The estimate is slow for long texts, so the first or the last characters alone must be strong enough.
 _WINDOW = 32
 _PUBLIC_WORDS = ("admin", "administrator", "dashboard", "operator", "password", "passwort", "shop", "store")
-_SHORTEST_WORD = 3
+_MIN_WORD_LENGTH = 3
 _LOOK_ALIKES = str.maketrans("013457@$!", "oleastasi")
 _ADVICE = "use four or more unrelated words, or let a password manager generate one"
 
@@ -43,7 +43,7 @@ def _context_words(email: str, shop_name: str) -> list[str]:
         address.partition("@")[0],
         *re.split(r"[\W_]+", f"{name} {address}"),
     }
-    long_words = {word for word in words if len(word) >= _SHORTEST_WORD}
+    long_words = {word for word in words if len(word) >= _MIN_WORD_LENGTH}
     return sorted({*long_words, *_PUBLIC_WORDS}, key=len, reverse=True)
 
 
@@ -53,7 +53,7 @@ def _is_strong(text: str, words: list[str]) -> bool:
 
 
 def _is_strong_without(password: str, words: list[str]) -> bool:
-    """Whether the password is strong without these words, including words with digits for letters."""
+    """Returns whether the password is strong without these words, including words with digits for letters."""
     plain = password.casefold()
     pattern = re.compile("|".join(re.escape(word.translate(_LOOK_ALIKES)) for word in words))
     spans = [match.span() for match in pattern.finditer(plain.translate(_LOOK_ALIKES))]

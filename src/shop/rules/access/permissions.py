@@ -12,10 +12,10 @@ from typing import Literal
 
 Act = Literal["read", "write"]
 
-LONGEST_SCOPE = 100
+MAX_SCOPE_LENGTH = 100
 LEVELS = ("read", "write")
 SCOPES = ("admin", "read", "write")
-SPELLINGS = {**{word: (word,) for word in SCOPES}, "admin:read": ("admin", "read"), "admin:write": ("admin", "write")}
+SCOPE_WORDS = {**{word: (word,) for word in SCOPES}, "admin:read": ("admin", "read"), "admin:write": ("admin", "write")}
 _GRANTABLE = {"read": frozenset({"admin", "read"}), "write": frozenset(SCOPES)}
 
 
@@ -23,9 +23,9 @@ def scope_words(scope: str) -> frozenset[str]:
     """Returns the words of a scope; none if any word is unknown."""
     parts = scope.split(" ")
     # A scope is stored as requested, so its length is limited.
-    if len(scope) > LONGEST_SCOPE or not all(part in SPELLINGS for part in parts):
+    if len(scope) > MAX_SCOPE_LENGTH or not all(part in SCOPE_WORDS for part in parts):
         return frozenset()
-    return frozenset(word for part in parts for word in SPELLINGS[part])
+    return frozenset(word for part in parts for word in SCOPE_WORDS[part])
 
 
 def is_grantable(scope: str, level: str) -> bool:
@@ -34,13 +34,15 @@ def is_grantable(scope: str, level: str) -> bool:
 
 
 def is_within(scope: str, granted_scope: str, level: str) -> bool:
-    """Whether `scope` narrows the granted scope. Fewer words can grant more: `admin` grants more than `admin read`."""
+    """Returns whether `scope` narrows the granted scope. Fewer words can grant more: `admin` grants more than `admin
+    read`.
+    """
     words = scope_words(scope)
-    grows = may("write", scope, level) and not may("write", granted_scope, level)
+    grows = is_allowed("write", scope, level) and not is_allowed("write", granted_scope, level)
     return bool(words) and words <= scope_words(granted_scope) and not grows
 
 
-def may(act: Act, scope: str, level: str) -> bool:
+def is_allowed(act: Act, scope: str, level: str) -> bool:
     words = scope_words(scope)
     # Check the level each time: a read application never writes, regardless of its token's scope.
     if not words or not words <= _GRANTABLE[level]:

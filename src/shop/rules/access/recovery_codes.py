@@ -3,7 +3,7 @@
 Each code has 120 bits, so a plain SHA-256 hash is enough at rest.
 """
 
-from shop.base.texts import CROCKFORD, typed_letters
+from shop.base.texts import CROCKFORD, normalize_base32
 
 CODES = 10
 BYTES = 15
@@ -17,7 +17,7 @@ def recovery_code(value: bytes) -> str:
     return "-".join(letters[start : start + 4] for start in range(0, _LENGTH, 4))
 
 
-def typed_recovery_code(text: str) -> str | None:
+def normalize_recovery_code(text: str) -> str | None:
     """Normalizes a typed code in any case and grouping; None if it is not a recovery code."""
-    letters = typed_letters(text, _LENGTH)
+    letters = normalize_base32(text, _LENGTH)
     return "-".join(letters[start : start + 4] for start in range(0, _LENGTH, 4)) if letters else None

@@ -35,7 +35,9 @@ def outcome(facts: RefreshFacts, grace: int) -> Outcome:
 
 
 def is_spent(facts: RefreshFacts, grace: int) -> bool:
-    """Whether the token is rotated and past the grace period; correct clients never send it, so it ends no session."""
+    """Returns whether the token is rotated and past the grace period; correct clients never send it, so it ends no
+    session.
+    """
     if facts.seconds_since_rotation is None:
         return False
     return not facts.child_is_head or facts.seconds_since_rotation > grace

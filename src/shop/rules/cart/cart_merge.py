@@ -13,8 +13,8 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.input_types import MOST_PIECES
-from shop.models.cart.inputs import MOST_LINES, Strategy
+from shop.base.input_types import MAX_UNITS
+from shop.models.cart.inputs import MAX_LINES, Strategy
 from shop.rules.metadata import MAX_CART_METADATA_BYTES
 
 
@@ -52,8 +52,8 @@ def merge_carts(
     moved_lines, capped_lines = [], []
     for line in user:
         present = quantities.get(line.variant_id, 0)
-        capacity = max(min(available.get(line.variant_id, MOST_PIECES), MOST_PIECES) - present, 0)
-        if not present and (len(quantities) >= MOST_LINES or line.metadata_bytes > free_bytes):
+        capacity = max(min(available.get(line.variant_id, MAX_UNITS), MAX_UNITS) - present, 0)
+        if not present and (len(quantities) >= MAX_LINES or line.metadata_bytes > free_bytes):
             capacity = 0
         quantity = min(line.quantity, capacity)
         if quantity:

@@ -20,7 +20,7 @@ from shop.models.cart.quotes import Quote
 from shop.rules.cart.totals import Amounts, Taxable
 
 L = TypeVar("L", bound=LineItem)
-MOST_AMOUNT = 10**17
+MAX_CART_AMOUNT = 10**17
 """The maximum total of a cart, in minor units; with shipping and taxes, it fits the database's integer type."""
 
 
@@ -54,7 +54,7 @@ def _warnings(line: LineItem, quote: Quote | None) -> list[CartWarning]:
     return warnings
 
 
-def add_held_stock(quotes: Mapping[UUID, Quote], held_quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
+def add_reserved_stock(quotes: Mapping[UUID, Quote], held_quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
     """Adds the cart's own reserved stock to the stock on hand."""
     return {
         variant_id: msgspec.structs.replace(quote, on_hand=quote.on_hand + held_quantities.get(variant_id, 0))
@@ -62,7 +62,7 @@ def add_held_stock(quotes: Mapping[UUID, Quote], held_quantities: Mapping[UUID, 
     }
 
 
-def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
+def find_refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
     """Returns why the quantity cannot be added to a cart: code, field and message."""
     if not quote.is_sold:
         return "not_purchasable", "variant_id", "is not sold"

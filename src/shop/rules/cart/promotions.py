@@ -24,8 +24,8 @@ from shop.rules.cart.promotion_kinds import (
     Benefit,
     Condition,
     Exact,
+    ItemPositions,
     Level,
-    Names,
 )
 
 
@@ -36,39 +36,39 @@ class Part(msgspec.Struct, frozen=True):
     settings: Mapping[str, Any]
 
 
-class Deal(msgspec.Struct, frozen=True):
+class CompiledPromotion(msgspec.Struct, frozen=True):
     """An active promotion, compiled: each condition and benefit is a function with its settings."""
 
     id: UUID
     name: str
     conditions: Sequence[tuple[Condition, Mapping[str, Any]]]
-    of_lines: Sequence[tuple[Benefit, Mapping[str, Any]]]
-    of_shipments: Sequence[tuple[Benefit, Mapping[str, Any]]]
-    of_whole: Sequence[tuple[Benefit, Mapping[str, Any]]]
-    at_most: Exact | None = None
+    line_benefits: Sequence[tuple[Benefit, Mapping[str, Any]]]
+    shipment_benefits: Sequence[tuple[Benefit, Mapping[str, Any]]]
+    order_benefits: Sequence[tuple[Benefit, Mapping[str, Any]]]
+    max_share: Exact | None = None
     """The largest share of a line that it can discount; None if it depends on other values."""
     description: str | None = None
     code: str | None = None
-    is_any: bool = False
-    asks_taxons: bool = False
-    """Whether its conditions need the taxons of the goods."""
+    matches_any: bool = False
+    needs_taxons: bool = False
+    """Whether its conditions need the taxons of the items."""
     public_metadata: Mapping[str, Any] = {}
 
 
 class Discount(msgspec.Struct, frozen=True):
     """The discount of a promotion on a line, a shipment or the whole order."""
 
-    deal: Deal
-    on: Level
+    promotion: CompiledPromotion
+    level: Level
     id: UUID | None
     """The id of the line or shipment."""
-    of: int
+    base_amount: int
     """The amount before the discount."""
     exact: Exact
     amount: int
 
 
-def make_deal(
+def build_promotion(
     promotion_id: UUID,
     name: str,
     conditions: Sequence[Part],
@@ -76,112 +76,123 @@ def make_deal(
     *,
     description: str | None = None,
     code: str | None = None,
-    is_any: bool = False,
-) -> Deal:
+    matches_any: bool = False,
+) -> CompiledPromotion:
     benefits_by_level: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
-    at_most: Exact | None = (0, 1)
+    max_share: Exact | None = (0, 1)
     for part in benefits:
         kind = BENEFITS[part.type]
-        benefits_by_level[kind.level].append((kind.gives, part.settings))
+        benefits_by_level[kind.level].append((kind.calculate, part.settings))
         if kind.level == "line":
-            at_most = _sum(at_most, part.settings["percent"]) if at_most and kind.is_share else None
-    checks = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
-    of = (benefits_by_level["line"], benefits_by_level["shipment"], benefits_by_level["order"])
-    asks_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
-    return Deal(promotion_id, name, checks, *of, at_most, description, code, is_any, asks_taxons)
+            max_share = _sum(max_share, part.settings["percent"]) if max_share and kind.is_share else None
+    checks = [(CONDITIONS[part.type].check, part.settings) for part in conditions]
+    level_benefits = (benefits_by_level["line"], benefits_by_level["shipment"], benefits_by_level["order"])
+    needs_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
+    return CompiledPromotion(
+        promotion_id, name, checks, *level_benefits, max_share, description, code, matches_any, needs_taxons
+    )
 
 
-def find_eligible_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[BasketItem]]:
-    """Returns the reason why the promotion does not apply to the basket, or None, and the goods it applies to."""
+def find_eligible_items(promotion: CompiledPromotion, basket: Basket) -> tuple[str | None, Sequence[BasketItem]]:
+    """Returns the reason why the promotion does not apply to the basket, or None, and the items that it applies to."""
     reasons: list[str] = []
-    names: Names = None
-    for holds, settings in deal.conditions:
-        reason, about = holds(settings, basket)
+    eligible: ItemPositions = None
+    for check, settings in promotion.conditions:
+        reason, positions = check(settings, basket)
         if reason is None:
-            names = about if names is None else names if about is None else _combine_names(deal, names, about)
-        elif not deal.is_any:
+            if eligible is None:
+                eligible = positions
+            elif positions is not None:
+                eligible = eligible | positions if promotion.matches_any else eligible & positions
+        elif not promotion.matches_any:
             return reason, ()
         else:
             reasons.append(reason)
-    if reasons and len(reasons) == len(deal.conditions):
+    if reasons and len(reasons) == len(promotion.conditions):
         return "; ".join(dict.fromkeys(reasons)), ()
-    goods = basket.promotable if names is None else [good for good in basket.promotable if good.place in names]
-    return (None if goods or not basket.goods else "it is limited to other products"), goods
+    items = basket.promotable if eligible is None else [item for item in basket.promotable if item.position in eligible]
+    return (None if items or not basket.items else "it is limited to other products"), items
 
 
-def _combine_names(deal: Deal, names: frozenset[int], about: frozenset[int]) -> frozenset[int]:
-    return names | about if deal.is_any else names & about
-
-
-def calculate_discounts(basket: Basket, deals: Sequence[Deal]) -> list[Discount]:
+def calculate_discounts(basket: Basket, promotions: Sequence[CompiledPromotion]) -> list[Discount]:
     """Returns the discounts, at most one for each line and shipment; omits zero amounts."""
-    lines = [(good.id, good.amount) for good in basket.goods]
-    of_lines = _best("line", lines, basket, [(deal, deal.of_lines) for deal in deals if deal.of_lines])
-    of_shipments = _best(
-        "shipment", basket.shipments, basket, [(deal, deal.of_shipments) for deal in deals if deal.of_shipments]
+    lines = [(item.id, item.amount) for item in basket.items]
+    line_discounts = _best(
+        "line",
+        lines,
+        basket,
+        [(promotion, promotion.line_benefits) for promotion in promotions if promotion.line_benefits],
     )
-    left = sum(good.amount for good in basket.promotable) - sum(discount.amount for discount in of_lines)
-    of_whole: list[Discount] = []
-    for deal in sorted((deal for deal in deals if deal.of_whole), key=lambda deal: deal.id):
-        reason, goods = find_eligible_goods(deal, basket)
-        for gives, settings in deal.of_whole if reason is None else ():
-            for _, exact in gives(settings, basket, goods, left):
-                amount = min(left, _round_half_up(exact))
+    shipment_discounts = _best(
+        "shipment",
+        basket.shipments,
+        basket,
+        [(promotion, promotion.shipment_benefits) for promotion in promotions if promotion.shipment_benefits],
+    )
+    remaining = sum(item.amount for item in basket.promotable) - sum(discount.amount for discount in line_discounts)
+    order_discounts: list[Discount] = []
+    for promotion in sorted(
+        (promotion for promotion in promotions if promotion.order_benefits), key=lambda promotion: promotion.id
+    ):
+        reason, items = find_eligible_items(promotion, basket)
+        for calculate, settings in promotion.order_benefits if reason is None else ():
+            for _, exact in calculate(settings, basket, items, remaining):
+                amount = min(remaining, _round_half_up(exact))
                 if amount > 0:
-                    of_whole.append(Discount(deal, "order", None, left, exact, amount))
-                    left -= amount
-    return [*of_lines, *of_shipments, *of_whole]
+                    order_discounts.append(Discount(promotion, "order", None, remaining, exact, amount))
+                    remaining -= amount
+    return [*line_discounts, *shipment_discounts, *order_discounts]
 
 
 def _best(
     level: Level,
     targets: Sequence[tuple[UUID, int]],
     basket: Basket,
-    offers: Sequence[tuple[Deal, Sequence[tuple[Benefit, Mapping[str, Any]]]]],
+    offers: Sequence[tuple[CompiledPromotion, Sequence[tuple[Benefit, Mapping[str, Any]]]]],
 ) -> list[Discount]:
     """Returns the largest discount for each target, or the newest of equal ones. A shop may have many promotions, so
     those with the largest possible share come first, and the loop stops when no other can be better.
     """
-    best: list[tuple[int, Deal, Exact] | None] = [None] * len(targets)
-    for deal, benefits in sorted(offers, key=_share, reverse=True):
+    best: list[tuple[int, CompiledPromotion, Exact] | None] = [None] * len(targets)
+    for promotion, benefits in sorted(offers, key=_share, reverse=True):
         if (
             level == "line"
-            and deal.at_most
+            and promotion.max_share
             and all(
-                current and current[0] > _round_half_up((of * deal.at_most[0], deal.at_most[1]))
-                for current, (_, of) in zip(best, targets, strict=True)
+                current and current[0] > _round_half_up((base_amount * promotion.max_share[0], promotion.max_share[1]))
+                for current, (_, base_amount) in zip(best, targets, strict=True)
             )
         ):
             break
-        reason, goods = find_eligible_goods(deal, basket)
-        for index, exact in _sum_benefits(benefits, basket, goods) if reason is None else ():
+        reason, items = find_eligible_items(promotion, basket)
+        for index, exact in _sum_benefits(benefits, basket, items) if reason is None else ():
             amount, current = min(_round_half_up(exact), targets[index][1]), best[index]
             if amount and (
-                current is None or amount > current[0] or (amount == current[0] and deal.id > current[1].id)
+                current is None or amount > current[0] or (amount == current[0] and promotion.id > current[1].id)
             ):
-                best[index] = amount, deal, exact
+                best[index] = amount, promotion, exact
     return [
-        Discount(current[1], level, target, of, current[2], current[0])
-        for current, (target, of) in zip(best, targets, strict=True)
+        Discount(current[1], level, target, base_amount, current[2], current[0])
+        for current, (target, base_amount) in zip(best, targets, strict=True)
         if current
     ]
 
 
-def _share(offer: tuple[Deal, Any]) -> float:
-    at_most = offer[0].at_most
-    return inf if at_most is None else at_most[0] / at_most[1]
+def _share(offer: tuple[CompiledPromotion, Any]) -> float:
+    max_share = offer[0].max_share
+    return inf if max_share is None else max_share[0] / max_share[1]
 
 
 def _sum_benefits(
-    benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[BasketItem]
+    benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, items: Sequence[BasketItem]
 ) -> Iterable[tuple[int, Exact]]:
     """Sums the benefits of one promotion."""
     if len(benefits) == 1:
-        gives, settings = benefits[0]
-        return gives(settings, basket, goods, 0)
+        calculate, settings = benefits[0]
+        return calculate(settings, basket, items, 0)
     totals: dict[int, Exact] = {}
-    for gives, settings in benefits:
-        for index, exact in gives(settings, basket, goods, 0):
+    for calculate, settings in benefits:
+        for index, exact in calculate(settings, basket, items, 0):
             totals[index] = _sum(totals.get(index, (0, 1)), exact)
     return totals.items()
 
@@ -198,19 +209,19 @@ def summarize_discounts(discounts: Sequence[Discount], currency: str) -> dict[st
     """Returns the discounts as stored with the order: each promotion once, with its amounts and their rounding."""
     entries: dict[str, Any] = {}
     for each in discounts:
-        deal = each.deal
+        promotion = each.promotion
         new_entry: dict[str, Any] = {
-            "name": deal.name,
-            "description": deal.description,
-            "code": deal.code,
+            "name": promotion.name,
+            "description": promotion.description,
+            "code": promotion.code,
             "amount": 0,
             "parts": [],
         }
-        if deal.public_metadata:
-            new_entry["public_metadata"] = deal.public_metadata
-        entry = entries.setdefault(str(deal.id), new_entry)
+        if promotion.public_metadata:
+            new_entry["public_metadata"] = promotion.public_metadata
+        entry = entries.setdefault(str(promotion.id), new_entry)
         entry["amount"] -= each.amount
-        part: dict[str, Any] = {"on": each.on, "of": each.of, "amount": -each.amount}
+        part: dict[str, Any] = {"on": each.level, "of": each.base_amount, "amount": -each.amount}
         if each.id:
             part["id"] = str(each.id)
         if each.exact[0] % each.exact[1]:

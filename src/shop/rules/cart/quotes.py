@@ -48,10 +48,10 @@ def _differences(line: CartLine, quote: Quote | None) -> list[Difference]:
 
 def find_unavailable_lines(lines: Sequence[CartLine], quotes: Mapping[UUID, Quote]) -> list[CartLine]:
     """Returns the lines that are not available at all."""
-    return [line for line in lines if not _can_be_had(quotes.get(line.variant_id))]
+    return [line for line in lines if not _is_available(quotes.get(line.variant_id))]
 
 
-def _can_be_had(quote: Quote | None) -> bool:
+def _is_available(quote: Quote | None) -> bool:
     return quote is not None and quote.is_sold and quote.price is not None and quote.most != 0
 
 
@@ -60,7 +60,7 @@ def requote_available_lines(lines: Sequence[CartLine], quotes: Mapping[UUID, Quo
     purchasable = []
     for line in lines:
         quote = quotes.get(line.variant_id)
-        if quote is None or not _can_be_had(quote):
+        if quote is None or not _is_available(quote):
             continue
         quantity = line.quantity if quote.most is None else min(line.quantity, quote.most)
         is_same = quantity == line.quantity and quote.price == line.price

@@ -108,38 +108,30 @@ def total_order(
     """
     steps: list[Mapping[str, Any]] = []
     recorder = None if applied_promotions is None else _Steps(steps, applied_promotions)
-    of_lines = [_amounts("line", line, rates, recorder) for line in lines]
-    of_shipments = [_amounts("shipment", shipment, rates, recorder) for shipment in shipments]
-    every = [*of_lines, *of_shipments]
-    item_total = sum(amounts.amount for amounts in of_lines)
-    ship_total = sum(amounts.amount for amounts in of_shipments)
-    adjustment_total = sum(amounts.adjustment_total for amounts in every) + order_promo_total
+    line_amounts = [_amounts("line", line, rates, recorder) for line in lines]
+    shipment_amounts = [_amounts("shipment", shipment, rates, recorder) for shipment in shipments]
+    all_amounts = [*line_amounts, *shipment_amounts]
+    item_total = sum(amounts.amount for amounts in line_amounts)
+    ship_total = sum(amounts.amount for amounts in shipment_amounts)
+    adjustment_total = sum(amounts.adjustment_total for amounts in all_amounts) + order_promo_total
     manual = max(manual_total, -(item_total + ship_total + adjustment_total))
     adjustment_total += manual
-    total = item_total + ship_total + adjustment_total
     if recorder is not None:
-        recorder.promotions("order", None, {})
-        steps += [{"step": "manual", "on": "order", "amount": manual}] if manual else []
-        steps += [
-            {"step": "item_total", "amount": item_total},
-            {"step": "ship_total", "amount": ship_total},
-            {"step": "adjustment_total", "amount": adjustment_total},
-            {"step": "total", "amount": total},
-        ]
+        recorder.add_totals(manual, item_total, ship_total, adjustment_total)
     return Totals(
-        lines=of_lines,
-        shipments=of_shipments,
+        lines=line_amounts,
+        shipments=shipment_amounts,
         item_count=sum(line.quantity for line in lines),
         item_total=item_total,
         ship_total=ship_total,
         adjustment_total=adjustment_total,
-        promo_total=sum(amounts.promo_total for amounts in every) + order_promo_total,
+        promo_total=sum(amounts.promo_total for amounts in all_amounts) + order_promo_total,
         order_promo_total=order_promo_total,
-        included_tax_total=sum(amounts.included_tax_total for amounts in every),
-        additional_tax_total=sum(amounts.additional_tax_total for amounts in every),
-        pre_tax_item_amount=sum(amounts.pre_tax_amount for amounts in of_lines),
-        pre_tax_total=sum(amounts.pre_tax_amount for amounts in every),
-        total=total,
+        included_tax_total=sum(amounts.included_tax_total for amounts in all_amounts),
+        additional_tax_total=sum(amounts.additional_tax_total for amounts in all_amounts),
+        pre_tax_item_amount=sum(amounts.pre_tax_amount for amounts in line_amounts),
+        pre_tax_total=sum(amounts.pre_tax_amount for amounts in all_amounts),
+        total=item_total + ship_total + adjustment_total,
         steps=steps,
     )
 
@@ -149,16 +141,51 @@ class _Steps:
 
     def __init__(self, steps: list[Mapping[str, Any]], applied_promotions: Mapping[str, Any]) -> None:
         self.steps = steps
-        self._promoted = applied_promotions
+        self._applied_promotions = applied_promotions
 
-    def promotions(self, on: str, of_id: UUID | None, labels: Mapping[str, Any]) -> None:
-        for promotion_id, entry in self._promoted.items():
+    def add_promotions(self, level: str, record_id: UUID | None, labels: Mapping[str, Any]) -> None:
+        for promotion_id, entry in self._applied_promotions.items():
             for part in entry["parts"]:
-                if part["on"] == on and part.get("id") == (None if of_id is None else str(of_id)):
+                if part["on"] == level and part.get("id") == (None if record_id is None else str(record_id)):
                     rounding = {"exact": part["exact"], "rounding": "half up"} if "exact" in part else {}
                     source = {"promotion_id": promotion_id, "promotion": entry["name"], "code": entry["code"]}
                     amounts = {"of": part["of"], "amount": part["amount"]}
-                    self.steps.append({"step": "promotion", "on": on, **labels, **source, **rounding, **amounts})
+                    self.steps.append({"step": "promotion", "on": level, **labels, **source, **rounding, **amounts})
+
+    def add_taxable(
+        self,
+        level: str,
+        taxable: Taxable,
+        amounts: Amounts,
+        included_rates: Sequence[Rate],
+        added_taxes: Sequence[tuple[Rate, int]],
+    ) -> None:
+        """Records the amount of a line or shipment, its promotions and its taxes."""
+        labels: dict[str, Any] = {"id": taxable.id, "label": taxable.label}
+        price = {"price": taxable.price, "quantity": taxable.quantity, "amount": amounts.amount}
+        self.steps.append({"step": level, **labels, **price})
+        self.add_promotions(level, taxable.id, labels)
+        base: dict[str, Any] = {"on": level, **labels, "of": amounts.amount + amounts.promo_total}
+        if included_rates:
+            taxes = [_describe_rate(rate) for rate in included_rates]
+            self.steps.append({"step": "included_tax", **base, "taxes": taxes, "amount": amounts.included_tax_total})
+        for rate, tax in added_taxes:
+            self.steps.append({"step": "added_tax", **base, "taxes": [_describe_rate(rate)], "amount": tax})
+
+    def add_totals(self, manual: int, item_total: int, ship_total: int, adjustment_total: int) -> None:
+        """Records the promotions and manual adjustments of the whole order, and its totals."""
+        self.add_promotions("order", None, {})
+        self.steps += [{"step": "manual", "on": "order", "amount": manual}] if manual else []
+        self.steps += [
+            {"step": "item_total", "amount": item_total},
+            {"step": "ship_total", "amount": ship_total},
+            {"step": "adjustment_total", "amount": adjustment_total},
+            {"step": "total", "amount": item_total + ship_total + adjustment_total},
+        ]
+
+
+def _describe_rate(rate: Rate) -> dict[str, Any]:
+    return {"id": rate.id, "name": rate.name, "rate": rate.amount}
 
 
 def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
@@ -167,45 +194,17 @@ def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
     return amounts.included_tax_total + amounts.additional_tax_total
 
 
-def _amounts(what: str, taxable: Taxable, rates: Sequence[Rate], recorder: _Steps | None = None) -> Amounts:
+def _amounts(level: str, taxable: Taxable, rates: Sequence[Rate], recorder: _Steps | None = None) -> Amounts:
     amount = taxable.price * taxable.quantity
     discounted_amount = amount + taxable.promo_total
     due = [rate for rate in rates if rate.tax_category_id == taxable.tax_category_id]
-    within = [rate for rate in due if rate.included_in_price]
-    pre_tax = (
-        _without(discounted_amount, sum((rate.amount for rate in within), Decimal(0))) if within else discounted_amount
-    )
+    included_rates = [rate for rate in due if rate.included_in_price]
+    pre_tax = discounted_amount
+    if included_rates:
+        pre_tax = _without(discounted_amount, sum((rate.amount for rate in included_rates), Decimal(0)))
     added_taxes = [(rate, _share(discounted_amount, rate.amount)) for rate in due if not rate.included_in_price]
     additional = sum(tax for _, tax in added_taxes)
-    if recorder is not None:
-        labels, steps = {"id": taxable.id, "label": taxable.label}, recorder.steps
-        steps.append({"step": what, **labels, "price": taxable.price, "quantity": taxable.quantity, "amount": amount})
-        recorder.promotions(what, taxable.id, labels)
-        if within:
-            tax_entries = [{"id": rate.id, "name": rate.name, "rate": rate.amount} for rate in within]
-            steps.append(
-                {
-                    "step": "included_tax",
-                    "on": what,
-                    **labels,
-                    "of": discounted_amount,
-                    "taxes": tax_entries,
-                    "amount": discounted_amount - pre_tax,
-                }
-            )
-        for rate, tax in added_taxes:
-            tax_entries = [{"id": rate.id, "name": rate.name, "rate": rate.amount}]
-            steps.append(
-                {
-                    "step": "added_tax",
-                    "on": what,
-                    **labels,
-                    "of": discounted_amount,
-                    "taxes": tax_entries,
-                    "amount": tax,
-                }
-            )
-    return Amounts(
+    amounts = Amounts(
         id=taxable.id,
         amount=amount,
         promo_total=taxable.promo_total,
@@ -214,6 +213,9 @@ def _amounts(what: str, taxable: Taxable, rates: Sequence[Rate], recorder: _Step
         included_tax_total=discounted_amount - pre_tax,
         pre_tax_amount=pre_tax,
     )
+    if recorder is not None:
+        recorder.add_taxable(level, taxable, amounts, included_rates, added_taxes)
+    return amounts
 
 
 def _share(amount: int, rate: Decimal) -> int:

@@ -15,11 +15,11 @@ from PIL import Image, ImageOps
 
 from shop.base.errors import Invalid
 
-LARGEST_FILE = 20 * 1024 * 1024
-MOST_PIXELS = 40_000_000
-LONGEST_SIDE = 4096
+MAX_FILE_BYTES = 20 * 1024 * 1024
+MAX_PIXELS = 40_000_000
+MAX_SIDE = 4096
 WIDTHS = (48, 160, 480, 960, 1600)
-"""Widths saved if the image is wider, in addition to the image itself at up to LONGEST_SIDE per side."""
+"""Widths saved if the image is wider, in addition to the image itself at up to MAX_SIDE per side."""
 MEDIA_TYPE = "image/webp"
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
@@ -61,10 +61,10 @@ def find_covering_style(styles: Sequence[Style], width: int, height: int) -> Sty
 
 def read_picture(data: bytes) -> Picture:
     """Decodes an image and encodes it in all sizes; raises Invalid on `attachment`."""
-    if len(data) > LARGEST_FILE:
-        raise _invalid_attachment(f"is larger than {LARGEST_FILE // 1024 // 1024} MiB")
+    if len(data) > MAX_FILE_BYTES:
+        raise _invalid_attachment(f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
     image = _decode(data)
-    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
     files: dict[str, bytes] = {}
     width, height = image.size
     # Resize from the largest down, each from the previous one: only the first steps are expensive.
@@ -79,14 +79,14 @@ def _decode(data: bytes) -> Image.Image:
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
-            if width * height > MOST_PIXELS:
-                raise _invalid_attachment(f"has more than {MOST_PIXELS // 1_000_000} megapixels")
+            if width * height > MAX_PIXELS:
+                raise _invalid_attachment(f"has more than {MAX_PIXELS // 1_000_000} megapixels")
             image.load()
             return _normalize(image)
     except Invalid:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise _invalid_attachment(f"has more than {MOST_PIXELS // 1_000_000} megapixels") from None
+        raise _invalid_attachment(f"has more than {MAX_PIXELS // 1_000_000} megapixels") from None
     except Exception:
         # Decoders raise many errors on broken or malicious files; any error means that the file is invalid.
         raise _invalid_attachment("is not a valid PNG, JPEG, WebP or GIF image") from None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from shop.models.catalog.prices import CustomersList, PriceListEntry
+from shop.models.catalog.prices import CustomerPriceList, PriceListEntry
 
 
 class ListPrice(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class ListPrice(msgspec.Struct, frozen=True):
     """The quantity of its first price, if the current quantity is smaller."""
 
 
-def find_list_price(price_list: CustomersList, entries: Sequence[PriceListEntry], quantity: int) -> ListPrice:
+def find_list_price(price_list: CustomerPriceList, entries: Sequence[PriceListEntry], quantity: int) -> ListPrice:
     """Returns the price of a list; `entries` are those of this list and variant, sorted by quantity."""
     matching = [entry for entry in entries if entry.min_quantity <= quantity]
     if matching:
@@ -28,7 +28,12 @@ def find_list_price(price_list: CustomersList, entries: Sequence[PriceListEntry]
 
 
 def explain_rejection(
-    price_list: CustomersList, says: ListPrice, *, currency: str, deciding_priority: int | None, has_base: bool
+    price_list: CustomerPriceList,
+    list_price: ListPrice,
+    *,
+    currency: str,
+    deciding_priority: int | None,
+    has_base: bool,
 ) -> str:
     """Returns the first reason that holds, as the end of a sentence that begins with the name of the list."""
     priority = deciding_priority if deciding_priority is not None else price_list.priority
@@ -37,9 +42,9 @@ def explain_rejection(
         (price_list.currency != currency, f"is in {price_list.currency}"),
         (not price_list.has_begun, "has not begun"),
         (price_list.has_ended, "has ended"),
-        (says.from_quantity is not None, f"starts at {says.from_quantity} units"),
-        (says.amount is None and not says.has_percent, "has no price for this variant"),
-        (says.has_percent and not has_base, "gives a percentage off, but there is no regular price"),
+        (list_price.from_quantity is not None, f"starts at {list_price.from_quantity} units"),
+        (list_price.amount is None and not list_price.has_percent, "has no price for this variant"),
+        (list_price.has_percent and not has_base, "gives a percentage off, but there is no regular price"),
         (price_list.priority < priority, f"has a lower priority: {price_list.priority}, not {priority}"),
     )
     return next((reason for applies, reason in reasons if applies), "has the same priority and is not cheaper")

@@ -77,7 +77,7 @@ def _order(taxon: Taxon) -> tuple[int, str, UUID]:
 
 
 def is_within(taxons: Mapping[UUID, Taxon], taxon_id: UUID, ancestor_id: UUID) -> bool:
-    """Whether a taxon is the other one or a descendant of it; a taxon cannot move below itself."""
+    """Returns whether a taxon is the other one or a descendant of it; a taxon cannot move below itself."""
     here: UUID | None = taxon_id
     while here is not None:
         if here == ancestor_id:

@@ -48,10 +48,10 @@ SHIPMENT_MOVES: dict[str, frozenset[str]] = {
     "cancel": frozenset({"pending", "ready"}),
     "resume": frozenset({"canceled"}),
 }
-NOT_VALID = frozenset({"failed", "invalid", "void"})
+INVALID_STATES = frozenset({"failed", "invalid", "void"})
 
 
-def after(event: str, state: str) -> str | None:
+def next_payment_state(event: str, state: str) -> str | None:
     """Returns the payment state after an event, or None if the event is not allowed."""
     from_states, then = PAYMENT_MOVES[event]
     return then if state in from_states else None
@@ -67,7 +67,7 @@ class PaymentAmounts(msgspec.Struct, frozen=True):
 
 
 def is_valid(payment: PaymentAmounts) -> bool:
-    return payment.state not in NOT_VALID
+    return payment.state not in INVALID_STATES
 
 
 def sum_covered_amount(payments: Collection[PaymentAmounts]) -> int:
@@ -117,7 +117,7 @@ def amount_due(total: int, captured_total: int, refunded_total: int, *, is_cance
     return outstanding if outstanding > 0 else min(0, outstanding + refunded_total)
 
 
-def refusal_of(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str] | None:
+def find_refusal(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str] | None:
     """Returns the field and message if a payment cannot be captured, voided or refunded; None if it can."""
     if act == "capture" and payment.state != "pending":
         return "base", f"A payment that is {payment.state} cannot be captured."
@@ -147,7 +147,7 @@ def shipment_state(states: Sequence[str], *, has_backordered: bool) -> str | Non
     return next(iter(distinct), None)
 
 
-def shipment_should_be(state: str, *, order_state: str, has_backordered: bool, is_paid: bool) -> str:
+def expected_shipment_state(state: str, *, order_state: str, has_backordered: bool, is_paid: bool) -> str:
     """Returns the state a shipment should have, given its order."""
     if state == "canceled" or order_state == "canceled":
         return "canceled"

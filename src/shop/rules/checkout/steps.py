@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 STATES = ("cart", "address", "delivery", "payment", "confirm", "complete")
-OPEN = STATES[:-1]
+OPEN_STATES = STATES[:-1]
 
 
 class CheckoutRequirement(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class CheckoutFacts(msgspec.Struct, frozen=True):
     email: str | None
     has_bill_address: bool
     has_ship_address: bool
-    parcels: int
+    shipment_count: int
     """Number of shipments."""
     unrated: int
     """Number of shipments without a selected rate."""
@@ -46,7 +46,7 @@ class CheckoutFacts(msgspec.Struct, frozen=True):
     """Number of lines without a price in the cart's currency."""
 
 
-def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
+def missing_requirements(facts: CheckoutFacts) -> list[CheckoutRequirement]:
     """Returns all missing requirements for completion, in the order of the steps."""
     return [
         CheckoutRequirement(step, code, field, sentence)
@@ -67,7 +67,7 @@ def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
                 "no_shipping_rate",
                 "shipments",
                 "Choose a shipping method for every shipment.",
-                facts.parcels > 0 and not facts.unrated,
+                facts.shipment_count > 0 and not facts.unrated,
             ),
             (
                 "payment",
@@ -81,14 +81,14 @@ def missing(facts: CheckoutFacts) -> list[CheckoutRequirement]:
     ]
 
 
-def following(state: str, total: int) -> str | None:
+def next_state(state: str, total: int) -> str | None:
     """Returns the next step, or None after the last."""
     if state == "delivery" and total == 0:
         return "confirm"
-    return STATES[STATES.index(state) + 1] if state in OPEN else None
+    return STATES[STATES.index(state) + 1] if state in OPEN_STATES else None
 
 
-def blocking(facts: CheckoutFacts) -> Sequence[CheckoutRequirement]:
+def blocking_requirements(facts: CheckoutFacts) -> Sequence[CheckoutRequirement]:
     """Returns the missing requirements that block leaving the current step."""
     upto = STATES.index(facts.state)
-    return [requirement for requirement in missing(facts) if STATES.index(requirement.step) <= upto]
+    return [requirement for requirement in missing_requirements(facts) if STATES.index(requirement.step) <= upto]

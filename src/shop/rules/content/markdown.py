@@ -11,11 +11,11 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-MOST_MARKDOWN = 64 * 1024
+MAX_MARKDOWN_BYTES = 64 * 1024
 """Bytes of UTF-8."""
-MOST_HTML = 512 * 1024
-_LONGEST_ADDRESS = 2_000
-_LONGEST_TITLE = 200
+MAX_HTML_BYTES = 512 * 1024
+_MAX_ADDRESS_LENGTH = 2_000
+_MAX_TITLE_LENGTH = 200
 # The parser percent-encodes spaces, control characters, backslashes and non-ASCII characters first.
 _LINK = re.compile(r"https?://[!-~]+|mailto:[!-~]+|tel:[+0-9().-]+|/(?!/)[!-~]*|#[!-~]*", re.IGNORECASE)
 _IMAGE = re.compile(r"https://[!-~]+|/media/(?!.*\.\.)[A-Za-z0-9._/-]+", re.IGNORECASE)
@@ -43,12 +43,12 @@ _parser = _Parser("js-default", {"html": False, "maxNesting": 20})
 
 
 def render_markdown(markdown: str) -> RenderedMarkdown:
-    """Renders Markdown; raises TooMuchHtml if the HTML would be larger than MOST_HTML."""
+    """Renders Markdown; raises TooMuchHtml if the HTML would be larger than MAX_HTML_BYTES."""
     tokens = _clean(_parser.parse(markdown))
-    if sum(map(_attribute_size, _walk(tokens))) > MOST_HTML:
+    if sum(map(_attribute_size, _walk(tokens))) > MAX_HTML_BYTES:
         raise TooMuchHtml
     html: str = _parser.renderer.render(tokens, _parser.options, {})
-    if len(html) > MOST_HTML:
+    if len(html) > MAX_HTML_BYTES:
         raise TooMuchHtml
     return RenderedMarkdown(html, "\n\n".join(filter(None, map(_text, tokens))))
 
@@ -72,7 +72,7 @@ def _clean(tokens: Iterable[Token]) -> list[Token]:
 
 def _clean_token(token: Token) -> Token:
     attributes = token.attrs
-    titles = {"title": title} if (title := attributes.get("title")) and len(str(title)) <= _LONGEST_TITLE else {}
+    titles = {"title": title} if (title := attributes.get("title")) and len(str(title)) <= _MAX_TITLE_LENGTH else {}
     token.attrs = {}
     match token.type:
         case "link_open":
@@ -92,7 +92,7 @@ def _clean_token(token: Token) -> Token:
 
 def _is_allowed(pattern: re.Pattern[str], address: object) -> bool:
     text = str(address or "")
-    return len(text) <= _LONGEST_ADDRESS and pattern.fullmatch(text) is not None
+    return len(text) <= _MAX_ADDRESS_LENGTH and pattern.fullmatch(text) is not None
 
 
 def _walk(tokens: Iterable[Token]) -> Iterable[Token]:

@@ -5,13 +5,13 @@ from uuid import UUID
 
 import msgspec
 
-from shop.models.content.menus import MenuItem, ShownItem
+from shop.models.content.menus import MenuItem, PublicMenuItem
 
-MOST_ITEMS = 200
-MOST_LEVELS = 5
+MAX_ITEMS = 200
+MAX_LEVELS = 5
 """Levels below the root."""
-TOO_MANY = f"has {MOST_ITEMS} items, which is the maximum"
-TOO_DEEP = f"would be nested more than {MOST_LEVELS} levels deep"
+TOO_MANY = f"has {MAX_ITEMS} items, which is the maximum"
+TOO_DEEP = f"would be nested more than {MAX_LEVELS} levels deep"
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def move_item(items: Iterable[MenuItem], item_id: UUID, parent_id: UUID, index: 
 
 
 def is_below(items: Mapping[UUID, MenuItem], item_id: UUID, ancestor_id: UUID) -> bool:
-    """Whether an item is the other one or a descendant of it."""
+    """Returns whether an item is the other one or a descendant of it."""
     here: UUID | None = item_id
     while here is not None:
         if here == ancestor_id:
@@ -68,12 +68,12 @@ def is_below(items: Mapping[UUID, MenuItem], item_id: UUID, ancestor_id: UUID) -
     return False
 
 
-def visible_items(items: Iterable[ShownItem]) -> list[ShownItem]:
+def visible_items(items: Iterable[PublicMenuItem]) -> list[PublicMenuItem]:
     """Returns the items that shoppers see, renumbered without the hidden ones.
 
     A hidden item hides its descendants. Items must be in tree order.
     """
-    visible: dict[UUID, ShownItem] = {}
+    visible: dict[UUID, PublicMenuItem] = {}
     for item in items:
         if item.is_shown and (item.parent_id is None or item.parent_id in visible):
             visible[item.id] = item
@@ -85,7 +85,7 @@ def visible_items(items: Iterable[ShownItem]) -> list[ShownItem]:
 
 
 def is_too_deep(placements: Collection[Placement]) -> bool:
-    return any(placement.depth > MOST_LEVELS for placement in placements)
+    return any(placement.depth > MAX_LEVELS for placement in placements)
 
 
 def _order(item: MenuItem) -> tuple[int, UUID]:

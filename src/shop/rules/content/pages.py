@@ -7,12 +7,12 @@ from typing import Any
 from shop.base.texts import is_line
 from shop.models.content.menus import ITEM_TYPES, LINKED_TYPES
 from shop.models.content.pages import PAGE_TYPES
-from shop.rules.content.markdown import MOST_MARKDOWN
+from shop.rules.content.markdown import MAX_MARKDOWN_BYTES
 
 Errors = dict[str, list[str]]
-LONGEST_LINE = 255
-LONGEST_ADDRESS = 2_000
-TOO_LONG = f"must be text of at most {MOST_MARKDOWN // 1024} KiB"
+MAX_LINE_LENGTH = 255
+MAX_ADDRESS_LENGTH = 2_000
+TOO_LONG = f"must be text of at most {MAX_MARKDOWN_BYTES // 1024} KiB"
 TOO_MUCH_HTML = "would be too large as HTML; use fewer or shorter links"
 _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _LOCATION = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
@@ -59,15 +59,15 @@ def page_errors(values: Mapping[str, Any]) -> Errors:
         ),
         "destination": (
             _is_destination(values.get("destination")),
-            f"must be an https or mailto address or a path, of at most {LONGEST_ADDRESS} characters",
+            f"must be an https or mailto address or a path, of at most {MAX_ADDRESS_LENGTH} characters",
         ),
     }
     errors = {name: [message] for name, (is_valid, message) in checks.items() if name in values and not is_valid}
     lines = {name: values[name] for name in _LINES if values.get(name)}
     return errors | {
-        name: [f"must be one line of at most {LONGEST_LINE} characters"]
+        name: [f"must be one line of at most {MAX_LINE_LENGTH} characters"]
         for name, text in lines.items()
-        if len(text) > LONGEST_LINE or not is_line(text)
+        if len(text) > MAX_LINE_LENGTH or not is_line(text)
     }
 
 
@@ -76,4 +76,4 @@ def _fits(pattern: re.Pattern[str], value: Any) -> bool:
 
 
 def _is_destination(value: str | None) -> bool:
-    return not value or (len(value) <= LONGEST_ADDRESS and _fits(_DESTINATION, value))
+    return not value or (len(value) <= MAX_ADDRESS_LENGTH and _fits(_DESTINATION, value))

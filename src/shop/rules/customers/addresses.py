@@ -61,13 +61,13 @@ def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
 
 
 def _is_zip_code_of(fields: Mapping[str, str | None]) -> bool:
-    """Whether the ZIP code has the country's format, in any state."""
+    """Returns whether the ZIP code has the country's format, in any state."""
     zip_code = (fields.get("zipcode") or "").strip().upper()
     rules = get_validation_rules({"country_code": fields.get("country_iso") or ""})
     return bool(zip_code) and all(matcher.match(zip_code) for matcher in rules.postal_code_matchers)
 
 
-_ANYWHERE = "%N%n%O%n%A%n%C%n%S %Z"
+_DEFAULT_FORMAT = "%N%n%O%n%A%n%C%n%S %Z"
 _FORMAT_FIELDS = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
 
 
@@ -98,7 +98,7 @@ def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
     try:
         rules = get_validation_rules({"country_code": country_iso})
     except ValueError:
-        return _ANYWHERE, frozenset()
+        return _DEFAULT_FORMAT, frozenset()
     return rules.address_format, frozenset(code for code, _ in rules.country_area_choices)
 
 

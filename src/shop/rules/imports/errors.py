@@ -9,12 +9,20 @@ from msgspec import UNSET
 from shop.models.catalog.full_products import FullProduct, FullVariant
 from shop.models.catalog.inputs import ProductInput
 from shop.rules.catalog.products import product_errors
-from shop.rules.imports.rows import Errors, Names, Pair, ProductLine, StockLine, list_removed_variants, pair_variants
+from shop.rules.imports.rows import (
+    Errors,
+    ProductLine,
+    RecordsByName,
+    StockLine,
+    VariantPair,
+    list_removed_variants,
+    pair_variants,
+)
 
-LARGEST_COUNT = 10**9
+MAX_COUNT = 10**9
 
 
-def line_errors(line: ProductLine, existing: FullProduct | None, names: Names) -> Errors:
+def line_errors(line: ProductLine, existing: FullProduct | None, names: RecordsByName) -> Errors:
     errors = product_errors(cast(ProductInput, line.fields), existing.row if existing else None)
     if existing is None:
         errors |= product_errors({"slug": line.slug})
@@ -27,7 +35,7 @@ def line_errors(line: ProductLine, existing: FullProduct | None, names: Names) -
     return errors | _sku_errors(line, pairs, existing, names) | _option_errors(line, pairs, existing)
 
 
-def _unknown_name_errors(line: ProductLine, names: Names) -> Errors:
+def _unknown_name_errors(line: ProductLine, names: RecordsByName) -> Errors:
     """Reports unknown names of records that an import cannot create."""
     errors: Errors = {}
     missing = [] if line.taxons is UNSET else [name for name in line.taxons if name not in names.taxons]
@@ -60,7 +68,7 @@ def _option_type_names(line: ProductLine) -> Iterable[str]:
         yield from () if variant.options is UNSET else variant.options
 
 
-def _variant_errors(pair: Pair, names: Names) -> Errors:
+def _variant_errors(pair: VariantPair, names: RecordsByName) -> Errors:
     line = pair.line
     errors: Errors = {}
     if line.id and pair.present is None:
@@ -77,14 +85,16 @@ def _variant_errors(pair: Pair, names: Names) -> Errors:
 def _stock_errors(at: str, stock_line: StockLine, default: StockLine) -> Errors:
     count = default.count_on_hand if stock_line.count_on_hand is None else stock_line.count_on_hand
     is_backorderable = default.backorderable if stock_line.backorderable is None else stock_line.backorderable
-    if abs(count or 0) > LARGEST_COUNT:
+    if abs(count or 0) > MAX_COUNT:
         return {f"{at}.count_on_hand": ["must have at most nine digits"]}
     if (count or 0) < 0 and not is_backorderable:
         return {f"{at}.count_on_hand": ["is less than 0, and the item is not backorderable"]}
     return {}
 
 
-def _sku_errors(line: ProductLine, pairs: list[Pair], existing: FullProduct | None, names: Names) -> Errors:
+def _sku_errors(
+    line: ProductLine, pairs: list[VariantPair], existing: FullProduct | None, names: RecordsByName
+) -> Errors:
     errors: Errors = {}
     removed_ids = {variant.row.id for variant in list_removed_variants(line, existing)}
     matched_variant_ids = {pair.present.row.id for pair in pairs if pair.present}
@@ -106,7 +116,7 @@ def _sku_errors(line: ProductLine, pairs: list[Pair], existing: FullProduct | No
     return errors
 
 
-def _option_errors(line: ProductLine, pairs: list[Pair], existing: FullProduct | None) -> Errors:
+def _option_errors(line: ProductLine, pairs: list[VariantPair], existing: FullProduct | None) -> Errors:
     """Rejects two variants of a product with the same options, unless they already had them."""
     errors: Errors = {}
     removed_ids = {variant.row.id for variant in list_removed_variants(line, existing)}

@@ -35,7 +35,7 @@ VARIANT_FIELDS = (
     "public_metadata",
     "private_metadata",
 )
-_MOST_EXACT = 2**53
+_MAX_EXACT_INTEGER = 2**53
 
 
 def product_line(product: FullProduct) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
             return {name: _plain(inner) for name, inner in value.items()}
         case list():
             return [_plain(inner) for inner in value]
-        case int() if abs(value) > _MOST_EXACT:
+        case int() if abs(value) > _MAX_EXACT_INTEGER:
             # The database expanded a number with an exponent; request bodies do not accept the expanded form.
             return float(value)
     return value

@@ -17,12 +17,12 @@ from shop.models.catalog.stock import StockItem, StockLocation
 from shop.rules.catalog.products import property_fields
 from shop.rules.imports.rows import (
     Changes,
-    Names,
-    Pair,
     ProductLine,
+    RecordsByName,
     Recount,
     StockLine,
     VariantLine,
+    VariantPair,
     list_removed_variants,
     pair_variants,
 )
@@ -44,7 +44,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def build_changes(line: ProductLine, existing: FullProduct | None, names: Names, new_id: NewId) -> Changes:
+def build_changes(line: ProductLine, existing: FullProduct | None, names: RecordsByName, new_id: NewId) -> Changes:
     changes = Changes()
     product_id = existing.row.id if existing else new_id()
     fields = _with_tax_category(line, names)
@@ -56,7 +56,7 @@ def build_changes(line: ProductLine, existing: FullProduct | None, names: Names,
         changes.update("products", product_id, _changed_fields(fields, existing.row))
     pairs = pair_variants(line, existing)
     if existing is None and line.master is None:
-        pairs.insert(0, Pair(VariantLine(at="master"), None))
+        pairs.insert(0, VariantPair(VariantLine(at="master"), None))
     position = max((variant.row.position for variant in existing.variants), default=0) if existing else 0
     variant_types: dict[str, None] = {}
     for pair in pairs:
@@ -73,7 +73,7 @@ def build_changes(line: ProductLine, existing: FullProduct | None, names: Names,
     return changes
 
 
-def _with_tax_category(line: ProductLine | VariantLine, names: Names) -> dict[str, Any]:
+def _with_tax_category(line: ProductLine | VariantLine, names: RecordsByName) -> dict[str, Any]:
     if line.tax_category is UNSET:
         return dict(line.fields)
     return {**line.fields, "tax_category_id": _lookup_id(line.tax_category, names.tax_categories)}
@@ -88,7 +88,7 @@ def _changed_fields(fields: Mapping[str, Any], row: Any) -> dict[str, Any]:
 
 
 def _change_variant(
-    changes: Changes, pair: Pair, start: dict[str, Any], names: Names, new_id: NewId
+    changes: Changes, pair: VariantPair, start: dict[str, Any], names: RecordsByName, new_id: NewId
 ) -> dict[str, None]:
     """Changes a variant; returns the option types for which it has new values."""
     line, existing = pair.line, pair.present
@@ -105,7 +105,7 @@ def _change_variant(
     return _change_options(changes, variant_id, pair, names, new_id)
 
 
-def _change_prices(changes: Changes, variant_id: UUID, pair: Pair, new_id: NewId) -> None:
+def _change_prices(changes: Changes, variant_id: UUID, pair: VariantPair, new_id: NewId) -> None:
     if pair.line.prices is UNSET:
         return
     before = pair.present.prices if pair.present else {}
@@ -150,7 +150,9 @@ def _change_stock(
         changes.moved.append((item.id, count - item.count_on_hand, "recounted"))
 
 
-def _change_options(changes: Changes, variant_id: UUID, pair: Pair, names: Names, new_id: NewId) -> dict[str, None]:
+def _change_options(
+    changes: Changes, variant_id: UUID, pair: VariantPair, names: RecordsByName, new_id: NewId
+) -> dict[str, None]:
     if pair.line.options is UNSET:
         return {}
     before = pair.present.options if pair.present else {}
@@ -179,7 +181,7 @@ def _change_option_types(
     product_id: UUID,
     type_names: Sequence[str],
     existing: FullProduct | None,
-    names: Names,
+    names: RecordsByName,
     new_id: NewId,
 ) -> None:
     before = existing.option_types if existing else {}
@@ -200,7 +202,12 @@ def _change_option_types(
 
 
 def _change_taxons(
-    changes: Changes, product_id: UUID, line: ProductLine, existing: FullProduct | None, names: Names, new_id: NewId
+    changes: Changes,
+    product_id: UUID,
+    line: ProductLine,
+    existing: FullProduct | None,
+    names: RecordsByName,
+    new_id: NewId,
 ) -> None:
     if line.taxons is UNSET:
         return
@@ -215,7 +222,12 @@ def _change_taxons(
 
 
 def _change_properties(
-    changes: Changes, product_id: UUID, line: ProductLine, existing: FullProduct | None, names: Names, new_id: NewId
+    changes: Changes,
+    product_id: UUID,
+    line: ProductLine,
+    existing: FullProduct | None,
+    names: RecordsByName,
+    new_id: NewId,
 ) -> None:
     if line.properties is UNSET:
         return

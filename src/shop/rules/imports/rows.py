@@ -68,7 +68,7 @@ class ReferencedNames(msgspec.Struct, frozen=True, kw_only=True):
     skus: set[str]
 
 
-class Names(msgspec.Struct, frozen=True, kw_only=True):
+class RecordsByName(msgspec.Struct, frozen=True, kw_only=True):
     """The records that names in lines refer to; unknown names are absent."""
 
     tax_categories: Mapping[str, UUID] = {}
@@ -126,20 +126,20 @@ class Changes(msgspec.Struct):
         self.moved += other.moved
 
 
-class Pair(msgspec.Struct, frozen=True):
+class VariantPair(msgspec.Struct, frozen=True):
     """A variant line and the existing variant."""
 
     line: VariantLine
     present: FullVariant | None
 
 
-def pair_variants(line: ProductLine, existing: FullProduct | None) -> list[Pair]:
+def pair_variants(line: ProductLine, existing: FullProduct | None) -> list[VariantPair]:
     """Matches the variants of a line with existing variants, by id or else by SKU."""
     by_id = {variant.row.id: variant for variant in existing.variants} if existing else {}
     by_sku = {variant.row.sku: variant for variant in by_id.values() if variant.row.sku}
-    pairs = [Pair(line.master, existing.master if existing else None)] if line.master else []
+    pairs = [VariantPair(line.master, existing.master if existing else None)] if line.master else []
     return pairs + [
-        Pair(variant, by_id.get(variant.id) if variant.id else by_sku.get(variant.sku or ""))
+        VariantPair(variant, by_id.get(variant.id) if variant.id else by_sku.get(variant.sku or ""))
         for variant in line.variants
     ]
 
@@ -168,7 +168,9 @@ def collect_names(lines: Iterable[ProductLine]) -> ReferencedNames:
     return names
 
 
-def missing_names(lines: Iterable[ProductLine], names: Names) -> tuple[list[str], list[tuple[str, str]], list[str]]:
+def missing_names(
+    lines: Iterable[ProductLine], names: RecordsByName
+) -> tuple[list[str], list[tuple[str, str]], list[str]]:
     """Returns the missing option types, option values and properties, in the same order for every import."""
     types: set[str] = set()
     values: set[tuple[str, str]] = set()

@@ -18,9 +18,9 @@ from shop.base.values import read_decimal, read_id, read_integer
 from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Ids
 from shop.rules.cart.promotions import Part
 
-MOST_IDS = 500
+MAX_IDS = 500
 _NOT_AMOUNTS = 'must be amounts by currency like {"USD": "10.0"}'
-MOST_COUNT = 1000
+MAX_COUNT = 1000
 KINDS: Mapping[str, Mapping[str, ConditionKind | BenefitKind]] = {"condition": CONDITIONS, "benefit": BENEFITS}
 
 
@@ -61,9 +61,9 @@ def parse_part(what: str, kind: str, preferences: Mapping[str, Any]) -> Part | N
 def _ids(value: Any) -> Ids:
     with suppress(ValueError):
         ids = frozenset(read_id(each).int for each in (value if isinstance(value, list) else ()))
-        if 0 < len(ids) <= MOST_IDS:
+        if 0 < len(ids) <= MAX_IDS:
             return ids
-    raise ValueError(f"must be a list of 1 to {MOST_IDS} ids")
+    raise ValueError(f"must be a list of 1 to {MAX_IDS} ids")
 
 
 def _amounts(value: Any) -> dict[str, int]:
@@ -93,9 +93,9 @@ def _percent(value: Any) -> tuple[int, int]:
 def _count(value: Any) -> int:
     with suppress(ValueError):
         number = read_integer(value)
-        if 1 <= number <= MOST_COUNT:
+        if 1 <= number <= MAX_COUNT:
             return number
-    raise ValueError(f"must be a whole number from 1 to {MOST_COUNT}")
+    raise ValueError(f"must be a whole number from 1 to {MAX_COUNT}")
 
 
 def _percent_text(value: tuple[int, int]) -> str:

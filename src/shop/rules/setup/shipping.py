@@ -1,7 +1,7 @@
 """Packs orders into shipments and calculates shipping rates.
 
 packing   One stock location that has all items, if there is one; else location by location, the default first, each
-          with the items that it has. The first location that allows backorders covers the rest. A parcel holds one
+          with the items that it has. The first location that allows backorders covers the rest. A package holds one
           shipping category, and either stock on hand or backordered items.
 rates     The methods that reach the address, accept the category and have an amount in the currency, cheapest first;
           the cheapest is selected until the customer selects another.
@@ -38,8 +38,8 @@ class LocationStock(msgspec.Struct, frozen=True):
     backorderable: bool
 
 
-class ParcelItem(msgspec.Struct, frozen=True):
-    """A quantity of a line item in a parcel."""
+class PackageItem(msgspec.Struct, frozen=True):
+    """A quantity of a line item in a package."""
 
     line_item_id: UUID
     variant_id: UUID
@@ -56,7 +56,7 @@ class Package(msgspec.Struct, frozen=True):
     stock_location_id: UUID
     shipping_category_id: UUID
     is_backordered: bool
-    items: Sequence[ParcelItem]
+    items: Sequence[PackageItem]
 
     @property
     def weight(self) -> Decimal:
@@ -78,10 +78,10 @@ class StockShortage(msgspec.Struct, frozen=True):
 def pack(
     lines: Sequence[PackingLine], stock_levels: Sequence[LocationStock], locations: Sequence[UUID]
 ) -> tuple[list[Package], list[StockShortage]]:
-    """Returns parcels and shortages; `locations` are the active stock locations in order of preference."""
+    """Returns packages and shortages; `locations` are the active stock locations in order of preference."""
     for location in locations:
         if _has_all(lines, [stock for stock in stock_levels if stock.stock_location_id == location]):
-            # One parcel is better than two, regardless of its location.
+            # One package is better than two, regardless of its location.
             return _pack(lines, stock_levels, [location])
     return _pack(lines, stock_levels, locations)
 
@@ -95,14 +95,14 @@ def _pack(
     lines: Sequence[PackingLine], stock_levels: Sequence[LocationStock], locations: Sequence[UUID]
 ) -> tuple[list[Package], list[StockShortage]]:
     stock_by_key = {(stock.stock_location_id, stock.variant_id): stock for stock in stock_levels}
-    parcels: dict[tuple[UUID, UUID, bool], list[ParcelItem]] = {}
+    packages: dict[tuple[UUID, UUID, bool], list[PackageItem]] = {}
     shortages = []
 
     def put(location: UUID, line: PackingLine, quantity: int, *, is_backordered: bool) -> None:
         stock = stock_by_key.get((location, line.variant_id))
         item_id = stock.stock_item_id if stock else None
-        item = ParcelItem(line.line_item_id, line.variant_id, quantity, is_backordered, line.weight, item_id)
-        parcels.setdefault((location, line.shipping_category_id, is_backordered), []).append(item)
+        item = PackageItem(line.line_item_id, line.variant_id, quantity, is_backordered, line.weight, item_id)
+        packages.setdefault((location, line.shipping_category_id, is_backordered), []).append(item)
 
     for line in lines:
         if not line.is_tracked:
@@ -128,7 +128,7 @@ def _pack(
                 shortages.append(StockShortage(line.line_item_id, line.variant_id, left))
             else:
                 put(backorder_location, line, left, is_backordered=True)
-    return [Package(*key, items) for key, items in parcels.items()], shortages
+    return [Package(*key, items) for key, items in packages.items()], shortages
 
 
 class ShippingOption(msgspec.Struct, frozen=True):
@@ -144,7 +144,7 @@ class ShippingOption(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The cost of a shipping method for a parcel."""
+    """The cost of a shipping method for a package."""
 
     shipping_method_id: UUID
     name: str
@@ -152,42 +152,42 @@ class Offer(msgspec.Struct, frozen=True):
     tax_category_id: UUID | None
 
 
-def list_offers(parcel: Package, methods: Iterable[ShippingOption]) -> list[Offer]:
-    """Returns the offers for a parcel, cheapest first, then by name."""
+def list_offers(package: Package, methods: Iterable[ShippingOption]) -> list[Offer]:
+    """Returns the offers for a package, cheapest first, then by name."""
     results = [
         Offer(method.id, method.name, cost, method.tax_category_id)
         for method in methods
-        if parcel.shipping_category_id in method.category_ids
-        and (cost := _CALCULATORS[method.calculator](parcel, method.amounts)) is not None
+        if package.shipping_category_id in method.category_ids
+        and (cost := _CALCULATORS[method.calculator](package, method.amounts)) is not None
     ]
     return sorted(results, key=lambda offer: (offer.cost, offer.name, offer.shipping_method_id))
 
 
-def _flat(_parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+def _flat(_package: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
     return amounts[0][1] if amounts else None
 
 
-def _per_item(parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
-    return amounts[0][1] * parcel.count if amounts else None
+def _per_item(package: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+    return amounts[0][1] * package.count if amounts else None
 
 
-def _by_weight(parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
-    """Returns the amount of the heaviest step reached; None for a parcel below the first step."""
-    return next((amount for weight, amount in reversed(amounts) if weight <= parcel.weight), None)
+def _by_weight(package: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+    """Returns the amount of the heaviest step reached; None for a package below the first step."""
+    return next((amount for weight, amount in reversed(amounts) if weight <= package.weight), None)
 
 
 _CALCULATORS = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
 
 
 def tracking_address(template: str | None, tracking: str | None) -> str | None:
-    """Returns the tracking URL of a parcel; https only, because older rows may contain any text."""
+    """Returns the tracking URL of a package; https only, because older rows may contain any text."""
     if not template or not tracking or not is_tracking_url(template):
         return None
     return template.replace(":tracking", quote(tracking, safe=""))
 
 
 def is_tracking_url(url: str) -> bool:
-    """Whether this is a safe link for customers: an https URL with a host, on one line."""
+    """Returns whether this is a safe link for customers: an https URL with a host, on one line."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -7,8 +7,8 @@ from babel import Locale, UnknownLocaleError
 from shop.base.money import is_currency
 from shop.base.texts import is_line
 
-LONGEST_NAME = 100
-MOST_CURRENCIES = 30
+MAX_NAME_LENGTH = 100
+MAX_CURRENCIES = 30
 _SEPARATORS = re.compile(r"[\s,;]+")
 _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 
@@ -20,13 +20,13 @@ def currency_codes(text: str) -> list[str]:
 
 def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:
     errors: dict[str, list[str]] = {}
-    if not name or len(name) > LONGEST_NAME or not is_line(name):
-        errors["name"] = [f"must be one line of 1 to {LONGEST_NAME} characters"]
+    if not name or len(name) > MAX_NAME_LENGTH or not is_line(name):
+        errors["name"] = [f"must be one line of 1 to {MAX_NAME_LENGTH} characters"]
     unknown = [code for code in currencies if not is_currency(code)]
     if unknown:
         errors["currencies"] = [f"must be ISO 4217 codes; {unknown[0][:20]} is not one"]
-    elif not 1 <= len(currencies) <= MOST_CURRENCIES:
-        errors["currencies"] = [f"must be 1 to {MOST_CURRENCIES} codes"]
+    elif not 1 <= len(currencies) <= MAX_CURRENCIES:
+        errors["currencies"] = [f"must be 1 to {MAX_CURRENCIES} codes"]
     if not is_locale(locale):
         errors["default_locale"] = ["must be a locale like en-US, de or pt-BR"]
     return errors

@@ -4,7 +4,7 @@ from typing import get_type_hints
 
 from shop.actions.context import Context
 from shop.actions.customers import account
-from shop.actions.orders import resources as orders
+from shop.actions.orders import resources as order_actions
 from shop.actions.payments import saved_cards
 from shop.base.record import Record, Reference
 from shop.base.values import read_lookup_id
@@ -13,14 +13,14 @@ from shop.jsonapi.paging import PageWindow, paginate_rows, read_keyset, read_pag
 from shop.models.cart.orders import Order
 from shop.models.checkout.filters import CardFilters
 from shop.models.checkout.payments import CreditCard
-from shop.models.customers.addresses import PlacedAddress
+from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.filters import AddressFilters
 from shop.models.customers.inputs import AccountAddressInput, AccountAddressUpdateInput, AccountFields
 from shop.models.filters import NoFilters
 from shop.storefront.cart_document import load_order_records
 from shop.storefront.rendering import build_page, page_reply, read_render_options, user_links, with_session
-from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import CREDIT_CARD, ORDER
+from shop.storefront.resources.orders import CREDIT_CARD, ORDER
+from shop.storefront.resources.users import ADDRESS, SESSION, USER
 from shop.web.input.inputs import get_object, read_filters, read_input, read_valid_input
 from shop.web.input.request import Request
 from shop.web.reply import NO_CONTENT, Reply, document_reply
@@ -91,17 +91,19 @@ async def destroy_card(request: Request, ctx: Context) -> Reply:
 async def list_orders(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, ORDER, is_list=True)
     read_filters(NoFilters, request.params)
-    sort = read_sort(request.params, orders.SORTS) or orders.NEWEST
+    sort = read_sort(request.params, order_actions.SORTS) or order_actions.NEWEST
     page = read_keyset(request.params, get_type_hints(Order)[sort.name]) or read_page(request.params)
-    listing = await orders.list_completed(ctx, page, sort)
-    records = await load_order_records(await orders.list_parts(ctx, listing.orders), ctx, options.query.include or {})
+    listing = await order_actions.list_completed(ctx, page, sort)
+    records = await load_order_records(
+        await order_actions.list_parts(ctx, listing.orders), ctx, options.query.include or {}
+    )
     return page_reply(request, ctx, ORDER, options, PageWindow(records, listing.total, page, listing.next_cursor))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, ORDER)
-    order = await orders.get_completed(ctx, request.path_params["number"])
-    (record,) = await load_order_records(await orders.list_parts(ctx, [order]), ctx, options.query.include or {})
+    order = await order_actions.get_completed(ctx, request.path_params["number"])
+    (record,) = await load_order_records(await order_actions.list_parts(ctx, [order]), ctx, options.query.include or {})
     return document_reply(document(ORDER, record, options))
 
 
@@ -135,5 +137,5 @@ async def _account(ctx: Context, options: RenderOptions) -> bytes:
     return document(USER, Record(user, user_links(user, list(addresses.values()))), options)
 
 
-def _address(address: PlacedAddress, options: RenderOptions) -> Reply:
+def _address(address: AddressWithCountry, options: RenderOptions) -> Reply:
     return document_reply(document(ADDRESS, Record(address), options))

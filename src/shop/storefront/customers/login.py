@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from shop.actions.access import login, tokens
+from shop.actions.access import login, sessions
 from shop.actions.context import Context
 from shop.base.email import Email, read_email
 from shop.base.errors import Malformed
@@ -16,7 +16,7 @@ NOTICE = LoginNotice("If this address can receive e-mail, a code is sent to it."
 
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
-    """Select the operation by the members of `user`: a code, a refresh token, or neither."""
+    """Selects the operation by the members of `user`: a code, a refresh token, or neither."""
     # Read the body only: a code or token in a URL would appear in logs.
     members = get_object(request.body_params(), "user")
     if "code" in members and "refresh_token" in members:
@@ -34,10 +34,10 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
 
 
 async def sign_out(request: Request, ctx: Context) -> Reply:
-    await tokens.end_session_of(ctx, tokens.USER, request.path_params["token"])
+    await sessions.end_session_of(ctx, sessions.USER, request.path_params["token"])
     return json_reply(EmptyObject())
 
 
 def _email(address: str) -> Email:
-    """Return the identity of an address that `read_input` has accepted."""
+    """Returns the identity of an address that `read_input` has accepted."""
     return cast(Email, read_email(address))

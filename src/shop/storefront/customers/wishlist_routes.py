@@ -22,14 +22,14 @@ _CODES = {422: ("quantity_not_positive",)}
 
 
 def _update(method: str) -> Route:
-    """The update route, for PATCH and PUT; some Spree clients send PUT."""
+    """Returns the update route, for PATCH and PUT; some Spree clients send PUT."""
     errors = (*_WRITE, 404)
     options: dict[str, Any] = {"takes": OwnWishlistUpdateInput, "asks": _ASKS}
     return Route(method, _ONE, wishlists.update, "user", "Update a wishlist", "wishlist", 200, errors, **options)
 
 
 def _item(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    """A route that acts on one item and returns it."""
+    """Returns a route that acts on one item and returns it."""
     errors, codes = ((*_WRITE, 404), _CODES) if takes else (_DELETE_ERRORS, {})
     options: dict[str, Any] = {"takes": takes, "codes": codes, "asks": ("currency",)}
     return Route(method, f"{_ONE}/{path}", handler, "user", summary, "wished_item", 200, errors, **options)

@@ -25,7 +25,7 @@ from shop.models.customers.inputs import (
     WishedItemIdsInput,
     WishedQuantityInput,
 )
-from shop.models.customers.wishlists import SeenItem, SeenWishlist, Wishlist
+from shop.models.customers.wishlists import WishedItemView, Wishlist, WishlistView
 from shop.models.filters import NoFilters
 from shop.queries.catalog.prices import Pricing
 from shop.storefront.product_filters import read_currency
@@ -110,7 +110,7 @@ async def remove_item(request: Request, ctx: Context) -> Reply:
 async def add_items(request: Request, ctx: Context) -> Reply:
     query = await _read_query(request, ctx, WISHLIST)
     items = read_input(OwnWishedItemsInput, request.params).wished_items
-    return await _list_reply(ctx, await wishlists.put_items(ctx, _wishlist_ref(request, query), items), query)
+    return await _list_reply(ctx, await wishlists.add_items(ctx, _wishlist_ref(request, query), items), query)
 
 
 async def remove_items(request: Request, ctx: Context) -> Reply:
@@ -120,7 +120,7 @@ async def remove_items(request: Request, ctx: Context) -> Reply:
 
 
 async def _read_query(request: Request, ctx: Context, resource: Resource) -> WishlistQuery:
-    """Read the query before any work, so that an invalid query has no side effects."""
+    """Reads the query before any work, so that an invalid query has no side effects."""
     options, variant_id = read_catalog_render_options(request, ctx, resource), _read_variant_id(request)
     pricing = await resolve_pricing(ctx, read_currency(request.params, ctx.shared.shop))
     return WishlistQuery(options, pricing, variant_id)
@@ -135,7 +135,7 @@ def _read_variant_id(request: Request) -> UUID | None:
 
 
 def _wishlist_members(request: Request) -> Mapping[str, Any]:
-    """Return the members of the `wishlist` object, or those at the top level of the body."""
+    """Returns the members of the `wishlist` object, or those at the top level of the body."""
     return get_object({"wishlist": request.params, **request.params}, "wishlist")
 
 
@@ -152,18 +152,18 @@ async def _list_reply(ctx: Context, wishlist: Wishlist, query: WishlistQuery, st
     return document_reply(document(WISHLIST, record, query.options), status)
 
 
-async def _item_reply(ctx: Context, item: SeenItem, query: WishlistQuery) -> Reply:
+async def _item_reply(ctx: Context, item: WishedItemView, query: WishlistQuery) -> Reply:
     (record,) = await _build_item_records(ctx, [item], query.include, query.pricing)
     return document_reply(document(WISHED_ITEM, record, query.options))
 
 
 async def _build_records(ctx: Context, lists: Sequence[Wishlist], query: WishlistQuery) -> list[Record]:
-    """Build wishlists in a constant number of statements; prices are read only when items are included."""
+    """Builds wishlists in a constant number of statements; prices are read only when items are included."""
     tree = query.include.get("wished_items")
     if tree is None:
         items = [Record(item) for item in await wishlists.list_items(ctx, lists)]
     else:
-        priced_items = await wishlists.see_items(ctx, lists, query.pricing)
+        priced_items = await wishlists.list_priced_items(ctx, lists, query.pricing)
         items = await _build_item_records(ctx, priced_items, tree, query.pricing)
     on_lists: dict[UUID, list[Record]] = {each.id: [] for each in lists}
     for item in items:
@@ -171,13 +171,15 @@ async def _build_records(ctx: Context, lists: Sequence[Wishlist], query: Wishlis
     return [Record(_seen(each, on_lists[each.id], query), {"wished_items": on_lists[each.id]}) for each in lists]
 
 
-def _seen(wishlist: Wishlist, items: Sequence[Record], query: WishlistQuery) -> SeenWishlist:
+def _seen(wishlist: Wishlist, items: Sequence[Record], query: WishlistQuery) -> WishlistView:
     is_included = any(item.row.variant_id == query.variant_id for item in items)
-    return SeenWishlist(**msgspec.structs.asdict(wishlist), variant_included=is_included)
+    return WishlistView(**msgspec.structs.asdict(wishlist), variant_included=is_included)
 
 
-async def _build_item_records(ctx: Context, items: Sequence[SeenItem], tree: Tree, pricing: Pricing) -> list[Record]:
-    """Build items with their variants; a deleted variant is null."""
+async def _build_item_records(
+    ctx: Context, items: Sequence[WishedItemView], tree: Tree, pricing: Pricing
+) -> list[Record]:
+    """Builds items with their variants; a deleted variant is null."""
     variant_ids = {item.variant_id for item in items if not item.is_gone}
     variants: Mapping[UUID, Link] = {variant_id: Record(Reference(variant_id)) for variant_id in variant_ids}
     if "variant" in tree:

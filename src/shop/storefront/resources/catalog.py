@@ -6,8 +6,13 @@ from shop.base.money import plain_decimal
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.catalog.images import Image
 from shop.models.catalog.products import OptionValue
-from shop.models.catalog.storefront import ShownOptionType, ShownProduct, ShownProperty, ShownVariant
-from shop.models.catalog.taxons import ShownTaxon, Taxonomy
+from shop.models.catalog.storefront import (
+    StorefrontOptionType,
+    StorefrontProduct,
+    StorefrontProperty,
+    StorefrontVariant,
+)
+from shop.models.catalog.taxons import StorefrontTaxon, Taxonomy
 from shop.web.image_urls import original_url, styles, transformed_url
 
 
@@ -23,16 +28,16 @@ def _purchasable(row: Any, _context: RenderContext) -> bool:
     return bool(row.purchasable)
 
 
-def _options(variant: ShownVariant, _context: RenderContext) -> list[dict[str, str]]:
+def _options(variant: StorefrontVariant, _context: RenderContext) -> list[dict[str, str]]:
     return [{name: option[name] for name in ("name", "value", "presentation")} for option in variant.options]
 
 
-_HAVING = (computed("purchasable", _purchasable, bool), "in_stock", "backorderable")
-_COSTING = ("currency", money("price"), money("compare_at_price"))
+_AVAILABILITY_FIELDS = (computed("purchasable", _purchasable, bool), "in_stock", "backorderable")
+_PRICE_FIELDS = ("currency", money("price"), money("compare_at_price"))
 
 PRODUCT = resource(
     "product",
-    ShownProduct,
+    StorefrontProduct,
     attributes=[
         "name",
         "description",
@@ -43,9 +48,9 @@ PRODUCT = resource(
         "updated_at",
         "sku",
         "barcode",
-        *_HAVING,
+        *_AVAILABILITY_FIELDS,
         "available",
-        *_COSTING,
+        *_PRICE_FIELDS,
         "tags",
         computed("labels", lambda _product, _context: [], list[str]),
         "public_metadata",
@@ -65,7 +70,7 @@ PRODUCT = resource(
 )
 VARIANT = resource(
     "variant",
-    ShownVariant,
+    StorefrontVariant,
     attributes=[
         "sku",
         "barcode",
@@ -73,15 +78,15 @@ VARIANT = resource(
         "is_master",
         computed("options_text", lambda variant, _context: variant.options_text),
         computed("options", _options, list[dict[str, str]]),
-        *_HAVING,
-        *_COSTING,
+        *_AVAILABILITY_FIELDS,
+        *_PRICE_FIELDS,
         "public_metadata",
     ],
     relations=[one("product", "product"), many("images", "image"), many("option_values", "option_value")],
 )
 OPTION_TYPE = resource(
     "option_type",
-    ShownOptionType,
+    StorefrontOptionType,
     attributes=["name", "presentation", "position", "public_metadata"],
     relations=[many("option_values", "option_value")],
 )
@@ -93,7 +98,7 @@ OPTION_VALUE = resource(
 )
 PRODUCT_PROPERTY = resource(
     "product_property",
-    ShownProperty,
+    StorefrontProperty,
     attributes=["name", "value", "description", "filter_param", "show_property", "position"],
 )
 TAXONOMY = resource("taxonomy", Taxonomy, attributes=["name", "position", "public_metadata"])
@@ -126,9 +131,9 @@ _TAXON_RELATIONS = (
     many("children", "taxon"),
     one("image", "image"),
 )
-TAXON = resource("taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=_TAXON_RELATIONS)
+TAXON = resource("taxon", StorefrontTaxon, attributes=_TAXON_ATTRIBUTES, relations=_TAXON_RELATIONS)
 TAXON_WITH_PRODUCTS = resource(
-    "taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]
+    "taxon", StorefrontTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]
 )
 """The taxon as a single resource, with its products; in a list, taxons have no products."""
 
@@ -139,10 +144,10 @@ IMAGE = resource(
         computed("styles", lambda image, _context: styles(image), list[dict[str, str]]),
         "position",
         "alt",
-        computed("original_url", lambda image, render_context: original_url(image, render_context.props.look)),
+        computed("original_url", lambda image, render_context: original_url(image, render_context.props.image_options)),
         computed(
             "transformed_url",
-            lambda image, render_context: transformed_url(image, render_context.props.look),
+            lambda image, render_context: transformed_url(image, render_context.props.image_options),
             str | None,
         ),
     ],

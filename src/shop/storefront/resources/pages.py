@@ -1,24 +1,24 @@
 """Page, policy and menu resources."""
 
 from shop.jsonapi.resource import computed, many, one, one_of, resource
-from shop.models.content.menus import Menu, ShownItem
-from shop.models.content.pages import ShownPage, ShownPolicy
+from shop.models.content.menus import Menu, PublicMenuItem
+from shop.models.content.pages import PublicPage, PublicPolicy
 
 CMS_PAGE = resource(
     "cms_page",
-    ShownPage,
+    PublicPage,
     attributes=["title", "content", "locale", "meta_description", "meta_title", "slug", "type"],
     relations=[many("cms_sections", "cms_section")],
 )
 POLICY = resource(
     "policy",
-    ShownPolicy,
+    PublicPolicy,
     attributes=["name", "slug", "body", "body_html", "show_in_checkout_footer", "created_at", "updated_at"],
 )
 MENU = resource("menu", Menu, attributes=["name", "location", "locale"], relations=[many("menu_items", "menu_item")])
 MENU_ITEM = resource(
     "menu_item",
-    ShownItem,
+    PublicMenuItem,
     attributes=[
         "code",
         "name",

@@ -12,9 +12,7 @@ from shop.storefront.resources.catalog import (
     TAXONOMY,
     VARIANT,
 )
-from shop.storefront.resources.pages import CMS_PAGE, MENU, MENU_ITEM, POLICY
-from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import (
+from shop.storefront.resources.orders import (
     CART,
     CREDIT_CARD,
     GIFT_CARD,
@@ -30,7 +28,9 @@ from shop.storefront.resources.sales import (
     STOCK_LOCATION,
     STORE_CREDIT,
 )
+from shop.storefront.resources.pages import CMS_PAGE, MENU, MENU_ITEM, POLICY
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STATE, STORE
+from shop.storefront.resources.users import ADDRESS, SESSION, USER
 from shop.storefront.resources.wishlists import WISHED_ITEM, WISHLIST
 
 _ALL = (

@@ -15,7 +15,7 @@ def _is_default(country: Country, render_context: RenderContext) -> bool:
 
 
 def _nothing(name: str) -> Any:
-    """A Spree attribute that this shop does not support; always null."""
+    """Returns a Spree attribute that this shop does not support; always null."""
     return computed(name, lambda _shop, _context: None, str | None)
 
 
@@ -46,7 +46,7 @@ STORE = resource(
     Store,
     attributes=[
         "name",
-        computed("url", lambda _shop, render_context: render_context.props.look.origin),
+        computed("url", lambda _shop, render_context: render_context.props.image_options.origin),
         computed("code", lambda shop, _context: shop_code(shop.name)),
         *map(_nothing, ("meta_description", "meta_keywords", "seo_title", "description")),
         computed("default_currency", lambda shop, _context: shop.currencies[0]),

@@ -19,4 +19,4 @@ class Viewer(msgspec.Struct, frozen=True):
     default_country: str = ""
     currency: str = ""
     """The shop's first currency."""
-    look: ImageOptions = ImageOptions()
+    image_options: ImageOptions = ImageOptions()

@@ -22,7 +22,7 @@ from msgspec import NODEFAULT, Meta, UnsetType
 from shop.base.errors import Invalid, Malformed
 from shop.base.values import (
     EMPTY,
-    LONGEST_TEXT,
+    MAX_TEXT_LENGTH,
     REQUIRED,
     read_boolean,
     read_decimal,
@@ -36,9 +36,9 @@ from shop.rules.metadata import METADATA_ERROR, is_metadata
 T = TypeVar("T")
 Members = Mapping[str, Any]
 Read = Callable[[Any], Any]
-MOST_ITEMS = 200
+MAX_ITEMS = 200
 """The maximum number of items in a list, unless its `Meta` has a limit."""
-LONGEST_ITEM = 100
+MAX_ITEM_LENGTH = 100
 """The maximum length of a text in a list, unless its `Meta` has a limit."""
 _ITEM_NAMES = {str: "texts", UUID: "ids", int: "whole numbers"}
 
@@ -52,7 +52,7 @@ class InvalidFields(ValueError):
 
 
 def read_input(kind: type[T], members: Members) -> T:
-    """Return the struct that the members describe; raise Invalid with the errors of all fields.
+    """Returns the struct that the members describe; raises Invalid with the errors of all fields.
 
     A struct whose only field is a required struct is a wrapper: errors are named by the fields of the inner one.
     """
@@ -69,7 +69,7 @@ def read_input(kind: type[T], members: Members) -> T:
 
 
 def read_valid_input(kind: type[T], members: Members) -> tuple[T, dict[str, list[str]]]:
-    """Return the struct of the valid members and the errors of the invalid ones. The action reports these errors
+    """Returns the struct of the valid members and the errors of the invalid ones. The action reports these errors
     together with its own.
     """
     try:
@@ -81,7 +81,7 @@ def read_valid_input(kind: type[T], members: Members) -> tuple[T, dict[str, list
 
 
 def get_object(members: Members, name: str) -> Members:
-    """Return an object in the body; raise Malformed if it is missing."""
+    """Returns an object in the body; raises Malformed if it is missing."""
     value = members.get(name)
     if not isinstance(value, dict):
         raise Malformed(f'The body must have an object "{name}".')
@@ -89,7 +89,7 @@ def get_object(members: Members, name: str) -> Members:
 
 
 def read_filters(kind: type[T], members: Members) -> T:
-    """Return the struct of the members of `filter[…]`; raise Malformed for unknown and for invalid filters."""
+    """Returns the struct of the members of `filter[…]`; raises Malformed for unknown and for invalid filters."""
     filters = members.get("filter")
     if filters in (None, ""):
         return kind()
@@ -110,7 +110,7 @@ def read_filters(kind: type[T], members: Members) -> T:
 
 
 def read_value(value: Any, kind: Any) -> Any:
-    """Convert the value of a record's field to its type; raise ValueError with the reason if it is invalid.
+    """Converts the value of a record's field to its type; raises ValueError with the reason if it is invalid.
 
     As in Rails, an empty text clears a field that is not text and may be null.
     """
@@ -123,12 +123,7 @@ def read_value(value: Any, kind: Any) -> Any:
 def _struct_reader(kind: Any) -> Read:
     hints = get_type_hints(kind, include_extras=True)
     fields = [
-        (
-            field.name,
-            _reader(hints[field.name]),
-            _is_required(field),
-            _extra(hints[field.name]),
-        )
+        (field.name, _reader(hints[field.name]), _is_required(field), _extra(hints[field.name]))
         for field in msgspec.structs.fields(kind)
     ]
 
@@ -165,7 +160,7 @@ def _struct_reader(kind: Any) -> Read:
 
 @cache
 def _wrapper(kind: Any) -> tuple[str, Any] | None:
-    """Return the name and the struct of the only field of a wrapper."""
+    """Returns the name and the struct of the only field of a wrapper."""
     first, *others = [*msgspec.structs.fields(kind), None]
     if first is None or others != [None] or not _is_required(first):
         return None
@@ -183,7 +178,7 @@ def _is_struct(kind: Any) -> bool:
 
 @cache
 def _reader(hint: Any) -> Read:
-    """Return the function that reads a value of a type, with the constraints of its annotation."""
+    """Returns the function that reads a value of a type, with the constraints of its annotation."""
     kind, is_nullable, meta = _split(hint)
     read: Read = _extra(hint).get("read") or _plain_reader(kind, meta)
 
@@ -198,7 +193,7 @@ def _reader(hint: Any) -> Read:
 
 
 def _split(hint: Any) -> tuple[Any, bool, dict[str, Any]]:
-    """Split an annotation into its type, whether it may be null, and its constraints."""
+    """Splits an annotation into its type, whether it may be null, and its constraints."""
     if get_origin(hint) is Annotated:
         kind, is_nullable, meta = _split(get_args(hint)[0])
         for each in get_args(hint)[1:]:
@@ -215,7 +210,7 @@ def _split(hint: Any) -> tuple[Any, bool, dict[str, Any]]:
 
 
 def _extra(hint: Any) -> dict[str, Any]:
-    """Return the merged `extra` of all annotations of a type."""
+    """Returns the merged `extra` of all annotations of a type."""
     extra: dict[str, Any] = {}
     for part in get_args(hint) if get_origin(hint) in {Annotated, Union, types.UnionType} else ():
         extra |= (part.extra or {}) if isinstance(part, Meta) else _extra(part)
@@ -236,7 +231,7 @@ def _plain_reader(kind: Any, meta: Mapping[str, Any]) -> Read:
 
 def _limits(kind: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     if kind is str:
-        return {"least": meta.get("min_length", 0), "longest": meta.get("max_length", LONGEST_TEXT)}
+        return {"least": meta.get("min_length", 0), "longest": meta.get("max_length", MAX_TEXT_LENGTH)}
     return {"least": meta.get("ge"), "most": meta.get("le")} if kind is int else {}
 
 
@@ -275,15 +270,15 @@ def _read_mapping(value: Any, read: Read) -> dict[str, Any]:
 
 
 def _list_reader(item: Any, meta: Mapping[str, Any]) -> Read:
-    least, most = meta.get("min_length", 0), meta.get("max_length", MOST_ITEMS)
+    least, most = meta.get("min_length", 0), meta.get("max_length", MAX_ITEMS)
     item_kind, _, item_meta = _split(item)
     count = f"{least} to {most}" if least else f"at most {most}"
     sentence = f"must be a list of {count} {_ITEM_NAMES.get(item_kind, 'objects')}"
-    longest = item_meta.get("max_length", LONGEST_ITEM) if item_kind is str else None
+    longest = item_meta.get("max_length", MAX_ITEM_LENGTH) if item_kind is str else None
     read = _reader(Annotated[item, Meta(min_length=1, max_length=longest)] if longest else item)
 
     def read_list(value: Any) -> list[Any]:
-        """Read a list, or comma-separated text, as forms and queries send it."""
+        """Reads a list, or comma-separated text, as forms and queries send it."""
         is_text = isinstance(value, str) and item_kind in _ITEM_NAMES
         items = [part.strip() for part in value.split(",") if part.strip()] if is_text else value
         if not isinstance(items, list) or not least <= len(items) <= most:
@@ -303,7 +298,7 @@ def _read_item(value: Any, read: Read, sentence: str) -> Any:
 
 
 def _gather(items: list[tuple[Any, Any]], read: Read) -> list[tuple[Any, Any]]:
-    """Read all items; raise the errors of all, each under its key or index."""
+    """Reads all items; raises the errors of all, each under its key or index."""
     values: list[tuple[Any, Any]] = []
     errors: dict[str, list[str]] = {}
     codes: set[str | None] = set()

@@ -8,9 +8,9 @@ import msgspec
 from shop.base.errors import Malformed
 from shop.web.input.strict_json import Bounds, load_json
 
-LONGEST_LINE = 1024 * 1024
+MAX_LINE_LENGTH = 1024 * 1024
 # The length bounds the content of a line; a record is nested two levels deeper in a line than in a body.
-_BOUNDS = Bounds(depth=40, keys=LONGEST_LINE, values=LONGEST_LINE)
+_BOUNDS = Bounds(depth=40, keys=MAX_LINE_LENGTH, values=MAX_LINE_LENGTH)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -24,7 +24,7 @@ class RawLine(msgspec.Struct, frozen=True):
 
 
 async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[RawLine]:
-    """Yield the lines, holding one in memory at a time. Blank lines are counted and skipped."""
+    """Yields the lines, holding one in memory at a time. Blank lines are counted and skipped."""
     number, line, size = 0, bytearray(), 0
     async for chunk in chunks:
         *parts, rest = chunk.split(b"\n")
@@ -41,13 +41,13 @@ async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[RawLine]:
 
 
 def _append(line: bytearray, part: bytes) -> None:
-    """Append at most one byte more than the maximum length, which is enough to detect a line that is too long."""
-    line += part[: LONGEST_LINE + 1 - len(line)]
+    """Appends at most one byte more than the maximum length, which is enough to detect a line that is too long."""
+    line += part[: MAX_LINE_LENGTH + 1 - len(line)]
 
 
 def _read(number: int, line: bytearray, size: int) -> RawLine | None:
-    if len(line) > LONGEST_LINE:
-        return RawLine(number, size, error=f"The line is longer than {LONGEST_LINE:,} bytes.")
+    if len(line) > MAX_LINE_LENGTH:
+        return RawLine(number, size, error=f"The line is longer than {MAX_LINE_LENGTH:,} bytes.")
     text = bytes(line).removeprefix(_BOM) if number == 1 else bytes(line)
     if not text.strip():
         return None

@@ -78,12 +78,12 @@ class Request:
         return query
 
     def origin(self, public_url: str | None) -> str:
-        """Return the scheme and host that the caller used; an invalid Host header is replaced by `localhost`."""
+        """Returns the scheme and host that the caller used; an invalid Host header is replaced by `localhost`."""
         host = self.headers.get(b"host", b"").decode("latin-1")
         return public_url or f"{self.scope.get('scheme', 'http')}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
     def url(self, public_url: str | None) -> str:
-        """Return the absolute URL of this request, with its query."""
+        """Returns the absolute URL of this request, with its query."""
         query = f"?{self.query_string.decode('latin-1')}" if self.query_string else ""
         return self.origin(public_url) + quote(str(self.scope["path"])) + query
 
@@ -102,7 +102,7 @@ class Request:
         return read_form(self.query_string)
 
     def body_params(self) -> Mapping[str, Any]:
-        """Return the body parameters only, for values that must not be sent in a URL."""
+        """Returns the body parameters only, for values that must not be sent in a URL."""
         if self._body_params is None:
             self._body_params = self._read_params() if self.body else {}
         return self._body_params
@@ -118,11 +118,11 @@ class Request:
         return value
 
     def file(self, *names: str) -> bytes | None:
-        """Return the uploaded file under the first of these names that is present; of several, the last one."""
+        """Returns the uploaded file under the first of these names that is present; of several, the last one."""
         return next((files[-1] for name in names if (files := self.files(name))), None)
 
     def files(self, name: str) -> list[bytes]:
-        """Return all files uploaded under this name."""
+        """Returns all files uploaded under this name."""
         files = self._upload().files if self._media_type() == MULTIPART else ()
         return [data for field, data in files if field == name]
 
@@ -139,7 +139,7 @@ class Request:
         return self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
 
     def check_head(self) -> None:
-        """Check the URL and header limits, independently of any proxy in front of the application."""
+        """Checks the URL and header limits, independently of any proxy in front of the application."""
         if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
             raise UriTooLong()
         if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
@@ -149,7 +149,7 @@ class Request:
             raise Malformed("The only supported Transfer-Encoding is chunked.")
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
-        """Read the body and enforce the limit on the received bytes, not on the Content-Length header."""
+        """Reads the body and enforces the limit on the received bytes, not on the Content-Length header."""
         self._is_read = True
         if not self.has_body:
             return
@@ -162,7 +162,7 @@ class Request:
             self._check_media(media)
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the chunks of an NDJSON body: no limit on the total size, and a timeout for each chunk."""
+        """Yields the chunks of an NDJSON body: no limit on the total size, and a timeout for each chunk."""
         if not self.has_body:
             return
         self._check_media(LINES)
@@ -184,12 +184,12 @@ class Request:
         return message
 
     async def wait_for_end(self) -> None:
-        """Wait until the client disconnects; the body must have been read or not be needed."""
+        """Waits until the client disconnects; the body must have been read or not be needed."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def discard_body(self) -> None:
-        """Read and drop an unused body: a proxy that is still sending would report a broken connection instead."""
+        """Reads and drops an unused body: a proxy that is still sending would report a broken connection instead."""
         if self._is_read or not self.has_body:
             return
         self._is_read = True
@@ -234,7 +234,7 @@ class Request:
 
 
 def read_form(data: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
-    """Parse `a=1&b[c]=2&d[]=3` into `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` into
+    """Parses `a=1&b[c]=2&d[]=3` into `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` into
     `{"e": [{"f": "4"}]}`; the last of two plain values wins.
     """
     try:
@@ -281,7 +281,7 @@ def _put(here: dict[str, Any], steps: list[str], name: str, value: str) -> None:
 
 
 def _last_group(groups: list[Any], steps: list[str], name: str) -> dict[str, Any]:
-    """Return the group to fill in `a[][b]=1&a[][c]=2&a[][b]=3`: as in Rails, a repeated name starts a new group."""
+    """Returns the group to fill in `a[][b]=1&a[][c]=2&a[][b]=3`: as in Rails, a repeated name starts a new group."""
     if not all(isinstance(group, dict) for group in groups[-1:]):
         raise _clash(name)
     if not groups or _has(groups[-1], steps):

@@ -9,8 +9,8 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from shop.base.errors import Malformed
 
 MULTIPART = "multipart/form-data"
-MOST_PARTS = 20
-LONGEST_FIELD = 64 * 1024
+MAX_PARTS = 20
+MAX_FIELD_LENGTH = 64 * 1024
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -37,8 +37,8 @@ class _Reader:
         self.is_ended = False
 
     def on_part_begin(self) -> None:
-        if len(self.parts) == MOST_PARTS:
-            raise Malformed(f"The body has more than {MOST_PARTS} parts.")
+        if len(self.parts) == MAX_PARTS:
+            raise Malformed(f"The body has more than {MAX_PARTS} parts.")
         self.parts.append(_Part())
 
     def on_header_begin(self) -> None:
@@ -104,8 +104,8 @@ def _disposition(part: _Part) -> tuple[str, bool]:
 
 
 def _text(part: _Part) -> str:
-    if len(part.data) > LONGEST_FIELD:
-        raise Malformed(f"A field of the body has more than {LONGEST_FIELD:,} bytes; send a file with a filename.")
+    if len(part.data) > MAX_FIELD_LENGTH:
+        raise Malformed(f"A field of the body has more than {MAX_FIELD_LENGTH:,} bytes; send a file with a filename.")
     try:
         return part.data.decode()
     except UnicodeDecodeError:

@@ -1,0 +1,131 @@
+"""Orders with their parts: lines, shipments with their rates, and payments."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.models.cart.orders import CartLine, Order, orders
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, Payment
+from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
+from shop.queries import writes
+from shop.queries.cart import line_items as line_queries
+from shop.queries.checkout import shipments as shipment_queries
+from shop.queries.payments import payments as payment_queries
+from shop.rules.cart.line_items import CartWarning
+from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
+from shop.rules.checkout.steps import CheckoutFacts
+
+
+class OrderPart(Protocol):
+    """A record that belongs to an order."""
+
+    @property
+    def order_id(self) -> UUID: ...
+
+
+P = TypeVar("P", bound=OrderPart)
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """An order with everything the checkout steps need."""
+
+    order: Order
+    lines: Sequence[CartLine]
+    shipments: Sequence[Shipment] = ()
+    items: Sequence[ShipmentItem] = ()
+    rates: Sequence[ShippingRate] = ()
+    payments: Sequence[Payment] = ()
+    warnings: Sequence[CartWarning] = ()
+    """Warnings for the caller about the change."""
+
+    @property
+    def covered(self) -> int:
+        """The amount that the chosen payments cover: store credit covers its own amount, any other method the rest."""
+        valid_payments = [payment for payment in self.payments if is_valid(build_payment_amounts(payment))]
+        if any(not is_credit(payment) for payment in valid_payments):
+            return self.order.total
+        return sum(payment.amount for payment in valid_payments)
+
+    @property
+    def balance(self) -> Balance:
+        """The amounts paid and still due for a completed order."""
+        payments = [build_payment_amounts(payment) for payment in self.payments]
+        return balance_of(payments, self.order.total, is_canceled=self.order.canceled_at is not None)
+
+    @property
+    def facts(self) -> CheckoutFacts:
+        order = self.order
+        rated_ids = {rate.shipment_id for rate in self.rates if rate.is_selected}
+        return CheckoutFacts(
+            state=order.state,
+            item_count=order.item_count,
+            total=order.total,
+            email=order.email,
+            has_bill_address=order.bill_address_id is not None,
+            has_ship_address=order.ship_address_id is not None,
+            shipment_count=len(self.shipments),
+            unrated=sum(shipment.id not in rated_ids for shipment in self.shipments),
+            covered=self.covered,
+            unpriced=sum(line.price is None for line in self.lines),
+        )
+
+
+def is_credit(payment: Payment) -> bool:
+    """Returns whether the payment uses store credit."""
+    return payment.payment_method_id == STORE_CREDIT_METHOD
+
+
+def build_payment_amounts(payment: Payment) -> PaymentAmounts:
+    return PaymentAmounts(payment.state, payment.amount, payment.captured_amount, payment.refunded_amount)
+
+
+async def load_checkout(ctx: Context, order: Order) -> Checkout:
+    """Loads an order with its parts; the number of statements does not depend on the number of lines."""
+    lines = await line_queries.list_lines(ctx.db, order.id) if order.item_count else []
+    if order.state == "cart":
+        return Checkout(order, lines)
+    return Checkout(
+        order,
+        lines,
+        await shipment_queries.list_shipments(ctx.db, order.id),
+        await shipment_queries.list_items(ctx.db, order.id),
+        await shipment_queries.list_shipping_rates(ctx.db, order.id),
+        await payment_queries.list_payments(ctx.db, order.id),
+    )
+
+
+async def load_checkouts(ctx: Context, orders: Sequence[Order]) -> list[Checkout]:
+    """Loads several orders with as many statements as one order needs."""
+    ids = [order.id for order in orders]
+    if not ids:
+        return []
+    lines = await line_queries.list_lines_of(ctx.db, ids)
+    shipments = await shipment_queries.list_shipments(ctx.db, *ids)
+    items = await shipment_queries.list_items(ctx.db, *ids)
+    rates = await shipment_queries.list_shipping_rates(ctx.db, *ids)
+    payments = await payment_queries.list_payments(ctx.db, *ids)
+    return [
+        Checkout(
+            order,
+            _parts_of(order, lines),
+            _parts_of(order, shipments),
+            _parts_of(order, items),
+            _parts_of(order, rates),
+            _parts_of(order, payments),
+        )
+        for order in orders
+    ]
+
+
+def _parts_of(order: Order, parts: Sequence[P]) -> list[P]:
+    return [part for part in parts if part.order_id == order.id]
+
+
+async def change_order(ctx: Context, order: Order, **values: object) -> Order:
+    if not values:
+        return order
+    await writes.update_record(ctx.db, orders, order.id, values)
+    return msgspec.structs.replace(order, **values)

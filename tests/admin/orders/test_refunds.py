@@ -1,0 +1,104 @@
+"""Refunds and voids in the dashboard: in parts, and never twice."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.admin.catalog_forms import error_messages, field, saved_message
+from tests.admin.dashboard import Dashboard, wait_for_locks
+from tests.admin.order_builders import ORDERS, buy, payment_of, states, text_of
+from tests.checkout_builders import Buyer
+from tests.sampling import first
+
+
+async def test_partial_refunds_have_a_reason(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    payment = await payment_of(db, order)
+    assert field((await dashboard.get(f"{payment}/refund")).text, "amount") == "25.00"
+
+    assert saved_message(await dashboard.post(f"{payment}/refund", amount="10", reason="<b>Chipped</b>")) == "refunded"
+
+    assert field((await dashboard.get(f"{payment}/refund")).text, "amount") == "15.00"
+    page = (await dashboard.get(f"{ORDERS}/{order['number']}")).text
+    assert "&lt;b&gt;Chipped&lt;/b&gt;" in page
+    assert "Refunded $10.00" in text_of(page)
+    assert "Paid $15.00 After refunds of $10.00" in text_of(page)
+    assert "Balance due" not in page
+    assert (await states(db, order))[1] == "paid"
+    refusal = await dashboard.post(f"{payment}/void")
+    assert error_messages(refusal) == ["A payment that is completed cannot be voided."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    first(
+        3,
+        [
+            ({"amount": "25.01"}, "Amount must be greater than 0 and at most the captured amount not yet refunded."),
+            ({"amount": "-1"}, "Amount must be a number like 19.99."),
+            ({"reason": ""}, "Reason is required."),
+            ({"amount": "0"}, "Amount must be greater than 0 and at most the captured amount not yet refunded."),
+            ({"amount": "1.999"}, "Amount has more decimals than USD allows (2)."),
+            ({"amount": ""}, "Amount is required."),
+            ({"reason": "x" * 256}, "Reason must be one line of at most 255 characters."),
+        ],
+    ),
+)
+async def test_an_invalid_refund_is_refused_and_its_input_is_shown_again(
+    dashboard: Dashboard, buyer: Buyer, db: Any, fields: dict[str, str], message: str
+) -> None:
+    order, _ = await buy(buyer)
+    form = {"amount": "5.00", "reason": "Chipped", **fields}
+
+    answer = await dashboard.post(f"{await payment_of(db, order)}/refund", **form)
+
+    assert (answer.status_code, error_messages(answer)) == (422, [message])
+    assert {name: field(answer.text, name) for name in form} == form
+    assert await db.fetchval("select count(*) from refunds where order_id = $1", UUID(order.id)) == 0
+
+
+async def test_a_refund_checks_the_payment_again_after_it_has_the_lock(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    """Another request refunds everything after this one has read the payment and before it locks the order."""
+    order, _ = await buy(buyer)
+    path = f"{await payment_of(db, order)}/refund"
+    async with db.transaction():
+        await db.execute("select 1 from orders where id = $1 for update", UUID(order.id))
+        task = asyncio.create_task(dashboard.post(path, amount="25.00", reason="Twice"))
+        await wait_for_locks(db, 1)
+        await db.execute("update payments set refunded_amount = captured_amount where order_id = $1", UUID(order.id))
+    answer = await task
+
+    assert answer.status_code == 422
+    attempts = await db.fetch("select act from payment_attempts where order_id = $1", UUID(order.id))
+    assert [row["act"] for row in attempts] == ["purchase"]
+
+
+async def test_a_payment_with_a_pending_attempt_is_409(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    payment = await payment_of(db, order)
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+        select gen_random_uuid(), order_id, id, 'refund', 100, now() from payments where order_id = $1""",
+        UUID(order.id),
+    )
+
+    refund = await dashboard.post(f"{payment}/refund", amount="5", reason="Chipped")
+    void = await dashboard.post(f"{payment}/void")
+
+    sentence = "Payment is still processing; retry shortly."
+    assert [(answer.status_code, error_messages(answer)) for answer in (refund, void)] == [(409, [sentence])] * 2
+    assert field(refund.text, "reason") == "Chipped"
+
+
+async def test_voiding_asks_for_confirmation_and_voids_the_payment(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer, pays="check")
+    payment = await payment_of(db, order)
+
+    assert f'action="{payment}/void"' in (await dashboard.get(f"{payment}/void")).text
+    assert saved_message(await dashboard.post(f"{payment}/void")) == "voided"
+
+    assert (await states(db, order))[3] == "void"
