@@ -13,6 +13,7 @@ from shop.base.crypto.secrets import USER_ACCESS, new_secret, secret_hash
 from shop.base.ids import new_id
 
 PRODUCTS = "/api/v2/storefront/products"
+CATEGORY = "/t/categories/aisle-1?sort=default"
 WITH = "include=default_variant,images"
 SIZES = (1_000, 100_000)
 LISTS, ENTRIES = 200, 100_000
@@ -81,6 +82,8 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
             "shop priced, rendered fresh": lambda: load(bench.wrk, shop, bench.seconds, fresh_priced_script, path),
             "shop products, unchanged": lambda: load(bench.wrk, shop, bench.seconds, None, path),
             "shop priced, unchanged": lambda: load(bench.wrk, shop, bench.seconds, bearer, path),
+            "website category, rendered fresh": lambda: load(bench.wrk, shop, bench.seconds, fresh_script, CATEGORY),
+            "website category, unchanged": lambda: load(bench.wrk, shop, bench.seconds, None, CATEGORY),
         }
     )
     floor.stop()
@@ -96,6 +99,13 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         "and as shoppers ask, for a page that others have seen since the catalog last changed. With",
         f"{LISTS} lists and {ENTRIES:,} entries, all the lists one customer's, a page costs that customer {fresh_ratio:.2f} times an",
         f"unpriced one (at most 1.5); one that is unchanged {cached_ratio:.2f} times.",
+    )
+    page, pages = "website category, rendered fresh", "website category, unchanged"
+    page_ratio = median_ratio(results[page], results["shop products, rendered fresh"])
+    bench.say(
+        "",
+        f"A category page of the website with 24 products, rendered fresh, reaches {page_ratio:.2f} of the API's list (at least",
+        f"0.6); unchanged since the last catalog change, one worker serves {median(results[pages]).per_second:,.0f} pages a second (at least 3,000).",
     )
     _growth(bench, make_url)
 

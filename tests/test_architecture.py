@@ -22,7 +22,7 @@ LAYERS = (
     {"actions"},
     {"jsonapi"},
     {"web"},
-    {"storefront", "platform", "admin", "site"},
+    {"storefront", "platform", "admin", "website", "site"},
     {"app", "worker", "demo", "migrations", "cli"},
 )
 CHAPTERS = (
@@ -74,6 +74,8 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "payments/webhooks",
     },
     "is one operation on the rows of several files": {
+        "cart/sign_in",
+        "cart/wishlists",
         "checkout/workflow",
         "customers/account",
         "customers/assignments",
@@ -84,6 +86,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "orders/nested_attributes",
         "orders/operations",
         "orders/removals",
+        "orders/reorder",
         "orders/resumption",
         "payments/charges",
         "payments/completion",
@@ -91,7 +94,14 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "payments/test_card",
         "promotions/preview",
     },
-    "only reads, for responses": {"checkout/views", "content/public_menus"},
+    "only reads, for responses": {
+        "catalog/website",
+        "checkout/shipping_estimates",
+        "checkout/views",
+        "content/public_menus",
+        "customers/export",
+        "orders/status",
+    },
     "locks or checks before the other files of its chapter change rows": {
         "cart/access",
         "cart/locked_carts",
@@ -101,7 +111,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
     "has no rows of its own": {"audit", "context", "hash_queue", "mail/budget"},
 }
 """The files of `actions/` whose name no file of the layers below has in the same chapter, by reason."""
-LAYERS_WITHOUT_TRANSACTIONS = {"storefront", "platform", "admin", "site"}
+LAYERS_WITHOUT_TRANSACTIONS = {"storefront", "platform", "admin", "website", "site"}
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
 TOP_LAYERS = LAYERS[-1]
 IMPORT_BASE_ONLY = {"gateways", "jsonapi"}

@@ -1,4 +1,7 @@
-"""Background loops: e-mail delivery, due tasks and housekeeping. Run in every serving process and in `shop worker`."""
+"""Background loops: e-mail delivery, due tasks, housekeeping and the orders of a demo shop.
+
+They run in every serving process and in `shop worker`.
+"""
 
 import asyncio
 import contextlib
@@ -15,6 +18,7 @@ from shop.actions.operations.outbox import MailSender, deliver, lease
 from shop.actions.payments.settlement import settle_stale_attempts
 from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
+from shop.demo.orders import add_orders
 from shop.gateways.mail import Mail, Smtp
 
 T = TypeVar("T")
@@ -23,6 +27,8 @@ POLL_SECONDS = 1.0
 DELIVERY_LOOPS = 4
 """Concurrent deliveries: a mail server that hangs on one message does not delay the next."""
 HOUSEKEEPING_SECONDS = 60.0
+DEMO_SECONDS = 0.1
+"""The pause between batches of demo orders, so that they hardly slow down requests."""
 _log = structlog.get_logger("shop.worker")
 
 
@@ -38,13 +44,14 @@ def build_mailer(settings: Settings) -> MailSender:
 
 
 async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float = BUDGET_SECONDS) -> None:
-    """Runs all loops until canceled. A failed task is retried in the next round; no loop ends or waits for another."""
+    """Runs all loops until canceled. A failed task is retried in the next round; no loop waits for another."""
     turn = asyncio.Lock()
     async with asyncio.TaskGroup() as group:
         for _ in range(DELIVERY_LOOPS):
             group.create_task(_run_delivery_loop(shared, mailer, turn))
         group.create_task(_run_due_tasks_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
+        group.create_task(_run_demo_loop(shared))
 
 
 async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.Lock) -> None:
@@ -74,6 +81,17 @@ async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:
         if run and run.removed:
             _log.info("housekeeping finished", **run.removed)
         pause = POLL_SECONDS if run and run.unfinished else HOUSEKEEPING_SECONDS
+
+
+async def _run_demo_loop(shared: Shared) -> None:
+    """Adds the historical orders of a demo shop; ends when there are none to add."""
+    pause = POLL_SECONDS
+    while not _is_canceled():
+        await asyncio.sleep(pause)
+        remaining = await _log_errors(add_orders(shared))
+        if remaining == 0:
+            return
+        pause = HOUSEKEEPING_SECONDS if remaining is None else DEMO_SECONDS
 
 
 async def _run_due_tasks(shared: Shared) -> None:

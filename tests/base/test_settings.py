@@ -23,6 +23,8 @@ DEFAULTS = {
     "secret_keys": None,
     "smtp_url": None,
     "mail_from": "shop@localhost",
+    "website": "on",
+    "theme_dir": None,
     "order_mail": "on",
     "hold_seconds": 0,
     "stripe_secret_key": None,
@@ -71,6 +73,8 @@ WRONG = {
     "SHOP_SECRET_KEYS": ["secret", f"K:{KEY}", f"k1:{KEY},k1:{KEY}", f"k1:{KEY},"],
     "SHOP_SMTP_URL": ["mail.example", "http://mail.example", "smtp://", "smtp://:587", "smtp://[::1"],
     "SHOP_MAIL_FROM": [" ", "nobody", "a@", "@b", "a b@c.example", "shop@example.com\nBcc: all@example.com", "\x00"],
+    "SHOP_WEBSITE": ["yes", "On", "1"],
+    "SHOP_THEME_DIR": ["/nowhere", "pyproject.toml", "docs", "a" * 5000],
     "SHOP_ORDER_MAIL": ["yes", "On", "1"],
     "SHOP_HOLD_SECONDS": ["-1", "soon", "1.5x"],
     "SHOP_STRIPE_SECRET_KEY": [

@@ -1,6 +1,7 @@
 """The demo shop: complete, consistent in every table of lists and prices, and created once or not at all."""
 
 import asyncio
+import json
 import os
 import pty
 import re
@@ -13,16 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import msgspec
 import psutil
 import pytest
 
 from shop.cli.server.banner import banner
 from shop.demo import shop
-from shop.demo.artwork import draw_product
+from shop.demo.artwork import draw_group, draw_hero, draw_moon, draw_product
 from shop.demo.load import load_demo
 from shop.demo.products import STOCK, combinations
 from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_products
+from shop.demo.website import FEATURED_PRODUCTS, FEATURED_TAXONS
+from shop.models.setup.website import WebsiteSettings
 from shop.queries.catalog import prices, product_index, stock
+from shop.rules.setup.website import accent_error
 from shop.site.docs_entries import example_of
 from shop.storefront.routes import ROUTES
 from tests.accounts import ask_for_code, exchange_code, mailed_code, sign_in
@@ -37,8 +42,12 @@ from tests.test_docs import paste
 
 CREATED_MESSAGE = re.compile(rf"Created the demo shop {NAME} in ([0-9.]+) s\.")
 PRODUCTS = [product for _, product in all_products()]
-IMAGES = sum(1 + len(combinations(product)) for product in PRODUCTS) + sum(map(len, DEPARTMENTS.values()))
-"""One of each product, one of each variant, and one of each section of a department."""
+OTHER_IMAGES = len(DEPARTMENTS) + len(MOONS) + 1
+"""One of each department and each moon phase, and the one of the home page."""
+IMAGES = (
+    sum(1 + len(combinations(product)) for product in PRODUCTS) + sum(map(len, DEPARTMENTS.values())) + OTHER_IMAGES
+)
+"""Also one of each product, of each variant, and of each section of a department."""
 TABLES = (
     "products",
     "variants",
@@ -161,7 +170,10 @@ async def test_products_are_in_two_taxonomies(demo_db: Any) -> None:
     assert sections | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
     images = await demo_db.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
-    assert {row["pretty_name"] for row in images} == sections
+    departments = {f"Departments -> {name}" for name in DEPARTMENTS}
+    assert {row["pretty_name"] for row in images} == sections | departments | {
+        f"By the moon -> {moon}" for moon in MOONS
+    }
 
 
 async def test_the_demo_has_pages_policies_and_menus(demo: Service) -> None:
@@ -290,10 +302,10 @@ async def test_every_image_is_served(demo_db: Any, demo: Service) -> None:
 
     assert {answer.status_code for answer in responses} == {200}
     assert len(ids) == IMAGES
-    # A product has its image and one in each of its colors; a section has the image of its first product.
-    assert len({answer.content for answer in responses}) == sum(
-        1 + len(product.options.get("colour", ())) for product in PRODUCTS
-    )
+    # A product has its image and one in each of its colors.
+    images_of_products = sum(1 + len(product.options.get("colour", ())) for product in PRODUCTS)
+    images_of_sections = sum(map(len, DEPARTMENTS.values()))
+    assert len({answer.content for answer in responses}) == images_of_products + images_of_sections + OTHER_IMAGES
     assert await demo_db.fetchval("select count(*) from loose_files") == 0
 
 
@@ -462,7 +474,7 @@ async def test_an_interrupted_demo_creation_leaves_no_data_and_can_be_repeated(
     assert (row_counts, shop_name, loose) == (
         [0, 0],
         "Shop",
-        image_count + len({catalog_section for catalog_section, _ in some_products}),
+        image_count + len({catalog_section for catalog_section, _ in some_products}) + OTHER_IMAGES,
     )
     assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
@@ -517,6 +529,33 @@ def test_product_images_are_deterministic_and_distinct() -> None:
     assert first == second
     assert len(set(first)) == 12
     assert open_image(first[0]).size == (480, 480)
+
+
+def test_an_image_of_a_category_is_always_drawn_alike_and_no_two_are_the_same() -> None:
+    def draw() -> list[bytes]:
+        departments = [draw_group(name, list(sections)) for name, sections in DEPARTMENTS.items()]
+        return [*departments, *map(draw_moon, MOONS), draw_hero()]
+
+    first = draw()
+
+    assert first == draw()
+    assert len(set(first)) == OTHER_IMAGES
+    assert [open_image(first[0]).size, open_image(first[-1]).size] == [(480, 360), (1600, 900)]
+
+
+async def test_the_home_page_shows_products_that_can_be_bought(demo_db: Any) -> None:
+    settings = msgspec.convert(json.loads(await demo_db.fetchval("select website from shops")), WebsiteSettings)
+    featured = await demo_db.fetchval(
+        "select count(*) from listings where product_id = any($1) and in_stock", list(settings.featured_product_ids)
+    )
+    free_shipping = next(promotion for promotion in shop.PROMOTIONS if promotion.benefit == "free_shipping")
+
+    assert featured == len(settings.featured_product_ids) == len(FEATURED_PRODUCTS)
+    assert len(settings.featured_taxon_ids) == len(FEATURED_TAXONS)
+    assert f"${free_shipping.minimum_totals['USD']} or more" in settings.announcement
+    assert accent_error(settings.accent) is None
+    assert settings.hero_image
+    assert await demo_db.fetchval("select shop_id from images where id = $1", settings.hero_image.id) == 1
 
 
 def test_the_banner_lists_demo_customers_and_where_to_read_the_login_code() -> None:

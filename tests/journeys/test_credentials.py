@@ -12,7 +12,7 @@ import pytest
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.order_tokens import order_token
 from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
-from shop.cli.access.credentials import KINDS, OK, OPEN, OWN, answer_to
+from shop.cli.access.credentials import KINDS, OK, OPEN, OWN, WEBSITE, answer_to
 from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
 from shop.platform.resources.registry import COLLECTIONS
@@ -424,14 +424,16 @@ def common_routes_first() -> list[Any]:
     of the platform; the torture tests include the others.
     """
     pages = [route for route in every_route() if route.path.startswith("/admin")][::12]
-    others = [route for route in every_route() if not route.path.startswith(("/admin", PLATFORM))][::2]
+    others = [
+        route for route in every_route() if route.who != WEBSITE and not route.path.startswith(("/admin", PLATFORM))
+    ][::2]
 
     def is_common(route: Route) -> bool:
         if route.path.startswith(PLATFORM):
             return route.path.split("/")[4] in {"orders", "addresses"}
         return route in pages or route in others or route.path.startswith(f"{STORE}/checkout")
 
-    return common_cases(every_route(), is_common)
+    return common_cases([route for route in every_route() if route.who != WEBSITE], is_common)
 
 
 @pytest.mark.security("T-11", "C-01", "P-03")

@@ -150,20 +150,18 @@ async def test_head_has_the_headers_of_get_and_no_body(http: httpx2.AsyncClient)
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/",
-        "/api",
-        "/api/v2/storefront",
-        "/api/v2/storefront/cart//",
-        "/api/v2/storefront/carts",
-        "/%00",
-        "/%ff%fe",
-        "/..%2f..",
-        "//",
-    ],
+    ["/api", "/api/v2/storefront", "/api/v2/storefront/cart//", "/api/v2/storefront/carts"],
 )
-async def test_an_unknown_path_is_404(http: httpx2.AsyncClient, path: str) -> None:
+async def test_an_unknown_path_of_the_api_is_404(http: httpx2.AsyncClient, path: str) -> None:
     assert_error(await http.get(http.base_url.copy_with(raw_path=path.encode())), 404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["/%00", "/%ff%fe", "/..%2f..", "//", "/nowhere", "/nowhere/"])
+async def test_any_other_unknown_path_is_a_404_page(http: httpx2.AsyncClient, path: str) -> None:
+    response = await http.get(http.base_url.copy_with(raw_path=path.encode()))
+
+    assert (response.status_code, response.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "We cannot find this page" in response.text
 
 
 @pytest.mark.security("H-03")

@@ -135,6 +135,7 @@ class Context:
     __slots__ = (
         "_bearer",
         "actor",
+        "catalog_version",
         "claim",
         "db",
         "is_try_out",
@@ -155,6 +156,8 @@ class Context:
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
         """The bearer's pricing, loaded on first use."""
+        self.catalog_version: tuple[object, ...] | None = None
+        """The version of all public data, loaded on first use."""
         self.pending_refresh: set[UUID] | None = None
         """Ids of products to refresh at the end of a batch; None if each product is refreshed immediately."""
         self.is_try_out = shared.is_try_out

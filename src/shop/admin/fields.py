@@ -76,6 +76,12 @@ class Fields:
         uuids = [as_uuid(value) for value in values] if isinstance(values, list) else []
         return [value for value in uuids if value is not None]
 
+    def lines(self, name: str) -> list[str]:
+        """Returns the values of several inputs with one name, without empty ones."""
+        values = self._values.get(name, [])
+        texts = [value.strip() for value in values if isinstance(value, str)] if isinstance(values, list) else []
+        return [text for text in texts if text]
+
     def id(self, name: str) -> UUID | None:
         return as_uuid(self.texts.get(name, ""))
 

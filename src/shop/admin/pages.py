@@ -15,6 +15,7 @@ from shop.base.errors import RateLimitError, ShopError, Unavailable
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
 from shop.models.setup.shop import Shop
+from shop.models.setup.website import WebsiteImage
 from shop.queries.access.operators import SignedInOperator
 from shop.queries.catalog_admin.products import ListedProduct
 from shop.rules.catalog.images import find_covering_style, styles_of
@@ -80,9 +81,9 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def picture(row: Image | ListedProduct, width: int) -> str | None:
+def picture(row: Image | WebsiteImage | ListedProduct, width: int) -> str | None:
     """Returns the URL of the smallest image size that covers `width`; None without an image."""
-    if isinstance(row, Image):
+    if isinstance(row, Image | WebsiteImage):
         image_id, wide, high = row.id, row.width, row.height
     elif row.image_id and row.image_width and row.image_height:
         image_id, wide, high = row.image_id, row.image_width, row.image_height

@@ -10,12 +10,13 @@ from shop.admin.pages import PageContext, bare_page, redirect
 from shop.base.actor import Actor
 from shop.base.errors import Forbidden, Unauthenticated
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
+from shop.web.cookies import delete_cookie, read_cookies, set_cookie
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
 from shop.web.reply import Header, Reply
+from shop.web.same_origin import check_same_origin
 
 COOKIE = "__Host-shop_operator"
-_ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
 _STALE_FORM = "This form belongs to another session. Reload the page and try again. Nothing was changed."
 _SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
@@ -24,18 +25,16 @@ Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
 
 
 def cookie(secret: str) -> Header:
-    return (b"set-cookie", f"{COOKIE}={secret}; {_ATTRIBUTES}".encode())
+    return set_cookie(COOKIE, secret, same_site="Strict")
 
 
-FORGET: Header = (b"set-cookie", f"{COOKIE}=; Max-Age=0; {_ATTRIBUTES}".encode())
+FORGET: Header = delete_cookie(COOKIE, same_site="Strict")
 
 
 def session_hash(request: Request) -> bytes | None:
-    """Returns the hash of the session cookie, or None; None also for two cookies, as someone else set one of them."""
-    cookie_header = b";".join(value for name, value in request.scope["headers"] if name == b"cookie").decode("latin-1")
-    pairs = [part.strip().partition("=") for part in cookie_header.split(";")]
-    secrets = {value for name, _, value in pairs if name == COOKIE}
-    return operator_login.session_hash_of(secrets.pop()) if len(secrets) == 1 else None
+    """Returns the hash of the session cookie, or None without a valid one."""
+    secret = read_cookies(request).get(COOKIE)
+    return operator_login.session_hash_of(secret) if secret is not None else None
 
 
 def form(request: Request) -> dict[str, str]:
@@ -46,18 +45,6 @@ def form(request: Request) -> dict[str, str]:
 def get_submitted_code(fields: dict[str, str], name: str = "code") -> str:
     """Returns the submitted authenticator code, or else the recovery code."""
     return fields.get(name) or fields.get("recovery_code", "")
-
-
-def check_same_origin(request: Request, ctx: Context) -> None:
-    """Raises Forbidden unless the request headers prove that the form comes from our own origin."""
-    site = request.headers.get(b"sec-fetch-site")
-    if site is not None:
-        is_same_origin = site == b"same-origin"
-    else:
-        own = request.origin(ctx.shared.settings.public_url).encode("latin-1")
-        is_same_origin = request.headers.get(b"origin") == own
-    if not is_same_origin:
-        raise Forbidden("This form was not sent from this site; nothing was changed.")
 
 
 def require_same_origin(handler: Handler) -> Handler:

@@ -101,7 +101,10 @@ class ServerApplication:
         )
         heartbeat = self._heartbeat
         routes = worker_routes(
-            self._configuration, lambda: heartbeat.is_stopping(endpoint_context), heartbeat.other_snapshots
+            self._configuration,
+            lambda: heartbeat.is_stopping(endpoint_context),
+            heartbeat.other_snapshots,
+            lambda: endpoint_context.shared,
         )
         self._routes = (*self._extra_routes, *routes)
         self._router = Router(endpoint_context, map(unavailable_route, self._routes))

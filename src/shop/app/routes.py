@@ -1,11 +1,11 @@
-"""The routes of a worker: both APIs, the dashboard and the site."""
+"""The routes of a worker: both APIs, the dashboard, the website and the site."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
-from shop.actions.context import Context
+from shop.actions.context import Context, Shared
 from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.base.errors import Unavailable
@@ -18,6 +18,7 @@ from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Route
 from shop.web.input.request import Request
 from shop.web.reply import Reply
+from shop.website.routes import website_routes
 
 DOCUMENTED_APIS = (
     reference.ApiDefinition("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
@@ -26,12 +27,22 @@ DOCUMENTED_APIS = (
 """The APIs with a public OpenAPI description."""
 
 
-def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[Route, ...]:
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *site)
+def all_routes(
+    site: tuple[Route, ...],
+    get_shared: Callable[[], Shared],
+    *,
+    has_mailbox: bool = False,
+    has_website: bool = True,
+) -> tuple[Route, ...]:
+    website = website_routes(get_shared, is_on=has_website)
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *website, *site)
 
 
 def worker_routes(
-    configuration: ServerConfiguration, is_stopping: Callable[[], bool], other_snapshots: Callable[[], Iterable[Path]]
+    configuration: ServerConfiguration,
+    is_stopping: Callable[[], bool],
+    other_snapshots: Callable[[], Iterable[Path]],
+    get_shared: Callable[[], Shared],
 ) -> tuple[Route, ...]:
     site = site_routes(
         ready=health.make_readiness_handler(is_stopping, configuration.outdated),
@@ -39,7 +50,12 @@ def worker_routes(
         description=reference.make_description_handler(DOCUMENTED_APIS),
         docs=docs.make_docs_handler(DOCUMENTED_APIS),
     )
-    return all_routes(site, has_mailbox=is_mailbox_on(configuration.settings, configuration.host))
+    return all_routes(
+        site,
+        get_shared,
+        has_mailbox=is_mailbox_on(configuration.settings, configuration.host),
+        has_website=configuration.settings.website == "on",
+    )
 
 
 def unavailable_route(route: Route) -> Route:

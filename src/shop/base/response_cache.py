@@ -1,5 +1,6 @@
 """A cache of public responses, valid while the version of their data is unchanged."""
 
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -13,6 +14,8 @@ class CachedResponse(msgspec.Struct, frozen=True):
     body: bytes
     tag: bytes
     made_at: float = msgspec.field(default_factory=monotonic)
+    fresh_until: float = inf
+    """For data that has no version; the cache itself does not check it."""
 
 
 class ResponseCache:

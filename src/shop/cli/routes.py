@@ -4,6 +4,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from shop.actions.context import Shared
 from shop.app.routes import all_routes
 from shop.cli.access.credentials import credential_page
 from shop.site.health import show_liveness
@@ -16,8 +17,13 @@ _HANDLER_PREFIXES = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
 
 def every_route() -> tuple[Route, ...]:
     return all_routes(
-        site_routes(ready=show_liveness, metrics=show_liveness, description=show_liveness, docs=show_liveness)
+        site_routes(ready=show_liveness, metrics=show_liveness, description=show_liveness, docs=show_liveness),
+        _no_shared,
     )
+
+
+def _no_shared() -> Shared:
+    raise AssertionError("routes that are listed are never called")
 
 
 @click.command(epilog="Example: shop routes | grep cart")

@@ -4,7 +4,7 @@ If it is interrupted, it leaves only image files that are recorded as orphans, a
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -24,12 +24,14 @@ from shop.demo.checkout_setup import create_checkout_setup
 from shop.demo.pages import make_pages
 from shop.demo.products import CURRENCIES, STOCK, DemoProduct, combinations, prices
 from shop.demo.promotions import create_demo_promotions, grant_demo_credit
+from shop.demo.website import create_website, save_images
 from shop.models.access.users import customer_group_members, customer_groups
 from shop.models.catalog.inputs import NewImageInput, PriceInput, PriceListEntryInput, ProductInput, StockItemInput
 from shop.models.catalog.prices import price_list_groups, price_list_users
 from shop.models.catalog.products import option_types, option_values, properties
 from shop.queries import writes
 from shop.queries.catalog.products import find_master
+from shop.queries.setup import demo as fills
 from shop.queries.setup import shop as shop_queries
 from shop.rules.catalog.images import Picture
 
@@ -70,17 +72,16 @@ async def load_demo(ctx: Context, report_progress: ProgressCallback) -> bool:
     """Loads the demo shop if the database is empty; returns whether it did."""
     if not await shop_queries.is_empty(ctx.db):
         return False
-    entries = [
-        DemoProductEntry(category, product, f"{category[:3].upper()}-{number:03}")
-        for number, (category, product) in enumerate(shop.all_products(), 1)
-    ]
+    entries = [DemoProductEntry(*product) for product in shop.products_with_skus()]
     images: dict[str, Images] = {}
     image_slots = asyncio.Semaphore(image_actions.IMAGE_THREADS)
+    categories = dict.fromkeys(entry.category for entry in entries)
+    taxon_work = asyncio.create_task(save_images(ctx, image_slots, categories))
     for work in asyncio.as_completed([_save_images(ctx, image_slots, entry) for entry in entries]):
         sku, product_images = await work
         images[sku] = product_images
         report_progress(len(images), 2 * len(entries))
-    category_images = await _save_category_images(ctx, entries, images)
+    taxon_images, hero = await taxon_work
     async with ctx.db.transaction():
         # Of two concurrent starts, the second waits here and then finds a shop.
         if not await shop_queries.fill_shop(ctx.db, name=shop.NAME, currencies=list(CURRENCIES)):
@@ -91,13 +92,16 @@ async def load_demo(ctx: Context, report_progress: ProgressCallback) -> bool:
                 variants = await _create_demo_product(ctx, records, entry, images[entry.sku])
                 contract_variants += variants if entry.category in shop.CONTRACT_CATEGORIES else []
                 report_progress(len(entries) + number, 2 * len(entries))
-        for category, (image_id, picture) in category_images.items():
-            image: NewImageInput = {"taxon_id": records.taxons[category], "alt": category, "position": 1}
+        for name, (image_id, picture) in taxon_images.items():
+            image: NewImageInput = {"taxon_id": records.taxons[name], "alt": name, "position": 1}
             await image_actions.insert_image(ctx, image_id, picture, image)
         await _create_customers_and_price_lists(ctx, contract_variants)
-        await create_demo_promotions(ctx, records.taxons)
+        promotion_ids = await create_demo_promotions(ctx, records.taxons)
         await make_pages(ctx, records.taxons)
         await create_checkout_setup(ctx)
+        await create_website(ctx, records.taxons, promotion_ids, hero)
+        # The worker adds the historical orders when the shop serves.
+        await fills.start_fill(ctx.db)
         await audit(ctx, "demo_loaded", "done", detail={"products": len(entries)})
     return True
 
@@ -121,18 +125,6 @@ async def _save_images(ctx: Context, image_slots: asyncio.Semaphore, entry: Demo
     return entry.sku, images
 
 
-async def _save_category_images(
-    ctx: Context, entries: Sequence[DemoProductEntry], images: Mapping[str, Images]
-) -> dict[str, tuple[UUID, Picture]]:
-    """Saves an image for the taxon of each category: a copy of the image of its first product."""
-    category_images: dict[str, tuple[UUID, Picture]] = {}
-    for entry in entries:
-        if entry.category not in category_images:
-            category_images[entry.category] = (new_id(), images[entry.sku][()][1])
-            await image_actions.save_files(ctx.shared, *category_images[entry.category])
-    return category_images
-
-
 async def _create_records(ctx: Context) -> DemoRecords:
     property_names = dict.fromkeys(name for _, product in shop.all_products() for name in product.properties)
     values: dict[tuple[str, str], UUID] = {}
@@ -154,6 +146,7 @@ async def _create_taxons(ctx: Context) -> dict[str, UUID]:
     taxonomy_id = await taxons.create_taxonomy(ctx, {"name": "Departments", "position": 0})
     for department, categories in shop.DEPARTMENTS.items():
         department_id = await taxons.create_taxon(ctx, {"name": department, "taxonomy_id": taxonomy_id})
+        taxon_ids[department] = department_id
         for category in categories:
             taxon_ids[category] = await taxons.create_taxon(ctx, {"name": category, "parent_id": department_id})
     moon_taxonomy_id = await taxons.create_taxonomy(ctx, {"name": "By the moon", "position": 1})
@@ -204,7 +197,7 @@ async def _create_demo_variant(
 ) -> DemoVariant:
     product = entry.product
     option_value_ids = [records.values[name, value] for name, value in zip(product.options, values, strict=True)]
-    sku = "-".join((entry.sku, *(value.upper() for value in values)))
+    sku = shop.variant_sku(entry.sku, values)
     variant_id = await create_variant(ctx, {"product_id": product_id, "sku": sku, "option_value_ids": option_value_ids})
     await _price(ctx, variant_id, product, values)
     return DemoVariant(variant_id, product, values)

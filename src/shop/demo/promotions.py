@@ -13,7 +13,9 @@ from shop.models.checkout.record_inputs import StoreCreditInput
 from shop.rules.form_values import read_amount
 
 
-async def create_demo_promotions(ctx: Context, taxons: Mapping[str, UUID]) -> None:
+async def create_demo_promotions(ctx: Context, taxons: Mapping[str, UUID]) -> dict[str, UUID]:
+    """Creates the promotions and returns their ids by name."""
+    promotion_ids: dict[str, UUID] = {}
     for promotion in PROMOTIONS:
         conditions = []
         if promotion.category:
@@ -28,7 +30,8 @@ async def create_demo_promotions(ctx: Context, taxons: Mapping[str, UUID]) -> No
             "promotion_rules_attributes": conditions,
             "promotion_actions_attributes": [PromotionActionPartInput(promotion.benefit, dict(promotion.settings))],
         }
-        await promotions.create_promotion(ctx, values)
+        promotion_ids[promotion.name] = await promotions.create_promotion(ctx, values)
+    return promotion_ids
 
 
 async def grant_demo_credit(ctx: Context, user_id: UUID) -> None:

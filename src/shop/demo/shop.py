@@ -140,3 +140,15 @@ def all_products() -> list[tuple[str, DemoProduct]]:
         for category, products in categories.items()
         for product in products
     ]
+
+
+def products_with_skus() -> list[tuple[str, DemoProduct, str]]:
+    """Returns every product with its category and SKU."""
+    return [
+        (category, product, f"{category[:3].upper()}-{number:03}")
+        for number, (category, product) in enumerate(all_products(), 1)
+    ]
+
+
+def variant_sku(product_sku: str, values: Sequence[str]) -> str:
+    return "-".join((product_sku, *(value.upper() for value in values)))

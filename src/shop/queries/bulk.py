@@ -31,6 +31,12 @@ async def insert_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> N
         await db.all(_insert(metadata.tables[table], names), rows=batch)
 
 
+async def insert_history(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
+    """Inserts rows with their own times of creation and update, instead of the current time."""
+    for names, batch in _by_names(rows).items():
+        await db.all(_insert(metadata.tables[table], names, keeps_times=True), rows=batch)
+
+
 async def insert_missing(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows and skips those that conflict with existing ones."""
     for names, batch in _by_names(rows).items():
@@ -83,10 +89,13 @@ def _rows_table(table: Table, names: Iterable[str]) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _insert(table: Table, names: tuple[str, ...], *, skips_conflicts: bool = False) -> Statement[UUID]:
+def _insert(
+    table: Table, names: tuple[str, ...], *, skips_conflicts: bool = False, keeps_times: bool = False
+) -> Statement[UUID]:
     source = _rows_table(table, names)
     values = {name: source.c[name] for name in names}
-    values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
+    if not keeps_times:
+        values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
     clause = insert(table).from_select(list(values), select(*values.values()))
     return dynamic_statement(
         (clause.on_conflict_do_nothing() if skips_conflicts else clause).returning(table.c.id), _first

@@ -32,11 +32,11 @@ class MailboxMessage(msgspec.Struct, frozen=True):
 
 async def listing(request: Request, ctx: Context) -> Reply:
     to = request.params.get("to")
-    return json_reply(await _list_messages(ctx, to if isinstance(to, str) and to else None))
+    return json_reply(await _list_messages(request, ctx, to if isinstance(to, str) and to else None))
 
 
-async def page(_request: Request, ctx: Context) -> Reply:
-    mails = await _list_messages(ctx, None)
+async def page(request: Request, ctx: Context) -> Reply:
+    mails = await _list_messages(request, ctx, None)
     nonce = secrets.token_urlsafe(16)
     body = _templates.get_template("mailbox.html").render(mails=mails, nonce=nonce, shop=ctx.shared.shop.name)
     return html_reply(body, nonce)
@@ -48,12 +48,12 @@ def _is_open(ctx: Context) -> bool:
     return setting == "on" or (setting is None and ctx.is_try_out)
 
 
-async def _list_messages(ctx: Context, to: str | None) -> list[MailboxMessage]:
+async def _list_messages(request: Request, ctx: Context, to: str | None) -> list[MailboxMessage]:
     if not _is_open(ctx):
         raise NotFound("Not found.")
-    messages = []
+    messages, base_url = [], request.origin(ctx.shared.settings.public_url)
     for row in await outbox.list_newest(ctx.db, to=to, most=MAX_MESSAGES):
-        letter = await render_mail(ctx.shared, ctx.db, row)
+        letter = await render_mail(ctx.shared, ctx.db, row, base_url)
         if letter:
             mail = letter.mail
             sent_at = row.created_at.isoformat(timespec="milliseconds")[:-6] + "Z"

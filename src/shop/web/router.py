@@ -14,7 +14,8 @@ from shop.web.reply import Reply
 
 Methods = dict[str, Endpoint]
 
-_PAGES = "/admin"
+# The prefixes of HTML pages, longest first: their 404 and 405 are pages. The website's own route is "/".
+_PAGE_PREFIXES = ("/admin", "/")
 # By path prefix: the placeholder route that determines the media type and CORS headers of a 404 or 405.
 _FALLBACK_PATHS = {
     "storefront": "/api/v2/storefront-",
@@ -82,7 +83,7 @@ class Router:
         params = _NO_PARAMS
         if not methods:
             methods, params = self._match(scope["path"])
-        if not methods and scope["path"].endswith("/"):
+        if not methods and scope["path"].endswith("/") and not scope["path"].endswith("//"):
             # Clients of many frameworks add a trailing slash.
             path = scope["path"][:-1]
             methods, params = self._literal.get(path, _NO_METHODS), _NO_PARAMS
@@ -98,17 +99,22 @@ class Router:
             kind, params = "method", {"allowed": ",".join(methods)}
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
-        fallback_name = next(name for name, prefix in _FALLBACK_PATHS.items() if path.startswith(prefix.rstrip("-")))
-        if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
-            fallback_name = "pages"
+        fallback_name = next(
+            name for name, prefix in _FALLBACK_PATHS.items() if f"{path}/".startswith(prefix.rstrip("-"))
+        )
+        if fallback_name == "site":
+            pages = (prefix for prefix in _PAGE_PREFIXES if (path + "/").startswith(f"{prefix.rstrip('/')}/"))
+            fallback_name = next((prefix for prefix in pages if (kind, prefix) in self._fallbacks), "site")
         return self._fallbacks[kind, fallback_name], params
 
     def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
-        """Adds fallbacks that return HTML pages under the dashboard path, without CORS."""
-        for route in [route for route in routes if route.path.startswith(_PAGES)][:1]:
+        """Adds fallbacks that return HTML pages for the dashboard and the website, without CORS."""
+        for prefix in _PAGE_PREFIXES:
+            route = next((route for route in routes if route.path == prefix), None)
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _wrong_method}.items():
-                fallback = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
-                self._fallbacks[kind, "pages"] = Endpoint(self._endpoint_context, fallback)
+                if route is not None:
+                    fallback = msgspec.structs.replace(route, path=f"{prefix}-", handler=handler)
+                    self._fallbacks[kind, prefix] = Endpoint(self._endpoint_context, fallback)
 
     def _is_preflight(self, scope: Scope) -> bool:
         names = {name for name, _ in scope["headers"]}

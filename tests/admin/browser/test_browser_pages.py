@@ -203,6 +203,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "revoke": f"{API}/{ids['application']}/revoke",
         "new application": f"{API}/new",
         "shop": "/admin/settings/shop?done=saved",
+        "website": "/admin/settings/website?done=saved",
         "operators": "/admin/settings/operators",
         "invite": "/admin/settings/operators/new",
         "account": "/admin/account",

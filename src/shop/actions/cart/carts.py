@@ -1,7 +1,7 @@
 """Cart operations: open, show, abandon, and merge with another cart at sign-in."""
 
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -18,7 +18,7 @@ from shop.base.actor import GUEST
 from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.access.users import User
-from shop.models.cart.inputs import CartInput, Strategy
+from shop.models.cart.inputs import CartInput, CartItemInput, Strategy
 from shop.models.cart.orders import CartLine, Order
 from shop.queries.cart import carts, orders
 from shop.queries.cart import line_items as line_queries
@@ -65,6 +65,26 @@ async def get_cart(ctx: Context) -> Order:
     if cart is None:
         raise NotFound()
     return cart
+
+
+async def add_to_cart(ctx: Context, item: CartItemInput) -> Cart:
+    """Adds an item to the caller's cart, or to a new one if there is none."""
+    return await change_cart(ctx, lambda locked_cart: line_items.add_lines(ctx, locked_cart, [item], is_one=True))
+
+
+async def change_cart(ctx: Context, change: Callable[[LockedCart], Awaitable[Cart]]) -> Cart:
+    """Changes the lines of the caller's cart, or of a new one; if the change fails, no new cart remains."""
+    cart, user_id = await _find_cart(ctx)
+    if cart is None:
+        await rate_limits.count_cart(ctx)
+    async with ctx.db.transaction():
+        if cart is None and user_id:
+            # Of concurrent calls by one user, the first creates the cart and the others find it.
+            await users.lock_user(ctx.db, user_id)
+            cart, _ = await _find_cart(ctx)
+        new = None if cart else await new_cart(ctx, None, user_id)
+        order = await locked_carts.lock_cart(ctx, new.id if new else None)
+        return await change(await locked_carts.prepare_lines(ctx, order))
 
 
 async def abandon_cart(ctx: Context) -> None:

@@ -35,6 +35,7 @@ from shop.rules.cart.line_items import (
     apply_quote,
     find_refusal,
 )
+from shop.rules.cart.quotes import requote_available_lines
 from shop.rules.metadata import CART_METADATA_ERROR, MAX_CART_METADATA_BYTES, METADATA, cart_metadata_bytes
 
 
@@ -96,6 +97,15 @@ async def change_quantity(ctx: Context, locked_cart: LockedCart, line_item_id: U
     return await save_lines(
         ctx, locked_cart, [updated_line if each is line else each for each in locked_cart.lines], variant_quotes
     )
+
+
+async def accept_changes(ctx: Context) -> Cart:
+    """Applies current prices and stock to all lines: removes unavailable ones and reduces quantities."""
+    async with ctx.db.transaction():
+        locked_cart = await lock_cart_with_lines(ctx)
+        variant_quotes = await list_line_quotes(ctx, locked_cart.pricing, locked_cart.lines)
+        lines = requote_available_lines(locked_cart.lines, variant_quotes, datetime.now(UTC))
+        return await save_lines(ctx, locked_cart, lines, variant_quotes)
 
 
 async def remove_line(ctx: Context, line_item_id: UUID | None) -> Cart:

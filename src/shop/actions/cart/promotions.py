@@ -10,11 +10,14 @@ import msgspec
 from shop.actions.context import CachedPromotions, Context
 from shop.base.email import read_email
 from shop.models.cart.orders import LineItem, Order
+from shop.models.cart.promotions import Promotion
 from shop.models.cart.quotes import Quote
 from shop.models.checkout.shipments import Shipment
 from shop.queries.cart import promotions as queries
 from shop.queries.cart.promotions import PromotableVariant, PromotionFacts, PromotionWithParts
 from shop.queries.customers import users
+from shop.rules.cart.free_shipping import FreeShippingOffer
+from shop.rules.cart.free_shipping import find_free_shipping as find_offer
 from shop.rules.cart.promotion_kinds import Basket, BasketItem, fill_basket
 from shop.rules.cart.promotions import (
     CompiledPromotion,
@@ -49,6 +52,11 @@ class PromotionContext(msgspec.Struct, frozen=True):
     basket: Basket
     facts: PromotionFacts
     promotions: Sequence[CompiledPromotion]
+
+
+async def find_advertised_promotion(ctx: Context, promotion_id: UUID | None) -> Promotion | None:
+    """Returns the promotion to announce: this one while it is running, or else the oldest one that is advertised."""
+    return await queries.find_advertised(ctx.db, promotion_id)
 
 
 async def customer_key(ctx: Context, order: Order) -> str | None:
@@ -131,6 +139,16 @@ async def load_promotion_context(
                 promotions.append(compile_promotion(msgspec.structs.replace(each, code=by_code[each.id].code)))
     variants = await _list_variants(ctx, lines, promotions, quotes) if promotions else {}
     return PromotionContext(build_basket(order, lines, shipments, facts, variants), facts, promotions)
+
+
+async def find_free_shipping(
+    ctx: Context, order: Order, lines: Sequence[LineItem], quotes: Mapping[UUID, Quote] | None = None
+) -> FreeShippingOffer | None:
+    """Returns the free shipping that the cart has or can reach by its item total."""
+    if not lines:
+        return None
+    promotion_context = await load_promotion_context(ctx, order, lines, (), quotes)
+    return find_offer(promotion_context.basket, promotion_context.promotions)
 
 
 async def _list_variants(

@@ -1,4 +1,4 @@
-"""Adds, changes and deletes product and taxon images.
+"""Adds, changes and deletes images of products, of taxons and of the shop.
 
     adding      validate and resize in memory  ->  mark as loose  ->  save files    ->  insert row, unmark
     removing    delete row, mark as loose      ->  delete files   ->  unmark
@@ -71,10 +71,10 @@ async def _add(ctx: Context, data: bytes, values: NewImageInput) -> UUID:
         # If the connection is lost at commit, the row may or may not exist. The same transaction removes the mark.
         raise
     except Exception:
-        await _remove_files(ctx.shared, image_id)
+        await remove_files(ctx.shared, image_id)
         raise
     for obsolete_id in [image_id] if idempotency.existing_id else obsolete_ids:
-        await _remove_files(ctx.shared, obsolete_id)
+        await remove_files(ctx.shared, obsolete_id)
     return idempotency.existing_id or image_id
 
 
@@ -112,8 +112,20 @@ async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
     try:
         await shared.media.save(image_id, picture.files)
     except Unavailable:
-        await _remove_files(shared, image_id)
+        await remove_files(shared, image_id)
         raise
+
+
+async def insert_shop_image(ctx: Context, image_id: UUID, picture: Picture) -> None:
+    """Inserts the row of an image of the shop, whose files are saved, in the caller's transaction."""
+    values: NewImageInput = {"shop_id": ctx.shared.shop.id, "alt": None, "position": 0}
+    await insert_image(ctx, image_id, picture, values)
+    await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": audit_values(values)})
+
+
+async def delete_shop_image(ctx: Context, image_id: UUID) -> None:
+    """Deletes the row of an image of the shop in the caller's transaction; the caller then removes its files."""
+    await _delete(ctx, image_id)
 
 
 async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: NewImageInput) -> None:
@@ -141,9 +153,11 @@ async def change_image(ctx: Context, image_id: UUID, values: ImageInput) -> None
 
 
 async def lock_owner(ctx: Context, image_id: UUID) -> None:
-    """Locks the taxon tree of an image before the image, in the same order as deleting the taxon."""
+    """Locks the taxon tree of an image before the image, in the same order as deleting the taxon. Raises NotFound for
+    an image of the shop, which only its settings change.
+    """
     image = await queries.find_image(ctx.db, image_id)
-    if image is None:
+    if image is None or image.shop_id is not None:
         raise NotFound()
     if image.taxon_id:
         await lock_taxon_tree(ctx, image.taxon_id)
@@ -155,7 +169,7 @@ async def remove_image(ctx: Context, image_id: UUID) -> None:
         await lock_owner(ctx, image_id)
         image = await _delete(ctx, image_id)
         await _refresh_owner(ctx, image.product_id, image.taxon_id)
-    await _remove_files(ctx.shared, image_id)
+    await remove_files(ctx.shared, image_id)
 
 
 async def _delete(ctx: Context, image_id: UUID) -> Image:
@@ -180,13 +194,13 @@ async def delete_loose_files(shared: Shared, most: int) -> int:
     count = 0
     for image_id in await queries.list_loose_files(shared.database.session(), most):
         # Stop if the file store is unavailable: e-mails wait until this housekeeping run ends.
-        if not await _remove_files(shared, image_id):
+        if not await remove_files(shared, image_id):
             break
         count += 1
     return count
 
 
-async def _remove_files(shared: Shared, image_id: UUID) -> bool:
+async def remove_files(shared: Shared, image_id: UUID) -> bool:
     """Deletes the files of an image. Returns False, and keeps the loose mark, if the store is unavailable."""
     try:
         await shared.media.remove(image_id)

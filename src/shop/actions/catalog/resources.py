@@ -120,9 +120,9 @@ PRICE = ResourceActions(
     price_actions.delete_price,
     build_product_lock(_price_records),
 )
-IMAGE = ResourceActions(
-    "image", Records(table=images, row=Image), None, image_actions.change_image, lock_parent=image_actions.lock_owner
-)
+# Images of the shop, such as its logo, are not part of the catalog.
+_image_records = Records(table=images, row=Image, shown=images.c.shop_id.is_(None))
+IMAGE = ResourceActions("image", _image_records, None, image_actions.change_image, lock_parent=image_actions.lock_owner)
 OPTION_TYPE = _product_part("option_type", Records(table=option_types, row=OptionType))
 OPTION_VALUE = _product_part("option_value", Records(table=option_values, row=OptionValue))
 PROPERTY = _product_part("property", Records(table=properties, row=Property))

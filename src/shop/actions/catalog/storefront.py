@@ -78,8 +78,10 @@ class ProductPage(msgspec.Struct, frozen=True):
 
 
 async def find_version(ctx: Context, pricing: Pricing) -> tuple[object, ...] | None:
-    """Returns the version of all public data, both in the catalog and in `setup`."""
-    return pricing.version or await versions.find_version(ctx.db)
+    """Returns the version of all public data, both in the catalog and in `setup`; queried once."""
+    if ctx.catalog_version is None:
+        ctx.catalog_version = pricing.version or await versions.find_version(ctx.db)
+    return ctx.catalog_version
 
 
 async def list_products(ctx: Context, query: ProductQuery, include: Tree) -> ProductPage:

@@ -15,6 +15,7 @@ from shop.actions.checkout.steps import lock_open_checkout
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
+from shop.models.cart.orders import Order
 from shop.models.checkout.coupons import order_promotions
 from shop.queries import writes
 from shop.queries.cart import promotions as queries
@@ -62,6 +63,11 @@ async def apply_code(ctx: Context, text: str, order_id: UUID | None = None) -> C
             checkout = await apply_coupon(ctx, checkout, read_code(text))
             idempotency.record(checkout.order.id)
         return checkout
+
+
+async def list_codes(ctx: Context, order: Order) -> list[str]:
+    """Returns the codes on a cart that the caller may see, also those that give a discount only later."""
+    return [each.code for each in await queries.list_codes(ctx.db, order.id)]
 
 
 async def remove_code(ctx: Context, text: str | None) -> Checkout:

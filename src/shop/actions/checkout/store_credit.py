@@ -20,14 +20,21 @@ from shop.models.checkout.record_inputs import StoreCreditInput
 from shop.models.checkout.store_credit import store_credit_events, store_credits
 from shop.queries import writes
 from shop.queries.checkout import store_credit as queries
+from shop.queries.checkout.store_credit import CreditEntry
 from shop.queries.payments import payments as payment_queries
 from shop.queries.payments.payments import PaymentChange
 from shop.rules.checkout.payments import PAYMENT_MOVES
 
+MAX_ENTRIES = 100
 NO_CREDIT_ERROR = "No store credit is available."
 CANCELED_REASON = "The order was canceled."
 _REQUESTED_AMOUNT = "wanted"
 """The metadata key for the amount that the shopper requested."""
+
+
+async def list_entries(ctx: Context) -> list[CreditEntry]:
+    """Returns the newest ledger entries of the signed-in user."""
+    return await queries.list_entries(ctx.db, (await ctx.signed_in()).user.id, most=MAX_ENTRIES)
 
 
 async def grant_credit(ctx: Context, values: StoreCreditInput, amount: int) -> UUID:

@@ -1,11 +1,11 @@
 """Checkout operations, each in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from uuid import UUID
 
-from shop.actions.cart.access import require_owner
+from shop.actions.cart.access import acts_for_owner, require_owner
 from shop.actions.cart.orders import Checkout
 from shop.actions.checkout import steps, store_credit
 from shop.actions.checkout.coupons import apply_coupon, count_unknown_codes, read_code
@@ -13,9 +13,12 @@ from shop.actions.checkout.payments import choose_payment
 from shop.actions.checkout.shipments import choose_rate, ensure_packed, select_rates
 from shop.actions.checkout.stock_holds import reserve_items
 from shop.actions.context import Context
+from shop.actions.customers import account
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
-from shop.models.checkout.inputs import CheckoutFields, CheckoutPaymentInput, PaymentSourceInput
+from shop.models.checkout.inputs import CheckoutFields, CheckoutPaymentInput, PaymentSourceInput, ShippingRateChoice
+from shop.queries.customers import users
+from shop.rules.checkout.steps import STATES
 
 
 async def update(
@@ -37,6 +40,41 @@ async def update(
                 checkout = await apply_coupon(ctx, checkout, read_code(fields.coupon_code))
             checkout = await _choose_payments(ctx, checkout, fields, payment_sources)
             idempotency.record(checkout.order.id)
+    return checkout
+
+
+async def enter_address(
+    ctx: Context, fields: CheckoutFields, invalid: Invalid | None = None, *, saves_address: bool = False
+) -> Checkout:
+    """Sets e-mail and addresses, and moves to the delivery step. Saves nothing if a value is invalid or nothing can be
+    sent to the address; `invalid` has the errors of fields that could not be parsed. With `saves_address`, the owner
+    finds the shipping address in the address book from now on.
+    """
+    async with ctx.db.transaction():
+        if saves_address and ctx.claim.bearer:
+            # The common lock order: the user first, then the cart.
+            await users.lock_user(ctx.db, (await ctx.signed_in()).user.id)
+        checkout = await steps.update_details(ctx, await steps.lock_open_checkout(ctx), fields, invalid)
+        order = checkout.order
+        if saves_address and order.user_id and order.ship_address_id and acts_for_owner(ctx, order):
+            await account.save_copy(ctx, order.user_id, order.ship_address_id)
+        return await _advance(ctx, checkout, "delivery")
+
+
+async def enter_delivery(ctx: Context, choices: Sequence[ShippingRateChoice]) -> Checkout:
+    """Selects the shipping rates, and moves to the payment step."""
+    async with ctx.db.transaction():
+        checkout = await select_rates(ctx, await steps.lock_open_checkout(ctx), choices)
+        return await _advance(ctx, checkout, "payment")
+
+
+async def _advance(ctx: Context, checkout: Checkout, state: str) -> Checkout:
+    """Moves to the state unless the checkout is past it; raises the error of a missing requirement."""
+    if STATES.index(checkout.order.state) >= STATES.index(state):
+        return checkout
+    checkout, error = await steps.advance_to(ctx, checkout, upto=state)
+    if error:
+        raise error
     return checkout
 
 

@@ -21,6 +21,7 @@ from shop.rules.customers.addresses import address_errors
 
 MAX_ADDRESSES = 100
 _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
+_STORED = (*_TEXTS, "country_id", "state_id", "state_name")
 _ACCOUNT = ("first_name", "last_name", "selected_locale", "public_metadata", "bill_address_id", "ship_address_id")
 
 
@@ -103,6 +104,21 @@ async def add_address(ctx: Context, values: AddressInput) -> AddressWithCountry:
         return await get_address(ctx, address_id)
 
 
+async def save_copy(ctx: Context, user_id: UUID, address_id: UUID) -> None:
+    """Copies an address of an order to the address book of a locked user, unless it is there."""
+    user, own = await users.lock_user(ctx.db, user_id), await users.list_addresses(ctx.db, user_id)
+    address = (await users.find_addresses(ctx.db, [address_id]))[address_id]
+    fields = {name: getattr(address, name) for name in _STORED}
+    if len(own) >= MAX_ADDRESSES or any(fields == {name: getattr(each, name) for name in _STORED} for each in own):
+        return
+    copy_id = new_id()
+    state_name = None if address.state_id else address.state_name
+    await users.insert_address(ctx.db, copy_id, user_id, {**fields, "state_name": state_name})
+    if user.bill_address_id is None and user.ship_address_id is None:
+        both = {"bill_address_id": copy_id, "ship_address_id": copy_id}
+        await users.update_user(ctx.db, user_id, **{**_current_values(user), **both})
+
+
 async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -> AddressWithCountry:
     """Updates an address; one used by a completed order is hidden instead and replaced by a new address."""
     user_id = (await ctx.signed_in()).user.id
@@ -149,6 +165,16 @@ async def end_session(ctx: Context, session_id: UUID) -> None:
         if not await session_queries.end_users_session(ctx.db, session_id=session_id, user_id=user.id, reason=reason):
             raise NotFound()
         await audit(ctx, "session_end", "done", actor_id=user.id, detail={"session_id": str(session_id)})
+
+
+async def end_other_sessions(ctx: Context) -> int:
+    """Ends all sessions of the user but the current one; returns their number."""
+    bearer = await ctx.signed_in()
+    async with ctx.db.transaction():
+        reason = "ended by the user"
+        count = await session_queries.end_other_sessions(ctx.db, bearer.user.id, bearer.session_id, reason)
+        await audit(ctx, "sessions_end", "done", actor_id=bearer.user.id, detail={"count": count})
+    return count
 
 
 async def default_addresses(ctx: Context, user: User) -> dict[UUID, AddressWithCountry]:

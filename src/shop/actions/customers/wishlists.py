@@ -74,6 +74,20 @@ async def get_visible_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
     return _require(await queries.find_visible_list(ctx.db, wishlist_ref.token, wishlist_ref.pricing.user_id))
 
 
+async def get_own_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
+    """Returns a wishlist of the caller; another user's list is not found, even if it is public."""
+    wishlist = await get_visible_list(ctx, wishlist_ref)
+    if wishlist.user_id != _owner(wishlist_ref.pricing):
+        raise NotFound()
+    return wishlist
+
+
+async def get_own_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) -> WishedItem:
+    wishlist = await get_own_list(ctx, wishlist_ref)
+    items = await queries.list_items(ctx.db, [wishlist.id])
+    return _require(next((item for item in items if item.id == item_id), None))
+
+
 async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: OwnWishlistUpdateFields) -> Wishlist:
     changes = {name: value for name, value in msgspec.structs.asdict(values).items() if value is not UNSET}
     async with ctx.transaction() as idempotency:
@@ -100,6 +114,13 @@ async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemI
         if not idempotency.existing_id:
             idempotency.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
+
+
+async def add_to_default(ctx: Context, pricing: Pricing, item: OwnWishedItemInput) -> Wishlist:
+    """Adds a variant to the user's default wishlist, and returns the list."""
+    wishlist = await get_default(ctx, pricing)
+    await add_item(ctx, WishlistRef(wishlist.token, pricing), item)
+    return wishlist
 
 
 async def _ensure_item(ctx: Context, wishlist: Wishlist, item: OwnWishedItemInput) -> UUID:

@@ -37,16 +37,24 @@ class RenderedMail(msgspec.Struct, frozen=True):
     is_fresh: bool
 
 
-async def render_mail(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
-    """Renders a queued e-mail; returns None if its subject no longer exists."""
+async def render_mail(
+    shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail, base_url: str | None = None
+) -> RenderedMail | None:
+    """Renders a queued e-mail; returns None if its subject no longer exists. `base_url` is the address of the website
+    in a shop without a public URL.
+    """
+    if outbox_mail.kind == "order_confirmation":
+        return await _order_confirmation(shared, db, outbox_mail, shared.settings.public_url or base_url)
     return await _RENDERERS[outbox_mail.kind](shared, db, outbox_mail)
 
 
-async def _order_confirmation(shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail) -> RenderedMail | None:
+async def _order_confirmation(
+    shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail, base_url: str | None
+) -> RenderedMail | None:
     order = await orders.find_completed_order(db, outbox_mail.ref_id)
     if order is None:
         return None
-    context = await describe_order(shared, db, order)
+    context = await describe_order(shared, db, order, base_url)
     mail = Mail(
         mark=str(outbox_mail.id),
         written_at=outbox_mail.created_at,
@@ -126,5 +134,4 @@ _RENDERERS = {
     "email_changed": _email_changed,
     "login_code": _login_code,
     "operator_notice": _operator_notice,
-    "order_confirmation": _order_confirmation,
 }

@@ -7,6 +7,7 @@ import msgspec
 
 from shop.actions.cart.orders import build_payment_amounts
 from shop.actions.context import Shared
+from shop.actions.orders.status import build_link
 from shop.base.money import MoneyText, money_text
 from shop.db.pool import DatabaseSession
 from shop.models.cart.orders import Order
@@ -27,8 +28,10 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     instructions: Sequence[str]
 
 
-async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> dict[str, object]:
-    """Returns the template values. Lines, shipping and discounts exclude additional tax, which is a separate sum."""
+async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base_url: str | None) -> dict[str, object]:
+    """Returns the template values; `base_url` is the address of the website, without which there is no link. Lines,
+    shipping and discounts exclude additional tax, which is a separate sum.
+    """
     money = money_text(order.currency, shared.shop.default_locale)
     line_items = await line_queries.list_lines(db, order.id)
     valid_payments = [
@@ -57,7 +60,14 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order) -> d
         ],
         "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
         "addresses": await _addresses(db, order),
+        "status_url": _status_url(shared, order, base_url),
     }
+
+
+def _status_url(shared: Shared, order: Order, base_url: str | None) -> str | None:
+    if base_url is None or shared.settings.website == "off":
+        return None
+    return f"{base_url.rstrip('/')}/order-status/{build_link(shared, order)}"
 
 
 def _sums(order: Order) -> list[tuple[str, int]]:

@@ -66,7 +66,7 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     """Completes the cart and returns the order, or returns the order completed before with the same credentials.
     Callers that may act on any order pass `order_id`. `base_url` is where the client reaches the shop.
     """
-    if order := await _find_completed(ctx, order_id):
+    if order := await find_completed(ctx, order_id):
         return order
     try:
         with charges.reserve_charge_slot(ctx):
@@ -74,7 +74,7 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
                 pending_charge = await _start(ctx, consent, order_id)
     except NotFound:
         # Another request completed it while this one waited for the lock.
-        if order := await _find_completed(ctx, order_id):
+        if order := await find_completed(ctx, order_id):
             return order
         raise
     ctx.shared.mail_queued.set()
@@ -117,7 +117,7 @@ async def _still_open(
     return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
 
 
-async def _find_completed(ctx: Context, order_id: UUID | None) -> Order | None:
+async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | None:
     """Returns the order completed before with these credentials: by its token while that is valid, by the bearer alone
     for ten minutes. A repeated request never completes another cart of the same user.
     """

@@ -1,8 +1,8 @@
-"""Dashboard routes of the setup: zones, taxes, shipping, payment methods and integrity checks."""
+"""Dashboard routes of the setup: website, zones, taxes, shipping, payment methods and integrity checks."""
 
 from shop.admin.operations import checks
 from shop.admin.route_builder import RouteBuilder
-from shop.admin.setup import payment_methods, shipping, taxes, zones
+from shop.admin.setup import payment_methods, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
 from shop.web.endpoint import Route
 
@@ -12,6 +12,8 @@ _MANY = 1000
 
 def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
+        builder.page(website.PATH, website.show, "Website settings"),
+        builder.upload(website.PATH, website.change, "Change the website settings"),
         builder.page(zones.PATH, zones.listing, "Zones"),
         *_form_routes(builder, zones.FORM),
         builder.page(taxes.PATH, taxes.listing, "Tax categories and tax rates"),

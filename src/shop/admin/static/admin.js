@@ -42,6 +42,69 @@ for (const form of document.querySelectorAll("form[data-combinations]")) {
   count();
 }
 
+// Shows the website settings in the preview while they are edited.
+const websiteForm = document.getElementById("website-form");
+if (websiteForm) {
+  const preview = document.querySelector("[data-website-preview]");
+  const { accent, radius } = websiteForm.elements;
+  const picker = websiteForm.querySelector("[data-color]");
+  const contrast = websiteForm.querySelector("[data-contrast]");
+  const linear = (share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4);
+  const contrastWithWhite = (color) => {
+    const [red, green, blue] = [1, 3, 5].map((at) => linear(parseInt(color.slice(at, at + 2), 16) / 255));
+    return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
+  };
+  const show = () => {
+    const color = accent.value.trim().toLowerCase();
+    const isColor = /^#[0-9a-f]{6}$/.test(color);
+    const font = websiteForm.querySelector("[name=font]:checked + span");
+    contrast.hidden = !isColor;
+    if (isColor) {
+      const ratio = contrastWithWhite(color);
+      const isReadable = ratio >= Number(contrast.dataset.contrast);
+      picker.value = color;
+      contrast.textContent = `Contrast ${(Math.floor(ratio * 10) / 10).toFixed(1)}:1${isReadable ? "" : ", too light"}`;
+    }
+    for (const site of preview.querySelectorAll(".site")) {
+      if (isColor) site.style.setProperty("--brand", color);
+      site.style.setProperty("--radius", `${radius.value}px`);
+      if (font) site.style.setProperty("--font", getComputedStyle(font).fontFamily);
+    }
+    for (const text of preview.querySelectorAll("[data-preview]")) {
+      text.textContent = websiteForm.elements[text.dataset.preview].value.trim() || text.dataset.default || "";
+      text.hidden = !text.textContent;
+    }
+    for (const output of websiteForm.querySelectorAll("output[data-unit]")) {
+      output.textContent = `${radius.value} ${output.dataset.unit}`;
+    }
+  };
+  const showImage = (image, url) => {
+    image.hidden = !url;
+    if (url) image.src = url;
+    if (image.nextElementSibling?.matches("b")) image.nextElementSibling.hidden = !!url;
+  };
+  for (const name of ["logo", "hero_image"]) {
+    const images = [...preview.querySelectorAll(`[data-preview-image=${name}]`)];
+    const saved = images[0].getAttribute("src");
+    const { [name]: file, [`remove_${name}`]: removal } = websiteForm.elements;
+    const update = () => {
+      if (!file.files.length) {
+        for (const image of images) showImage(image, removal?.checked ? null : saved);
+        return;
+      }
+      const reader = new FileReader();
+      reader.addEventListener("load", () => { for (const image of images) showImage(image, reader.result); });
+      reader.readAsDataURL(file.files[0]);
+    };
+    file.addEventListener("change", update);
+    removal?.addEventListener("change", update);
+  }
+  picker.hidden = false;
+  picker.addEventListener("input", () => { accent.value = picker.value; });
+  websiteForm.addEventListener("input", show);
+  show();
+}
+
 // Warns before a page with unsaved changes is left.
 let isUnsaved = false;
 for (const form of document.querySelectorAll("form[data-unsaved]")) {

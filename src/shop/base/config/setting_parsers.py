@@ -1,9 +1,11 @@
 """Parsers of setting values. Each raises `ValueError` with a sentence that says what is valid."""
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable
 from email.utils import formataddr, parseaddr
+from pathlib import Path
 from urllib.parse import urlsplit
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -66,6 +68,22 @@ def parse_choice(*words: str) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def parse_theme(text: str) -> Path:
+    """A directory with `templates` or `static`, so that a wrong path does not silently show the default theme."""
+    theme = Path(text)
+    try:
+        if not theme.is_dir():
+            raise ValueError(f"{text} is not a directory")
+        parts = [part for part in (theme / "templates", theme / "static") if part.is_dir()]
+    except OSError as error:
+        raise ValueError(f"{text} cannot be opened ({error.strerror})") from None
+    if not parts:
+        raise ValueError(f"{text} contains neither templates nor static")
+    if not all(os.access(part, os.R_OK | os.X_OK) for part in (theme, *parts)):
+        raise ValueError(f"{text} cannot be opened (Permission denied)")
+    return theme
 
 
 def parse_database(text: str) -> str:

@@ -34,6 +34,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     secret_keys: Keys | None
     smtp_url: str | None
     mail_from: str
+    website: str
+    theme_dir: Path | None
     order_mail: str
     hold_seconds: int
     stripe_secret_key: str | None

@@ -19,6 +19,7 @@ from shop.base.config.setting_parsers import (
     parse_public_url,
     parse_sender,
     parse_smtp,
+    parse_theme,
     parse_whole,
     parse_windows,
 )
@@ -51,6 +52,14 @@ VARIABLES = (
     Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
     Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
     Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),
+    Variable("SHOP_WEBSITE", "website", parse_choice("on", "off"), "on", "serve the website; off: a landing page"),
+    Variable(
+        "SHOP_THEME_DIR",
+        "theme_dir",
+        parse_theme,
+        None,
+        "directory with `templates` and `static` that replace files of the website",
+    ),
     Variable("SHOP_ORDER_MAIL", "order_mail", parse_choice("on", "off"), "on", "confirm completed orders by e-mail"),
     Variable(
         "SHOP_HOLD_SECONDS",
@@ -155,7 +164,7 @@ VARIABLES = (
         "order_status_ttl",
         parse_at_least_one,
         "2592000",
-        "how long an order token can read its completed order",
+        "how long an order token or a link can read its completed order",
     ),
     Variable(
         "SHOP_LIMIT_MAILS_PER_ADDRESS",

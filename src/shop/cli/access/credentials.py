@@ -19,6 +19,8 @@ KINDS = (
     "write application",
     "operator",
 )
+WEBSITE = "shopper"
+"""The access rule of the website's pages, which know their visitor by cookies."""
 OPEN, OK, OWN, UNAUTHORIZED, FORBIDDEN = "open", "ok", "own", "401", "403"
 
 _ALL_UNAUTHORIZED = dict.fromkeys(KINDS, UNAUTHORIZED)
@@ -54,6 +56,8 @@ this page with the routes, another checks it over HTTP.
 an operator's cookie. *User* and *order token* belong to the requested record; *other user* and *other order token* do
 not. At the token endpoints, an application authenticates with its client id and secret instead.
 
+Pages of the website are not listed: they read no credential from headers, only the cookies of a visitor.
+
 """
 
 
@@ -73,6 +77,7 @@ def answer_to(route: Route, kind: str) -> str:
 
 def credential_page(routes: Sequence[Route]) -> str:
     """Returns the whole page as Markdown."""
+    routes = [route for route in routes if route.who != WEBSITE]
     head = ["method", "address", "who may call", *KINDS]
     rows = [head, ["---"] * len(head)]
     rows += [

@@ -30,7 +30,7 @@ def load_demo_with_progress(url: str, settings: Settings, *, is_try_out: bool) -
 def _load(url: str, settings: Settings, report_progress: ProgressCallback, *, is_try_out: bool) -> bool:
     start = monotonic()
     if run_action_on(url, settings, lambda ctx: load_demo(ctx, report_progress), is_try_out=is_try_out):
-        click.echo(f"  Created the demo shop {NAME} in {monotonic() - start:.1f} s.", err=True)
+        click.echo(f"  Created the demo shop {NAME} in {monotonic() - start:.1f} s. Past orders follow.", err=True)
         return True
     return run_action_on(url, settings, _name) == NAME
 

@@ -39,6 +39,7 @@ from shop.cli.server.heartbeat import Heartbeat, PollingEvent
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
 from shop.web.log import configure_logging
+from shop.website.themes import check_theme
 
 REVIVE_SECONDS = 1.0
 STOP_SECONDS = 20
@@ -61,6 +62,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     multiprocessing.set_start_method(_START, force=True)
     settings = load_settings()
     configure_logging(settings.log_level, settings.log_format)
+    check_theme(settings.theme_dir)
     address, port = free_port(host, port)
     with _reserve_address(address, port), database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)

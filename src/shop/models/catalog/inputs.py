@@ -106,11 +106,12 @@ class ImageInput(TypedDict, total=False):
 
 
 class NewImageInput(TypedDict, total=False):
-    """A new image of a product or of a taxon; without a position, it is the last one."""
+    """A new image of a product, of a taxon or of the shop; without a position, it is the last one."""
 
     product_id: UUID
     variant_id: UUID | None
     taxon_id: UUID
+    shop_id: int
     alt: str | None
     position: int | None
 

@@ -1,11 +1,13 @@
 """The shop's settings."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from shop.db.rows import Row, check, key, table
+from shop.models.setup.website import WebsiteSettings
 
 STORE_ID = UUID("00000000-0000-7000-8000-000000000001")
 """The id of the shop in the APIs, where every id is a UUID."""
@@ -23,6 +25,12 @@ class Shop(Row, frozen=True, kw_only=True):
     """Incremented with every change, so that each process can detect it."""
     not_before: datetime | None = None
     """Sessions, codes and links created before this time are void."""
+    website: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """Brand and home page; see `WebsiteSettings`."""
+
+    @property
+    def website_settings(self) -> WebsiteSettings:
+        return msgspec.convert(self.website, WebsiteSettings)
 
 
 shops = table(

@@ -192,6 +192,17 @@ _END_USERS_SESSIONS = statement(
     .returning(sessions.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_END_OTHER_SESSIONS = statement(
+    update(sessions)
+    .where(
+        sessions.c.user_id == bindparam("owner_id"),
+        sessions.c.id != bindparam("current_id"),
+        sessions.c.revoked_at.is_(None),
+    )
+    .values(revoked_at=_now, revoke_reason=bindparam("reason"))
+    .returning(sessions.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _SESSION_OF = statement(
     select(access_tokens.c.session_id).where(
         access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now
@@ -278,6 +289,11 @@ async def end_users_session(db: Db, *, session_id: UUID, user_id: UUID, reason: 
 async def end_users_sessions(db: Db, user_id: UUID, reason: str) -> int:
     """Ends all sessions of a user; returns their number."""
     return len(await db.all(_END_USERS_SESSIONS, owner_id=user_id, reason=reason))
+
+
+async def end_other_sessions(db: Db, user_id: UUID, current_id: UUID, reason: str) -> int:
+    """Ends all sessions of a user but the current one; returns their number."""
+    return len(await db.all(_END_OTHER_SESSIONS, owner_id=user_id, current_id=current_id, reason=reason))
 
 
 async def find_session_of(db: Db, access_hash: bytes) -> UUID | None:

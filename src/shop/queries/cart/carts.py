@@ -16,6 +16,7 @@ from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import users
 from shop.models.cart.orders import Order, orders
 from shop.models.journal import idempotency_keys as keys
+from shop.queries.access.not_before import is_not_void
 from shop.queries.access.sessions import IS_OPEN_SESSION
 
 _ID = orders.c.id.type
@@ -88,6 +89,16 @@ _FIND_STATUS = statement(
         _is_opened_by_token,
         orders.c.number == bindparam("number"),
         orders.c.completed_at > func.now() - seconds("age"),
+    ),
+    into(Order),
+)
+# Links are issued when an order is completed, so that one of an older order is older than `not_before` too.
+_FIND_LINKED = statement(
+    select(orders).where(
+        _this,
+        orders.c.completed_at > func.now() - seconds("age"),
+        func.to_timestamp(bindparam("expires", type_=BigInteger())) > func.now(),
+        is_not_void(orders.c.completed_at),
     ),
     into(Order),
 )
@@ -173,6 +184,11 @@ async def find_completed(db: DatabaseSession, claim: Claim, user_id: UUID | None
 
 async def find_status(db: DatabaseSession, claim: Claim, number: str, age: int) -> Order | None:
     return await db.one(_FIND_STATUS, cart_id=claim.cart_id, version=claim.token_version, number=number, age=age)
+
+
+async def find_linked(db: DatabaseSession, order_id: UUID, expires: int, age: int) -> Order | None:
+    """Returns the completed order of a verified link, unless the link has expired."""
+    return await db.one(_FIND_LINKED, cart_id=order_id, expires=expires, age=age)
 
 
 async def find_recently_completed(db: DatabaseSession, user_id: UUID) -> Order | None:

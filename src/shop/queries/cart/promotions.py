@@ -15,6 +15,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    false,
     func,
     literal_column,
     or_,
@@ -161,6 +162,19 @@ _AUTOMATIC = statement(
     _read_offered,
 )
 _PROMOTIONS_OF = statement(_promotion_select.where(promotions.c.id == any_of("ids", _ID)), _read_offered)
+_is_running = and_(
+    func.coalesce(promotions.c.starts_at <= func.now(), true()),
+    func.coalesce(promotions.c.expires_at > func.now(), true()),
+    func.coalesce(promotions.c.uses < promotions.c.usage_limit, true()),
+)
+_is_featured = func.coalesce(promotions.c.id == bindparam("id", type_=_ID), false())
+_ADVERTISED = statement(
+    select(promotions)
+    .where(_is_running, or_(_is_featured, promotions.c.advertise))
+    .order_by(_is_featured.desc(), promotions.c.id)
+    .limit(literal_column("1")),
+    into(Promotion),
+)
 _OF_CODE = statement(
     select(promotions.c.id.label("promotion_id"), bindparam("none", None, type_=_ID).label("coupon_code_id"))
     .where(promotions.c.code == bindparam("code"))
@@ -239,6 +253,11 @@ async def list_automatic(db: DatabaseSession) -> list[PromotionWithParts]:
 
 async def list_promotions_with_parts(db: DatabaseSession, ids: Sequence[UUID]) -> list[PromotionWithParts]:
     return await db.all(_PROMOTIONS_OF, ids=list(ids))
+
+
+async def find_advertised(db: DatabaseSession, promotion_id: UUID | None) -> Promotion | None:
+    """Returns the promotion if it is running, or else the oldest running one that is advertised."""
+    return await db.one(_ADVERTISED, id=promotion_id)
 
 
 async def find_of_code(db: DatabaseSession, code: str) -> tuple[UUID, UUID | None] | None:

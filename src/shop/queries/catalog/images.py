@@ -49,6 +49,7 @@ _INSERT = statement(
         product_id=bindparam("product_id"),
         variant_id=func.coalesce(bindparam("variant_id", type_=_ID), _master),
         taxon_id=bindparam("taxon_id"),
+        shop_id=bindparam("shop_id"),
         alt=bindparam("alt"),
         position=func.coalesce(bindparam("position", type_=BigInteger), _behind),
         width=bindparam("width"),
@@ -59,6 +60,7 @@ _INSERT = statement(
     .returning(images.c.id),
     _first,
 )
+_NO_OWNER: dict[str, Any] = {"product_id": None, "variant_id": None, "taxon_id": None, "shop_id": None}
 _OF_PRODUCT = statement(
     select(images)
     .where(images.c.product_id == bindparam("product_id", type_=_ID))
@@ -121,7 +123,7 @@ async def get_master_id(db: DatabaseSession, product_id: UUID) -> UUID | None:
 
 async def insert_image(db: DatabaseSession, **values: Any) -> None:
     """Inserts an image; by default after the product's other images, and for the master."""
-    await db.one(_INSERT, **{"product_id": None, "variant_id": None, "taxon_id": None, **values})
+    await db.one(_INSERT, **{**_NO_OWNER, **values})
 
 
 async def find_taxon_image(db: DatabaseSession, taxon_id: UUID) -> Image | None:

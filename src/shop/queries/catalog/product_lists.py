@@ -7,6 +7,7 @@ Each combination of filters and sort order has its own statement, compiled once 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
+from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
@@ -18,6 +19,8 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    tuple_,
+    union_all,
 )
 from sqlalchemy import any_ as sql_any
 
@@ -254,3 +257,39 @@ async def count_products(
             return count, False
     least = RANK_LIMIT if is_ranked else EXACT
     return max(await db.one(_estimate(shape, is_personal=pricing.is_personal), **values) or 0, least + 1), True
+
+
+@lru_cache(maxsize=2)
+def _neighbors(*, is_personal: bool) -> Statement[StorefrontProduct]:
+    """Builds the statement of the products around one product of a taxon; walks the index in both directions."""
+    product_id, taxon_id = bindparam("product_id", type_=ID), bindparam("taxon_id", type_=ID)
+    own, most = classifications.alias("own"), bindparam("most", type_=BigInteger)
+    place = select(own.c.position).where(own.c.product_id == product_id, own.c.taxon_id == taxon_id).scalar_subquery()
+    key, own_key = tuple_(classifications.c.position, classifications.c.product_id), tuple_(place, product_id)
+
+    def walk(rank: int, side: ColumnElement[bool]) -> Any:
+        rank_column = literal_column(str(rank), BigInteger).label("rank")
+        source = classifications.join(listings, listings.c.product_id == classifications.c.product_id)
+        return (
+            select(classifications.c.product_id, classifications.c.position, rank_column)
+            .select_from(source)
+            .where(classifications.c.taxon_id == taxon_id, side, IS_LISTED_NOW, IS_PRICED)
+            .order_by(classifications.c.position, classifications.c.product_id)
+            .limit(most)
+            .subquery()
+            .select()
+        )
+
+    around = union_all(walk(0, key > own_key), walk(1, key < own_key)).subquery()
+    order = (around.c.rank, around.c.position, around.c.product_id)
+    page = select(around).order_by(*order).limit(most).cte("page")
+    clause = select_products_with_prices(page, is_personal=is_personal)
+    return dynamic_statement(clause.order_by(page.c.rank, page.c.position, page.c.product_id), into(StorefrontProduct))
+
+
+async def list_neighbors(
+    db: DatabaseSession, product_id: UUID, taxon_id: UUID, pricing: Pricing, most: int
+) -> Sequence[StorefrontProduct]:
+    """Returns the products that follow one product in a taxon; after the last one, those from the start."""
+    values = {"product_id": product_id, "taxon_id": taxon_id, "most": most, "currency": pricing.currency}
+    return await db.all(_neighbors(is_personal=pricing.is_personal), **values, **pricing.values)

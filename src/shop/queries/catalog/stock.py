@@ -1,6 +1,6 @@
 """Statements that move stock; every change of a count is recorded with a stock movement."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, seconds, statement
+from shop.db.statements import any_of, into, seconds, statement
 from shop.models.cart.orders import stock_holds
 from shop.models.catalog.products import variants
 from shop.models.catalog.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
@@ -160,6 +160,13 @@ _NOTE = statement(
     .returning(stock_movements.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_ON_HAND = statement(
+    select(stock_items.c.variant_id, sql_cast(func.sum(stock_items.c.count_on_hand), BigInteger))
+    .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
+    .where(stock_locations.c.active, stock_items.c.variant_id == any_of("ids", _ID))
+    .group_by(stock_items.c.variant_id),
+    lambda record: cast(tuple[UUID, int], tuple(record)),
+)
 _LOCATION = statement(
     select(stock_locations).where(stock_locations.c.id == bindparam("id", type_=_ID)), into(StockLocation)
 )
@@ -249,6 +256,11 @@ async def list_sold_stock(db: DatabaseSession, order_number: str) -> list[OrderS
 
 async def insert_movement(db: DatabaseSession, **values: Any) -> None:
     await db.one(_NOTE, **values)
+
+
+async def list_counts_on_hand(db: DatabaseSession, variant_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """Returns the stock at active locations, by variant."""
+    return dict(await db.all(_ON_HAND, ids=list(variant_ids))) if variant_ids else {}
 
 
 async def find_location(db: DatabaseSession, location_id: UUID) -> StockLocation | None:

@@ -5,14 +5,27 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, column, exists, func, or_, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    Text,
+    and_,
+    bindparam,
+    column,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, Page
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
-from shop.models.catalog.product_index import listing_facets
+from shop.models.catalog.product_index import listing_facets, listings
 from shop.models.catalog.taxons import StorefrontTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.queries.catalog.columns import TAXON_IMAGE_ID
 from shop.rules.catalog.taxons import TreePosition
@@ -83,7 +96,48 @@ _SHOWN_OF = statement(_taxon_select.where(taxons.c.id == any_of("ids", _ID)), in
 _SHOWN_BY_PERMALINK = statement(
     _taxon_select.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(StorefrontTaxon)
 )
+_permalink = bindparam("permalink", type_=Text())
+_self = select(_below.c.id).where(_below.c.permalink == _permalink).limit(literal_column("1")).scalar_subquery()
+_PATH = statement(
+    _taxon_select.where(or_(taxons.c.permalink == any_of("permalinks", Text()), taxons.c.parent_id == _self)).order_by(
+        taxons.c.lft
+    ),
+    into(StorefrontTaxon),
+)
+_is_above = and_(
+    taxons.c.taxonomy_id == _below.c.taxonomy_id, taxons.c.lft <= _below.c.lft, taxons.c.rgt >= _below.c.rgt
+)
+_WITH_ANCESTORS = statement(
+    _taxon_select.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
+    .where(exists().where(_below.c.id == any_of("ids", _ID), _is_above).correlate(taxons))
+    .order_by(taxonomies.c.position, taxonomies.c.id, taxons.c.lft),
+    into(StorefrontTaxon),
+)
+# Walks the index of classifications in each taxon of a subtree until a visible product has an image.
+_first_image = (
+    select(listings.c.image_ids[1].label("image_id"))
+    .join(classifications, classifications.c.product_id == listings.c.product_id)
+    .where(classifications.c.taxon_id == _below.c.id, listings.c.is_active, func.cardinality(listings.c.image_ids) > 0)
+    .order_by(classifications.c.position, classifications.c.product_id)
+    .limit(literal_column("1"))
+    .correlate(_below)
+    .lateral("first_image")
+)
+_first_image_within = (
+    select(_first_image.c.image_id)
+    .select_from(_below.join(_first_image, literal_column("true")))
+    .where(_below.c.taxonomy_id == taxons.c.taxonomy_id, _below.c.lft >= taxons.c.lft, _below.c.rgt <= taxons.c.rgt)
+    .order_by(_below.c.lft)
+    .limit(literal_column("1"))
+    .correlate(taxons)
+    .scalar_subquery()
+)
+_FIRST_IMAGES = statement(
+    select(taxons.c.id, _first_image_within).where(taxons.c.id == any_of("ids", _ID)),
+    lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
+)
 _FILTERS = {
+    "depth": taxons.c.depth == bindparam("depth", type_=BigInteger),
     "ids": taxons.c.id == any_of("ids", _ID),
     "parent_id": taxons.c.parent_id == bindparam("parent_id", type_=_ID),
     "parent_permalink": taxons.c.parent_id.in_(
@@ -138,6 +192,23 @@ async def list_taxons_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[Store
 
 async def find_taxon_by_permalink(db: DatabaseSession, permalink: str) -> StorefrontTaxon | None:
     return await db.one(_SHOWN_BY_PERMALINK, permalink=permalink)
+
+
+async def list_path(db: DatabaseSession, permalink: str) -> list[StorefrontTaxon]:
+    """Returns the taxon with this permalink, its ancestors and its children, in tree order."""
+    names = permalink.split("/")
+    permalinks = ["/".join(names[: count + 1]) for count in range(len(names))]
+    return await db.all(_PATH, permalink=permalink, permalinks=permalinks)
+
+
+async def list_with_ancestors(db: DatabaseSession, ids: Sequence[UUID]) -> list[StorefrontTaxon]:
+    """Returns the taxons and all their ancestors, in tree order."""
+    return await db.all(_WITH_ANCESTORS, ids=list(ids)) if ids else []
+
+
+async def list_first_image_ids(db: DatabaseSession, ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
+    """Returns the id of the first image of the first visible product that has one, by taxon."""
+    return dict(await db.all(_FIRST_IMAGES, ids=list(ids))) if ids else {}
 
 
 async def lock_taxonomy(db: DatabaseSession, taxonomy_id: UUID) -> Taxonomy | None:

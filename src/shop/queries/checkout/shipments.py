@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Text, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Text, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -25,7 +25,7 @@ from shop.models.checkout.shipments import (
     shipping_rates,
 )
 from shop.models.customers.addresses import addresses
-from shop.models.setup.countries import states
+from shop.models.setup.countries import countries, states
 from shop.models.setup.zones import zone_members
 from shop.rules.setup.shipping import LocationStock, ShippingOption
 
@@ -54,18 +54,20 @@ _LOCATIONS = statement(
     into(StockLocation),
 )
 _ALL_LOCATIONS = statement(select(stock_locations), into(StockLocation))
-_reaches = (
-    exists()
-    .where(
-        shipping_method_zones.c.shipping_method_id == shipping_methods.c.id,
-        zone_members.c.zone_id == shipping_method_zones.c.zone_id,
-        or_(
-            zone_members.c.country_id == bindparam("country_id", type_=_ID),
-            zone_members.c.state_id == bindparam("state_id", type_=_ID),
-        ),
+
+
+def _reaches(destination: ColumnElement[bool]) -> ColumnElement[bool]:
+    return (
+        exists()
+        .where(
+            shipping_method_zones.c.shipping_method_id == shipping_methods.c.id,
+            zone_members.c.zone_id == shipping_method_zones.c.zone_id,
+            destination,
+        )
+        .correlate(shipping_methods)
     )
-    .correlate(shipping_methods)
-)
+
+
 _categories = (
     select(func.array_agg(shipping_method_categories.c.shipping_category_id, type_=_IDS))
     .where(shipping_method_categories.c.shipping_method_id == shipping_methods.c.id)
@@ -97,22 +99,28 @@ def _method(record: Any) -> ShippingOption:
     )
 
 
+_method_select = select(
+    shipping_methods.c.id,
+    shipping_methods.c.name,
+    shipping_methods.c.calculator,
+    shipping_methods.c.tax_category_id,
+    _categories.label("category_ids"),
+    _amounts(shipping_method_amounts.c.from_weight).label("weights"),
+    _amounts(shipping_method_amounts.c.amount).label("amounts"),
+).where(shipping_methods.c.deleted_at.is_(None), shipping_methods.c.display_on == any_of("displays", Text()))
 _METHODS = statement(
-    select(
-        shipping_methods.c.id,
-        shipping_methods.c.name,
-        shipping_methods.c.calculator,
-        shipping_methods.c.tax_category_id,
-        _categories.label("category_ids"),
-        _amounts(shipping_method_amounts.c.from_weight).label("weights"),
-        _amounts(shipping_method_amounts.c.amount).label("amounts"),
-    ).where(
-        shipping_methods.c.deleted_at.is_(None),
-        shipping_methods.c.display_on == any_of("displays", Text()),
-        _reaches,
+    _method_select.where(
+        _reaches(
+            or_(
+                zone_members.c.country_id == bindparam("country_id", type_=_ID),
+                zone_members.c.state_id == bindparam("state_id", type_=_ID),
+            )
+        )
     ),
     _method,
 )
+_country_id = select(countries.c.id).where(countries.c.iso == bindparam("country_code", type_=Text())).scalar_subquery()
+_METHODS_TO = statement(_method_select.where(_reaches(zone_members.c.country_id == _country_id)), _method)
 # Destinations of all storefront methods: whole countries, or states of them.
 _DESTINATIONS = statement(
     select(func.coalesce(zone_members.c.country_id, states.c.country_id), zone_members.c.state_id)
@@ -208,6 +216,11 @@ async def list_methods(
 ) -> list[ShippingOption]:
     """Returns the shipping methods for a destination, with their amounts in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
+
+
+async def list_methods_to(db: DatabaseSession, country_code: str, currency: str) -> list[ShippingOption]:
+    """Returns the methods of the storefront that reach a whole country, with their amounts in a currency."""
+    return await db.all(_METHODS_TO, country_code=country_code, currency=currency, displays=list(STOREFRONT_DISPLAYS))
 
 
 async def list_methods_of(db: DatabaseSession, ids: Sequence[UUID]) -> list[ShippingMethod]:

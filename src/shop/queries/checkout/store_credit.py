@@ -12,7 +12,7 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
-from shop.models.checkout.store_credit import StoreCredit, store_credit_events, store_credits
+from shop.models.checkout.store_credit import StoreCredit, StoreCreditEvent, store_credit_events, store_credits
 
 _ID = PG_UUID(as_uuid=True)
 _is_of_user = (
@@ -125,6 +125,27 @@ _DROP = statement(
     .add_cte(_invalidate_payments),
     lambda record: cast(UUID, record[0]),
 )
+
+
+class CreditEntry(StoreCreditEvent, frozen=True, kw_only=True):
+    """A ledger entry with the number of its order."""
+
+    order_number: str | None
+
+
+_ENTRIES = statement(
+    select(store_credit_events, orders.c.number.label("order_number"))
+    .outerjoin(orders, orders.c.id == store_credit_events.c.order_id)
+    .where(store_credit_events.c.user_id == bindparam("user_id", type_=_ID))
+    .order_by(store_credit_events.c.id.desc())
+    .limit(bindparam("most", type_=BigInteger())),
+    into(CreditEntry),
+)
+
+
+async def list_entries(db: DatabaseSession, user_id: UUID, *, most: int) -> list[CreditEntry]:
+    """Returns the ledger entries of a customer in all currencies, newest first."""
+    return await db.all(_ENTRIES, user_id=user_id, most=most)
 
 
 async def find_credit_balance(db: DatabaseSession, user_id: UUID, currency: str) -> int:

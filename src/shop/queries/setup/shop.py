@@ -58,6 +58,14 @@ _UPDATE = statement(
     into(Shop),
 )
 
+_UPDATE_WEBSITE = statement(
+    update(shops)
+    .where(shops.c.version == bindparam("seen_version"))
+    .values(website=bindparam("new_website"), version=shops.c.version + literal_column("1"))
+    .returning(shops),
+    into(Shop),
+)
+
 # Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
@@ -94,3 +102,8 @@ async def fill_shop(db: DatabaseSession, *, name: str, currencies: list[str]) ->
 async def update_shop(db: DatabaseSession, *, version: int, **values: Any) -> Shop | None:
     """Updates the shop and returns it; `None` if it has changed since `version`."""
     return await db.one(_UPDATE, seen_version=version, **{f"new_{name}": value for name, value in values.items()})
+
+
+async def update_website(db: DatabaseSession, *, version: int, website: dict[str, Any]) -> Shop | None:
+    """Updates the website settings and returns the shop; `None` if it has changed since `version`."""
+    return await db.one(_UPDATE_WEBSITE, seen_version=version, new_website=website)

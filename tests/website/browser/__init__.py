@@ -1,0 +1,1 @@
+"""The website in a real browser."""
