@@ -20,12 +20,13 @@ MARKUP = (
 )
 # Percent-encoded, as in a query or in the body of a form.
 VALUES = {
-    **{f"markup {number}": quote(text, safe="") for number, text in enumerate(MARKUP)},
+    "markup 0": quote(MARKUP[0], safe=""),
+    "broken UTF-8": "%FF%FE",
+    **{f"markup {number}": quote(text, safe="") for number, text in enumerate(MARKUP) if number},
     "template": quote("{{ 1337 * 1337 }}{% for x in (1).__class__.__base__.__subclasses__() %}{{ x }}{% endfor %}"),
     "SQL": quote("' or 1=1; drop table orders; --", safe=""),
     "NUL": "a%00b",
     "line break": "a%0D%0Aset-cookie:%20evil=1%0D%0A%0D%0A<html>",
-    "broken UTF-8": "%FF%FE",
     "half a character": "%E2%82",
     "overlong UTF-8": quote_from_bytes(b"\xc0\xaf\xc0\xae"),
     "surrogate": quote_from_bytes(b"\xed\xa0\x80"),

@@ -249,8 +249,9 @@ async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setu
 # Redirects
 
 
-@pytest.mark.parametrize("target", ELSEWHERE, ids=range(len(ELSEWHERE)))
-async def test_sign_in_never_leads_to_another_site(http: httpx2.AsyncClient, account: FullAccount, target: str) -> None:
+@pytest.mark.parametrize("number", first(12, range(len(ELSEWHERE))))
+async def test_sign_in_never_leads_to_another_site(http: httpx2.AsyncClient, account: FullAccount, number: int) -> None:
+    target = ELSEWHERE[number]
     query = quote(target, safe="")
 
     redirect = await account.buyer.get(f"/sign-in?next={query}")
@@ -317,14 +318,14 @@ async def send(http: httpx2.AsyncClient, route: Route, path: str, body: str, hea
     return await http.post(url, content=body.encode(), headers={**headers, **same_origin})
 
 
-@pytest.mark.parametrize("name", first(4, VALUES))
+@pytest.mark.parametrize("name", first(2, VALUES))
 async def test_hostile_values_break_no_page(http: httpx2.AsyncClient, own_account: FullAccount, name: str) -> None:
     value = VALUES[name]
 
     assert [fault async for fault in send_everywhere(own_account, http, encode(value), value)] == []
 
 
-@pytest.mark.parametrize("name", first(2, SHAPES))
+@pytest.mark.parametrize("name", first(1, SHAPES))
 async def test_fields_of_another_shape_break_no_page(
     http: httpx2.AsyncClient, own_account: FullAccount, name: str
 ) -> None:
@@ -378,7 +379,7 @@ async def test_a_body_that_is_no_form_breaks_no_page(http: httpx2.AsyncClient, a
 
 
 @pytest.mark.parametrize("cookie", [SESSION, REFRESH, CART, ORDER, COUNT])
-@pytest.mark.parametrize("name", first(3, ["markup 0", "broken UTF-8", "long text", "control characters", "empty"]))
+@pytest.mark.parametrize("name", first(1, ["markup 0", "broken UTF-8", "long text", "control characters", "empty"]))
 async def test_a_forged_cookie_breaks_no_page(http: httpx2.AsyncClient, cookie: str, name: str) -> None:
     header = {"Cookie": f"{cookie}=".encode() + unquote(VALUES[name], "latin-1").encode("latin-1", "ignore")}
     values = dict.fromkeys(("id", "number", "token", "slug", "permalink", "name"), "x")

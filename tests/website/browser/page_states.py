@@ -46,8 +46,8 @@ async def open_paths(shopper: BrowserShopper, paths: Mapping[str, str]) -> Async
 async def catalog_states(shopper: BrowserShopper, shop: DemoShop) -> AsyncIterator[str]:
     lanterns, seeds = await shop.category("Lanterns"), await shop.category("Growing")
     sold_out = await shop.make.product("Sold-out Lamp", options={"shade": ["red", "blue"]}, on_hand=0)
-    ended: dict[str, Any] = {"available_on": "2020-01-01T00:00:00Z", "discontinue_on": "2020-02-01T00:00:00Z"}
-    discontinued = await shop.make.product("Discontinued Lamp", on_hand=5, **ended)
+    past_dates: Any = {"available_on": "2020-01-01T00:00:00Z", "discontinue_on": "2020-02-01T00:00:00Z"}
+    discontinued = await shop.make.product("Discontinued Lamp", on_hand=5, **past_dates)
     long_name = await shop.make.product("Supercalifragilistic" * 6, price="1234567.89", on_hand=5)
     almanac = await shop.slug("The Night Gardener's Almanac")
     paths = {
