@@ -143,10 +143,10 @@ def purchase_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     bench.say(
         "",
         f"With a hundred automatic promotions it costs {promotion_cost:.2f} times what it does with none (at most 1.5).",
-        f"One more piece in a cart of five lines: {median(results['shop add_item']).per_second:,.0f} a second. In a cart of a",
+        f"Increasing a quantity in a cart of five lines: {median(results['shop add_item']).per_second:,.0f} a second. In a cart of a",
         f"hundred lines it costs {cost:.2f} times what it does in one of one (at most 5).",
         "",
-        f"The whole way of a guest (cart, three items, address, rate, payment, complete): {journey:.0f} ms, one after another,",
+        f"A complete guest purchase (cart, three items, address, rate, payment, complete): {journey:.0f} ms, one after another,",
         f"the median of {JOURNEYS}.",
     )
 
