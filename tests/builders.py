@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import product as combinations
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
@@ -114,8 +115,13 @@ class Make:
         return await self._once(("stock_location",), "stock_locations", "stock_location", name=f"Store {uuid4().hex}")
 
     async def option_type(self, name: str, **fields: Any) -> str:
-        values = {"name": name, "presentation": name.capitalize(), **fields}
-        return await self._once(("option_type", name), "option_types", "option_type", **values)
+        """The option type of this name, which another test of the same shop may have created."""
+        key, values = ("option_type", name), {"name": name, "presentation": name.capitalize(), **fields}
+        if key not in self._ids:
+            response = await self.machine.get(f"/option_types?filter[name_eq]={quote(name)}")
+            for record in response.json["data"]:
+                self._ids[key] = record["id"]
+        return await self._once(key, "option_types", "option_type", **values)
 
     async def option(self, kind: str, value: str, **fields: Any) -> str:
         type_id = await self.option_type(kind)

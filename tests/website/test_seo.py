@@ -193,9 +193,7 @@ async def test_the_feed_has_the_price_of_an_offer_and_its_sale_price(make: Make,
     assert feed[sale_sku]["availability"] == "out_of_stock"
 
 
-async def test_the_feed_has_every_variant_and_not_the_master_that_nobody_can_buy(
-    make: Make, http: httpx2.AsyncClient
-) -> None:
+async def test_the_feed_has_every_variant_but_not_the_master(make: Make, http: httpx2.AsyncClient) -> None:
     shirt = await make.product("Shirt", options={"size": ["s", "m"]}, properties={"Brand": "Acme"})
     small, medium = shirt.variants
     await make.stock(small, 0, backorderable=True)
