@@ -21,8 +21,11 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 	@exec $(VENV)/bin/shop serve --demo
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%) $(GENERATED:%=--ignore=%)
-	@$(VENV)/bin/python -m pytest -m "not torture" tests/site/test_description.py
+	@status=0; \
+	$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%) $(GENERATED:%=--ignore=%) \
+		|| status=$$?; \
+	$(VENV)/bin/python -m pytest -m "not torture" tests/site/test_description.py || status=$$?; \
+	exit $$status
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml, security rules tested
 	@$(VENV)/bin/ruff format --check --quiet .

@@ -18,7 +18,7 @@ from shop.actions.operations.outbox import MailSender, deliver, lease
 from shop.actions.payments.settlement import settle_stale_attempts
 from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
-from shop.demo.orders import add_orders
+from shop.demo.order_history.orders import add_orders
 from shop.gateways.mail import Mail, Smtp
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from shop.demo.history import DAYS, NEWEST, ORDERS, Fate, plan_orders
+from shop.demo.order_history.history import DAYS, NEWEST, ORDERS, Fate, plan_orders
 from shop.demo.shop import SHOPPERS
 
 UNTIL = datetime(2026, 11, 17, 15, 30, tzinfo=UTC)

@@ -385,6 +385,7 @@ async def test_an_unchanged_page_costs_one_statement_and_is_confirmed_by_its_tag
     assert (await visitor.show(section.path)).card_names == ["Renamed"]
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 async def test_catalog_pages_are_accessible_and_fit_the_screen(

@@ -13,10 +13,13 @@ import pytest
 from shop.actions.context import Context
 from shop.actions.operations.verify import find_inconsistencies
 from shop.actions.orders import operations
-from shop.demo import shop
-from shop.demo.history import ORDERS
+from shop.demo import pictures, shop
+from shop.demo.artwork import draw_moon
 from shop.demo.load import load_demo
-from shop.demo.orders import BATCH, add_orders
+from shop.demo.order_history.history import ORDERS
+from shop.demo.order_history.orders import BATCH, add_orders
+from shop.demo.shop import MOONS
+from shop.rules.catalog.images import read_picture
 from tests.accounts import sign_in
 from tests.cluster import Cluster
 from tests.platform.client import operator_context
@@ -44,15 +47,26 @@ UNTOUCHED = (
 """The tables that historical orders do not change."""
 
 
+async def load_plain_demo(url: str, data_dir: Path, *, has_test_card: bool) -> None:
+    """Loads the demo shop without orders, with one image for everything: drawing them takes most of the time."""
+    picture = read_picture(draw_moon(MOONS[0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "_draw", lambda *_drawing: picture)
+        async with operator_context(url, data_dir=data_dir) as ctx:
+            ctx.is_try_out = has_test_card
+            assert await load_demo(ctx, lambda _step, _steps: None)
+
+
 @pytest.fixture(scope="module")
-def demo_dir(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
-    with cluster.data_dir(f"demo_orders_{worker_name}") as pair:
-        yield pair
+async def demo_dir(cluster: Cluster, worker_name: str) -> AsyncIterator[tuple[Path, str]]:
+    with cluster.data_dir(f"demo_orders_{worker_name}") as (data_dir, url):
+        await load_plain_demo(url, data_dir, has_test_card=True)
+        yield data_dir, url
 
 
 @pytest.fixture(scope="module")
 def demo(demo_dir: tuple[Path, str]) -> Iterator[Service]:
-    """A try-out served with --demo on an empty database, with all of its orders."""
+    """A try-out of the demo shop, with all of its orders."""
     service = Service("--demo", SHOP_DATA_DIR=str(demo_dir[0]), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     service.wait_for(lambda line: f'"count":{ORDERS},"total":{ORDERS}' in line)
     yield service
@@ -66,17 +80,23 @@ async def demo_db(demo: Service, demo_dir: tuple[Path, str]) -> AsyncIterator[An
     await connection.close()
 
 
+@pytest.fixture(scope="module")
+async def demo_template(
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[str]:
+    """The name of a database with the demo shop."""
+    name = f"plain_demo_{worker_name}"
+    with cluster.database(name) as url:
+        await load_plain_demo(url, tmp_path_factory.mktemp("plain_demo"), has_test_card=False)
+        yield name
+
+
 @pytest.fixture
-async def small_demo(
-    own_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Context, Any]]:
-    """A demo shop with every fifth product and no orders yet, and a connection to its database."""
-    some_products = shop.all_products()[::5]
-    monkeypatch.setattr(shop, "all_products", lambda: some_products)
-    url = own_database()
+async def plain_demo(own_database: Callable[..., str], demo_template: str) -> AsyncIterator[tuple[Context, Any]]:
+    """The demo shop without orders, and a connection to its database."""
+    url = own_database(demo_template)
     connection = await asyncpg.connect(url)
-    async with operator_context(url, data_dir=tmp_path) as ctx:
-        assert await load_demo(ctx, lambda _step, _steps: None)
+    async with operator_context(url) as ctx:
         yield ctx, connection
     await connection.close()
 
@@ -162,8 +182,8 @@ async def test_a_customer_sees_their_orders(demo: Service, demo_db: Any) -> None
     assert len(orders.json["data"]) == count > 0
 
 
-async def test_only_orders_are_added_and_nothing_else_changes(small_demo: tuple[Context, Any]) -> None:
-    ctx, connection = small_demo
+async def test_only_orders_are_added_and_nothing_else_changes(plain_demo: tuple[Context, Any]) -> None:
+    ctx, connection = plain_demo
     before = await read_tables(connection)
 
     await add_all(ctx)
@@ -173,8 +193,8 @@ async def test_only_orders_are_added_and_nothing_else_changes(small_demo: tuple[
     assert await findings_of(ctx) == {}
 
 
-async def test_added_by_two_processes_or_after_a_crash_each_order_exists_once(small_demo: tuple[Context, Any]) -> None:
-    ctx, connection = small_demo
+async def test_added_by_two_processes_or_after_a_crash_each_order_exists_once(plain_demo: tuple[Context, Any]) -> None:
+    ctx, connection = plain_demo
     await add_orders(ctx.shared)
     await connection.execute("alter table refunds add constraint broken check (false) not valid")
     with pytest.raises(Exception, match="broken"):
@@ -190,8 +210,8 @@ async def test_added_by_two_processes_or_after_a_crash_each_order_exists_once(sm
     assert await findings_of(ctx) == {}
 
 
-async def test_when_they_are_complete_a_start_adds_none(small_demo: tuple[Context, Any]) -> None:
-    ctx, connection = small_demo
+async def test_when_they_are_complete_a_start_adds_none(plain_demo: tuple[Context, Any]) -> None:
+    ctx, connection = plain_demo
     await add_all(ctx)
     await connection.execute("delete from orders where id = (select id from orders limit 1)")
 
@@ -208,8 +228,8 @@ async def test_a_shop_without_the_demo_gets_no_orders(http: httpx2.AsyncClient, 
     assert await db.fetchval("select count(*) from orders") == count
 
 
-async def test_operators_can_work_with_them_and_totals_stay_right(small_demo: tuple[Context, Any]) -> None:
-    ctx, connection = small_demo
+async def test_operators_can_work_with_them_and_totals_stay_right(plain_demo: tuple[Context, Any]) -> None:
+    ctx, connection = plain_demo
     await add_all(ctx)
     stock = await connection.fetch("select id, count_on_hand from stock_items order by 1")
     ready, other = await connection.fetch("select id from orders where shipment_state = 'ready' limit 2")

@@ -36,6 +36,7 @@ def new_theme(tmp_path: Path, **files: str) -> Path:
     return tmp_path
 
 
+@pytest.mark.torture
 async def test_the_theme_that_is_shipped_looks_different_and_is_accessible(
     own_data_dir: OwnDataDir, browser: Browser
 ) -> None:

@@ -3,7 +3,6 @@
 If it is interrupted, it leaves only image files that are recorded as orphans, and no database rows of the shop.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
@@ -19,9 +18,9 @@ from shop.actions.context import Context
 from shop.actions.customers import users as user_actions
 from shop.base.ids import new_id
 from shop.demo import shop
-from shop.demo.artwork import draw_product
 from shop.demo.checkout_setup import create_checkout_setup
 from shop.demo.pages import make_pages
+from shop.demo.pictures import Pictures, all_drawings, product_drawing
 from shop.demo.products import CURRENCIES, STOCK, DemoProduct, combinations, prices
 from shop.demo.promotions import create_demo_promotions, grant_demo_credit
 from shop.demo.website import create_website, save_images
@@ -68,20 +67,27 @@ class DemoVariant(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
 
 
-async def load_demo(ctx: Context, report_progress: ProgressCallback) -> bool:
-    """Loads the demo shop if the database is empty; returns whether it did."""
+async def load_demo(ctx: Context, report_progress: ProgressCallback, pictures: Pictures | None = None) -> bool:
+    """Loads the demo shop if the database is empty; returns whether it did. Draws the images that are not in
+    `pictures` yet.
+    """
     if not await shop_queries.is_empty(ctx.db):
         return False
+    pictures = pictures or Pictures()
+    try:
+        return await _load(ctx, report_progress, pictures)
+    finally:
+        pictures.close()
+
+
+async def _load(ctx: Context, report_progress: ProgressCallback, pictures: Pictures) -> bool:
+    pictures.draw(all_drawings())
     entries = [DemoProductEntry(*product) for product in shop.products_with_skus()]
     images: dict[str, Images] = {}
-    image_slots = asyncio.Semaphore(image_actions.IMAGE_THREADS)
-    categories = dict.fromkeys(entry.category for entry in entries)
-    taxon_work = asyncio.create_task(save_images(ctx, image_slots, categories))
-    for work in asyncio.as_completed([_save_images(ctx, image_slots, entry) for entry in entries]):
-        sku, product_images = await work
-        images[sku] = product_images
+    taxon_images, hero = await save_images(ctx, pictures)
+    for entry in entries:
+        images[entry.sku] = await _save_images(ctx, pictures, entry)
         report_progress(len(images), 2 * len(entries))
-    taxon_images, hero = await taxon_work
     async with ctx.db.transaction():
         # Of two concurrent starts, the second waits here and then finds a shop.
         if not await shop_queries.fill_shop(ctx.db, name=shop.NAME, currencies=list(CURRENCIES)):
@@ -106,23 +112,14 @@ async def load_demo(ctx: Context, report_progress: ProgressCallback) -> bool:
     return True
 
 
-async def _save_images(ctx: Context, image_slots: asyncio.Semaphore, entry: DemoProductEntry) -> tuple[str, Images]:
-    """Saves the images of a product and its variants; variants of one color share an image."""
-    product, pictures, images = (
-        entry.product,
-        dict[str | None, Picture](),
-        dict[tuple[str, ...], tuple[UUID, Picture]](),
-    )
-    for values in ((), *combinations(product)):
-        tint = dict(zip(product.options, values, strict=False)).get("colour")
-        # More drawings at once than image threads would only wait for each other.
-        async with image_slots:
-            if tint not in pictures:
-                png = await asyncio.to_thread(draw_product, entry.category, product.name, product.moon, tint)
-                pictures[tint] = await image_actions.process_image(png)
-        images[values] = (new_id(), pictures[tint])
+async def _save_images(ctx: Context, pictures: Pictures, entry: DemoProductEntry) -> Images:
+    """Saves the images of a product and its variants."""
+    images: dict[tuple[str, ...], tuple[UUID, Picture]] = {}
+    for values in ((), *combinations(entry.product)):
+        picture = await pictures.find(product_drawing(entry.category, entry.product, values))
+        images[values] = (new_id(), picture)
         await image_actions.save_files(ctx.shared, *images[values])
-    return entry.sku, images
+    return images
 
 
 async def _create_records(ctx: Context) -> DemoRecords:

@@ -1,8 +1,6 @@
 """The home page of the demo shop, and the images of its categories."""
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
@@ -10,8 +8,8 @@ import msgspec
 from shop.actions.catalog import images as image_actions
 from shop.actions.context import Context
 from shop.base.ids import new_id
-from shop.demo.artwork import draw_group, draw_hero, draw_moon
-from shop.demo.shop import DEPARTMENTS, MOONS, NAME
+from shop.demo.pictures import HERO, Drawing, Pictures, category_drawings
+from shop.demo.shop import NAME
 from shop.models.setup.website import WebsiteImage, WebsiteSettings
 from shop.queries.content.website import list_products_by_word
 from shop.queries.setup import shop as shop_queries
@@ -33,27 +31,15 @@ FEATURED_PRODUCTS = (
 )
 
 
-async def save_images(
-    ctx: Context, image_slots: asyncio.Semaphore, categories: Collection[str]
-) -> tuple[dict[str, SavedImage], SavedImage]:
+async def save_images(ctx: Context, pictures: Pictures) -> tuple[dict[str, SavedImage], SavedImage]:
     """Saves an image of each category, by its name, and the image of the home page."""
-    groups: dict[str, tuple[str, ...]] = {category: (category,) for category in categories}
-    groups |= {name: tuple(department) for name, department in DEPARTMENTS.items()}
-    drawings: dict[str, Callable[[], bytes]] = {
-        name: partial(draw_group, name, group) for name, group in groups.items()
-    }
-    drawings |= {moon: partial(draw_moon, moon) for moon in MOONS}
 
-    async def save(draw: Callable[[], bytes]) -> SavedImage:
-        async with image_slots:
-            picture = await image_actions.process_image(await asyncio.to_thread(draw))
-        image_id = new_id()
+    async def save(drawing: Drawing) -> SavedImage:
+        image_id, picture = new_id(), await pictures.find(drawing)
         await image_actions.save_files(ctx.shared, image_id, picture)
         return image_id, picture
 
-    # The largest first, so that nothing waits for it at the end.
-    hero, *others = await asyncio.gather(save(draw_hero), *map(save, drawings.values()))
-    return dict(zip(drawings, others, strict=True)), hero
+    return {name: await save(drawing) for name, drawing in category_drawings().items()}, await save(HERO)
 
 
 async def create_website(

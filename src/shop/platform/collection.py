@@ -15,7 +15,7 @@ _STAMPS = ("id", "created_at", "updated_at")
 
 
 class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A resource under `/api/v2/platform`. Only the actions that `noun` supports have a route."""
+    """A resource under `/api/v2/platform`. Only what `actions` supports has a route."""
 
     path: str
     resource: Resource

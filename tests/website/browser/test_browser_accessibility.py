@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from playwright.async_api import expect
 
-from shop.demo.history import ORDERS
+from shop.demo.order_history.history import ORDERS
 from tests.accounts import sign_in
 from tests.browser import Browser, visit
 from tests.builders import Make

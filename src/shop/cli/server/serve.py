@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ from shop.cli.access.admin import first_operator
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, load_settings
 from shop.cli.server.address import record_url
 from shop.cli.server.banner import banner, base_url
-from shop.cli.server.demo_progress import load_demo_with_progress
+from shop.cli.server.demo_filler import demo_filler
 from shop.cli.server.heartbeat import Heartbeat, PollingEvent
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
@@ -64,12 +64,16 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     configure_logging(settings.log_level, settings.log_format)
     check_theme(settings.theme_dir)
     address, port = free_port(host, port)
-    with _reserve_address(address, port), database(settings) as (url, embedded):
+    with (
+        _reserve_address(address, port),
+        demo_filler(settings, host, is_wanted=demo) as fill,
+        database(settings) as (url, embedded),
+    ):
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
         is_try_out = settings.is_try_out(host)
-        has_demo = demo and _fill_in_subprocess(url, settings, is_try_out=is_try_out)
+        has_demo = fill(url)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             configuration = ServerConfiguration(settings, host, os.getpid(), run_dir, outdated_revisions())
@@ -108,40 +112,6 @@ def _first_operator(settings: Settings, url: str, base: str) -> str | None:
 def _banner(configuration: ServerConfiguration, port: int, operator: str | None, *, has_demo: bool) -> str:
     has_mailbox = is_mailbox_on(configuration.settings, configuration.host)
     return banner(configuration.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
-
-
-def _fill_in_subprocess(url: str, settings: Settings, *, is_try_out: bool) -> bool:
-    """Loads the demo shop in a subprocess. Threads started here would not survive the fork of a worker, which would
-    wait for them forever.
-    """
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=_fill_and_report, args=(sender, url, settings, is_try_out))
-    process.start()
-    sender.close()
-    try:
-        has_demo, reason = receiver.recv()
-    except EOFError:
-        has_demo, reason = False, "The demo shop could not be created: its process ended unexpectedly."
-    finally:
-        process.kill()
-        process.join()
-        receiver.close()
-    if reason:
-        raise CannotStart(reason)
-    return bool(has_demo)
-
-
-def _fill_and_report(sender: Connection, url: str, settings: Settings, is_try_out: bool) -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        # Exit at once when the parent ends, because nothing waits for the result.
-        threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
-    try:
-        sender.send((load_demo_with_progress(url, settings, is_try_out=is_try_out), None))
-    except CannotStart as reason:
-        sender.send((False, str(reason)))
-    except KeyboardInterrupt:
-        pass  # The parent receives the same signal and reports it.
 
 
 def _serve(

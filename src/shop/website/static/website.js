@@ -10,7 +10,7 @@
 //                                 [data-stock], [data-buy] (the button), [data-variant-id] (fields of other forms)
 //   [data-gallery]                a[data-zoom] with the main image; .thumbnails a with data-src, data-srcset,
 //                                 data-width, data-height, data-large and data-alt of the image that it shows
-//   select[data-submit]           submits its form when it changes; [data-without-script] is hidden
+//   select[data-submit]           submits its form when it changes; the stylesheet hides [data-without-script]
 //   [data-resend-seconds]         a button that is disabled while its seconds count down
 //   form with the method get      is sent without its empty fields, which keeps addresses short
 //   form[data-once]               is sent once; its button shows data-busy, or "Processing…"
@@ -408,7 +408,6 @@ function start() {
   findAll("[data-resend-seconds]").forEach(startCountdown);
   for (const select of findAll("select[data-submit]")) {
     select.addEventListener("change", () => select.form.requestSubmit());
-    for (const part of findAll("[data-without-script]", select.form)) part.hidden = true;
   }
   find(".error-summary")?.focus();
   // The back button shows the page again; sending the form once more would trap the shopper.

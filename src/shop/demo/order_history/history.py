@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from shop.demo import shop
-from shop.demo.people import NAMES, PLACES, Place
+from shop.demo.order_history.people import NAMES, PLACES, Place
 from shop.demo.products import combinations
 
 SEED = 1847

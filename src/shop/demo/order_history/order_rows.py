@@ -12,7 +12,7 @@ from shop.actions.cart.promotions import apply_discounts, build_basket
 from shop.actions.checkout.shipments import explain_totals
 from shop.actions.checkout.store_credit import CANCELED_REASON
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number, new_payment_number, shipment_number
-from shop.demo.history import Fate, PlannedOrder
+from shop.demo.order_history.history import Fate, PlannedOrder
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.quotes import Quote
 from shop.models.checkout.payments import Payment, PaymentMethod, PaymentSource, Refund

@@ -20,9 +20,9 @@ from shop.actions.checkout.coupons import read_code
 from shop.actions.context import Context, Shared
 from shop.base.ids import new_id
 from shop.demo import shop
-from shop.demo.history import PlannedOrder, plan_orders
-from shop.demo.order_rows import OrderFacts, Rows, build_order
-from shop.demo.people import Place
+from shop.demo.order_history.history import PlannedOrder, plan_orders
+from shop.demo.order_history.order_rows import OrderFacts, Rows, build_order
+from shop.demo.order_history.people import Place
 from shop.models.checkout.payments import PaymentMethod
 from shop.models.setup.demo import DemoFill
 from shop.queries import bulk
