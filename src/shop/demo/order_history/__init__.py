@@ -1,4 +1,4 @@
 """The historical orders of the demo shop: who bought what, and what became of it.
-
-They are added after the shop is ready, and change nothing but orders.
+Must not contain anything that changes stock, coupon budgets or store credit, or sends mail.
+Start with `orders.py`.
 """
