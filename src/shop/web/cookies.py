@@ -9,7 +9,8 @@ def read_cookies(request: Request) -> dict[str, str]:
     header = b";".join(value for name, value in request.scope["headers"] if name == b"cookie").decode("latin-1")
     values: dict[str, set[str]] = {}
     for part in header.split(";"):
-        name, _, value = part.strip().partition("=")
+        # Not other white space: browsers do not strip it, and so let another host set a cookie like "\xa0__Host-x".
+        name, _, value = part.strip(" \t").partition("=")
         values.setdefault(name, set()).add(value)
     return {name: each.pop() for name, each in values.items() if len(each) == 1}
 
