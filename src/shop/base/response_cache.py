@@ -19,9 +19,13 @@ class CachedResponse(msgspec.Struct, frozen=True):
 
 
 class ResponseCache:
-    """An LRU cache with a maximum total size."""
+    """An LRU cache with a maximum total size. Keys count too: any caller can request the same page with many long
+    addresses.
+    """
 
     MAX_BYTES = 8 * 1024 * 1024
+    ENTRY_BYTES = 1024
+    """What an entry takes in addition to its body and its key."""
 
     def __init__(self) -> None:
         self._entries: dict[Any, CachedResponse] = {}
@@ -39,7 +43,7 @@ class ResponseCache:
         if entry is None:
             return None
         if entry.version != version:
-            self._size -= len(entry.body)
+            self._size -= self._size_of(key, entry)
             return None
         self._entries[key] = entry  # Moves it to the end: the least recently used entry is evicted first.
         return entry
@@ -63,8 +67,12 @@ class ResponseCache:
         if len(entry.body) > self.MAX_BYTES // 16:
             return
         if (before := self._entries.pop(key, None)) is not None:
-            self._size -= len(before.body)
+            self._size -= self._size_of(key, before)
         self._entries[key] = entry
-        self._size += len(entry.body)
+        self._size += self._size_of(key, entry)
         while self._size > self.MAX_BYTES:
-            self._size -= len(self._entries.pop(next(iter(self._entries))).body)
+            oldest_key = next(iter(self._entries))
+            self._size -= self._size_of(oldest_key, self._entries.pop(oldest_key))
+
+    def _size_of(self, key: Any, entry: CachedResponse) -> int:
+        return len(entry.body) + len(repr(key)) + self.ENTRY_BYTES

@@ -236,7 +236,7 @@ async def test_a_404_is_not_cached(make: Make, guest: Shopper) -> None:
 
 def test_the_response_cache_is_bounded_and_evicts_the_least_recently_used() -> None:
     cache = ResponseCache()
-    size = ResponseCache.MAX_BYTES // 20
+    size = ResponseCache.MAX_BYTES // 20 - ResponseCache.ENTRY_BYTES - 2
     for number in range(20):
         cache.save(number, CachedResponse(1, bytes(size), b""))
     assert cache.find(0, 1)
@@ -249,3 +249,17 @@ def test_the_response_cache_is_bounded_and_evicts_the_least_recently_used() -> N
     assert cache.find(5, 2) is None
     cache.save(22, CachedResponse(1, bytes(size), b""))
     assert cache.find(0, 1)
+
+
+@pytest.mark.security("H-11")
+def test_the_addresses_of_cached_responses_count_too() -> None:
+    """Any caller can request one small page with thousands of long addresses."""
+    cache = ResponseCache()
+    addresses = [f"/suggest?q=a&x={number:08}{'y' * 8000}" for number in range(2000)]
+
+    for address in addresses:
+        cache.save(("page", address), CachedResponse(1, b"[]", b""))
+
+    cached_addresses = [address for address in addresses if ("page", address) in cache]
+    assert 500 < len(cached_addresses) < ResponseCache.MAX_BYTES / 8000
+    assert cached_addresses == addresses[-len(cached_addresses) :]
