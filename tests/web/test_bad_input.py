@@ -140,6 +140,16 @@ async def test_an_unsupported_method_is_405_with_the_allowed_ones(http: httpx2.A
     assert response.headers["allow"] == "DELETE, GET, HEAD, POST"
 
 
+@pytest.mark.security("H-03")
+@pytest.mark.parametrize(("path", "allowed"), [("/cart", "GET, HEAD"), ("/admin/sign-out", "POST")])
+async def test_an_unsupported_method_of_a_page_is_405_with_the_allowed_ones(
+    http: httpx2.AsyncClient, path: str, allowed: str
+) -> None:
+    response = await http.put(path)
+
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
 async def test_head_has_the_headers_of_get_and_no_body(http: httpx2.AsyncClient) -> None:
     head = await http.head("/livez")
     get = await http.get("/livez")

@@ -11,7 +11,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.admin.assets import ASSETS
-from shop.base.errors import RateLimitError, ShopError, Unavailable
+from shop.base.errors import ShopError
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
 from shop.models.setup.shop import Shop
@@ -21,7 +21,7 @@ from shop.queries.catalog_admin.products import ListedProduct
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
-from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
+from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_error_headers, page_policy
 
 _TITLES = {
     400: "Bad request",
@@ -135,8 +135,6 @@ def notice_of(request: Request, notices: Mapping[str, str]) -> str | None:
 
 
 def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
-    headers: tuple[Header, ...] = ()
-    if isinstance(error, RateLimitError | Unavailable):
-        headers = ((b"retry-after", str(error.retry_after).encode()),)
     title = _TITLES.get(error.status, "Something went wrong")
+    headers = tuple(page_error_headers(error))
     return bare_page("error.html", error.status, headers, title=title, error=error, request_id=request_id)

@@ -173,6 +173,11 @@ def _error_headers(error: ShopError) -> Sequence[Header]:
     return []
 
 
+def page_error_headers(error: ShopError) -> Sequence[Header]:
+    """Returns the headers of an error page: without a challenge, which is for clients of the APIs."""
+    return [] if isinstance(error, Unauthenticated | InsufficientScope) else _error_headers(error)
+
+
 def _challenge(error: ShopError) -> str:
     match error:
         case InvalidClient():

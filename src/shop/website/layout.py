@@ -11,9 +11,9 @@ from shop.base.errors import ShopError
 from shop.base.response_cache import CachedResponse
 from shop.models.access.users import User
 from shop.web.input.request import Request
-from shop.web.reply import Reply
+from shop.web.reply import Reply, page_error_headers
 from shop.website.navigation import load_navigation
-from shop.website.pages import error_headers, error_sentence, error_title, html_page, render
+from shop.website.pages import error_sentence, error_title, html_page, render
 
 _SPLIT = "<!--page-->"
 
@@ -105,4 +105,4 @@ def render_error(shared: Shared, error: ShopError, request_id: str) -> Reply:
         structured_data=(),
         social_image=None,
     )
-    return html_page(None, body, error.status, *error_headers(error))
+    return html_page(None, body, error.status, *page_error_headers(error))

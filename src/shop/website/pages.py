@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from shop.actions.context import Shared
-from shop.base.errors import RateLimitError, ShopError, Unavailable
+from shop.base.errors import ShopError
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
 from shop.rules.catalog.images import find_covering_style, styles_of
@@ -194,12 +194,6 @@ def notice_of(request: Request, notices: Mapping[str, str]) -> str | None:
     """Returns the notice named by `?done=`; only known notices are shown, never text from the URL."""
     word = request.query.get("done")
     return notices.get(word) if isinstance(word, str) else None
-
-
-def error_headers(error: ShopError) -> tuple[Header, ...]:
-    if isinstance(error, RateLimitError | Unavailable):
-        return ((b"retry-after", str(error.retry_after).encode()),)
-    return ()
 
 
 def error_title(error: ShopError) -> str:
