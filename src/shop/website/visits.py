@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -175,8 +175,11 @@ def here(request: Request) -> str:
 
 def local_path(path: str | None, default: str = "/") -> str:
     """Returns the path if it is a page of the website, else `default`; prevents open redirects."""
-    is_local = path and len(path) <= MAX_PATH_LENGTH and _LOCAL_PATH.fullmatch(path) and ".." not in path
-    return path if path and is_local and "//" not in path and not path.startswith(_OTHER_SITES) else default
+    if not path or len(path) > MAX_PATH_LENGTH or not _LOCAL_PATH.fullmatch(path) or path.startswith(_OTHER_SITES):
+        return default
+    # Browsers resolve dot segments, encoded ones too: `/%2e/admin` would lead to the dashboard.
+    plain = unquote(path)
+    return default if "//" in plain or "/." in plain else path
 
 
 def plain_fields(request: Request) -> dict[str, str]:
