@@ -16,7 +16,7 @@ import msgspec
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
-from shop.base.errors import Unavailable
+from shop.base.errors import RateLimitError, Unavailable
 from shop.base.response_cache import CachedResponse
 from shop.web.cookies import read_cookies
 from shop.web.endpoint import Handler
@@ -25,7 +25,7 @@ from shop.web.reply import HTML, Header, Reply
 from shop.web.static_content import accepts_gzip, is_match
 from shop.website.assets import PAGE_HEADERS, speculation_rules
 from shop.website.pages import PAGE_POLICY
-from shop.website.visits import REFRESH_COOKIE, SESSION_COOKIE, Visit, reply_with_cookies, start_visit
+from shop.website.visits import REFRESH_COOKIE, SESSION_COOKIE, Visit, here, reply_with_cookies, start_visit
 
 
 class TimedPage(msgspec.Struct, frozen=True):
@@ -52,7 +52,11 @@ def public_page(handler: RenderPage, media: bytes = HTML) -> Handler:
         cookies = read_cookies(request)
         if SESSION_COOKIE not in cookies and REFRESH_COOKIE not in cookies:
             return await find_reply(request, ctx, None)
-        visit = await start_visit(request, ctx)
+        try:
+            visit = await start_visit(request, ctx)
+        except RateLimitError:
+            # Failures of others at the same source must not hide the catalog; the session is refreshed later.
+            visit = Visit(cookies, here(request))
         return await reply_with_cookies(request, ctx, visit, find_reply(request, ctx, visit))
 
     async def find_reply(request: Request, ctx: Context, visit: Visit | None) -> Reply:
