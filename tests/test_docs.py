@@ -20,7 +20,12 @@ from tests import security_rules
 from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
+    CONTRIBUTING,
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
@@ -98,6 +103,38 @@ def test_every_link_and_file_named_in_a_page_exists(page: Path) -> None:
         r"`((?:bench|docs|tests|src|storefront|web|db|actions|jsonapi|base)/[\w/.]+\.(?:py|md))`", text
     ):
         assert (ROOT / name).exists() or (ROOT / "src" / "shop" / name).exists(), name
+
+
+def test_every_path_named_in_contributing_exists() -> None:
+    """The example adds `brands`, so that its own files do not exist; `<chapter>` stands for any folder."""
+    quoted = " ".join(re.findall(r"`([^`\n]+)`", CONTRIBUTING.read_text()))
+    paths = {path for path in re.findall(r"[\w.<>-]+/[\w./<>-]*", quoted) if "brands" not in path}
+
+    folders = (ROOT, ROOT / "src" / "shop", ROOT / "src" / "shop" / "migrations" / "versions")
+    assert len(paths) > 40
+    assert [
+        path
+        for path in sorted(paths)
+        if path.split("/")[0] != ".venv"
+        and not any(any(folder.glob(path.replace("<chapter>", "*").rstrip("/"))) for folder in folders)
+    ] == []
+
+
+def test_every_migration_and_section_named_in_contributing_exists() -> None:
+    text = CONTRIBUTING.read_text()
+    sections = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+    versions = ROOT / "src" / "shop" / "migrations" / "versions"
+
+    assert {link for link in re.findall(r"\]\(#([^)]+)\)", text) if link not in sections} == set()
+    assert [name for name in re.findall(r"`(\d{4}_\w+\.py)`", text) if not (versions / name).exists()] == []
+
+
+def test_every_make_target_named_in_contributing_exists() -> None:
+    targets = set(re.findall(r"(?:^|`)make ([a-z]+)", CONTRIBUTING.read_text(), re.MULTILINE))
+    makefile = (ROOT / "Makefile").read_text()
+
+    assert {"run", "test", "check", "migration"} <= targets
+    assert [target for target in sorted(targets) if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
 def test_the_table_of_settings_matches_the_code() -> None:
