@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -30,6 +31,28 @@ SCHEMA_QUERIES = {
     "options": """select relname, reloptions from pg_class
         where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1""",
 }
+
+
+# Columns that an INSERT must name: without a default, and not filled by the database.
+REQUIRED_COLUMNS = """select table_name || '.' || column_name from information_schema.columns
+    where table_schema = 'public' and is_nullable = 'NO' and column_default is null
+    and is_identity = 'NO' and is_generated = 'NEVER'"""
+LAST_UNCHECKED = "0024"
+"""The newest migration of the first release: no process of an older version runs while it is applied."""
+
+
+async def read_required_columns(url: str) -> set[str]:
+    connection = await asyncpg.connect(url)
+    try:
+        return {row[0] for row in await connection.fetch(REQUIRED_COLUMNS)}
+    finally:
+        await connection.close()
+
+
+def find_new_required_columns(before: set[str], after: set[str]) -> list[str]:
+    """Returns the columns that processes of the previous version do not fill; a table that is new they do not use."""
+    tables = {column.partition(".")[0] for column in before}
+    return sorted(column for column in after - before if column.partition(".")[0] in tables)
 
 
 def modules_of(package: Any) -> list[str]:
@@ -108,3 +131,49 @@ async def test_inconsistent_totals_are_refused_by_the_database(db: Any, column: 
         values (gen_random_uuid(), $1, 'USD', now(), now(), 5)"""
     with pytest.raises(asyncpg.CheckViolationError):
         await db.execute(insert, f"X{column}")
+
+
+async def test_the_previous_version_can_insert_after_each_migration(own_database: Callable[..., str]) -> None:
+    """In a rolling upgrade, processes of the previous version work with the new schema until they are replaced."""
+    script = ScriptDirectory.from_config(alembic_config(""))
+    revisions = [each.revision for each in script.walk_revisions(LAST_UNCHECKED, "head")][::-1]
+    url = own_database(template="template0") if len(revisions) > 1 else ""
+    before: set[str] = set()
+
+    for revision in revisions if url else ():
+        await asyncio.to_thread(command.upgrade, alembic_config(url), revision)
+        after = await read_required_columns(url)
+        columns = find_new_required_columns(before, after)
+        assert not before or not columns, (
+            f"migration {revision} requires {', '.join(columns)}: INSERTs of the previous version would fail. "
+            "Add a server default, or allow NULL and require the column in the next release."
+        )
+        before = after
+
+
+CHANGES = {
+    "alter table policies add column author text not null": ["policies.author"],
+    "alter table policies alter column body set not null": ["policies.body"],
+    "alter table policies add column author text not null default ''": [],
+    "alter table policies add column author text": [],
+    "alter table policies add column number bigint generated always as identity": [],
+    "create table brands (id uuid not null, name text not null)": [],
+}
+
+
+async def test_a_column_that_becomes_required_is_found(own_database: Callable[..., str]) -> None:
+    url = own_database()
+    before = await read_required_columns(url)
+    connection = await asyncpg.connect(url)
+    columns = {}
+
+    for change in CHANGES:
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(change)
+        after = {row[0] for row in await connection.fetch(REQUIRED_COLUMNS)}
+        columns[change] = find_new_required_columns(before, after)
+        await transaction.rollback()
+    await connection.close()
+
+    assert columns == CHANGES
