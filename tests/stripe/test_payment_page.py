@@ -44,6 +44,7 @@ async def test_the_payment_page_has_stripes_form_and_its_publishable_key(buyer: 
     assert SECRET_KEY not in page.text
 
 
+@pytest.mark.security("W-03")
 async def test_only_the_payment_page_allows_stripe(buyer: WebBuyer) -> None:
     payment, others = (
         await buyer.get("/checkout/payment"),

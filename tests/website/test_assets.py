@@ -1,6 +1,7 @@
 """Static files of the website: their size, their caching, and what the strict Content-Security-Policy needs."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from shop.models.setup.website import WebsiteSettings
 from shop.website.assets import STATIC, brand_css
 from shop.website.pages import TEMPLATES
 from tests.builders import Make
+from tests.website.full_account import PAGES, is_personal
 
 ASSET = re.compile(r"/website/([a-z]+)\.[0-9a-f]{16}\.([a-z]+)")
 MOST_BYTES = {"website.css": 20_000, "website.js": 15_000}
@@ -51,6 +53,7 @@ async def test_a_file_is_named_by_its_content_and_cached_for_ever(http: httpx2.A
     assert response.headers["vary"] == "Accept-Encoding"
 
 
+@pytest.mark.security("W-13")
 @pytest.mark.parametrize("name", ["website.js", "website.0000000000000000.js", "..%2Fassets.py", "website."])
 async def test_a_file_of_another_name_or_content_is_not_found(http: httpx2.AsyncClient, name: str) -> None:
     assert (await http.get(f"/website/{name}")).status_code == 404
@@ -70,6 +73,17 @@ async def test_pages_name_the_links_that_a_browser_may_prefetch(http: httpx2.Asy
     )
 
 
+@pytest.mark.security("W-15")
+def test_a_browser_prefetches_no_page_of_one_shopper() -> None:
+    (rule,) = json.loads((STATIC / "speculation.json").read_text())["prefetch"]
+    excluded = tuple(pattern.rstrip("*") for pattern in rule["where"]["and"][1]["not"]["href_matches"])
+
+    # A shared wishlist is the same for everyone who has its address.
+    personal_paths = [route.path for route in PAGES if is_personal(route) and route.path != "/wishlists/{token}"]
+    assert len(personal_paths) > 20
+    assert [path for path in personal_paths if not path.startswith(excluded)] == []
+
+
 async def test_only_pages_have_speculation_rules(make: Make, http: httpx2.AsyncClient) -> None:
     await make.product("Mug")
     paths = ("/suggest?q=mug", "/robots.txt", "/sitemap.xml", "/cart")
@@ -77,6 +91,7 @@ async def test_only_pages_have_speculation_rules(make: Make, http: httpx2.AsyncC
     assert [path for path in paths if "speculation-rules" in (await http.get(path)).headers] == []
 
 
+@pytest.mark.security("W-03")
 @pytest.mark.parametrize("fault", FORBIDDEN)
 @pytest.mark.parametrize(
     "template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: str(path.relative_to(TEMPLATES))
@@ -85,6 +100,7 @@ def test_no_template_contains_what_the_policy_forbids(template: Path, fault: str
     assert FORBIDDEN[fault].findall(template.read_text()) == []
 
 
+@pytest.mark.security("W-03")
 def test_the_script_imports_nothing_and_evaluates_nothing() -> None:
     script = (STATIC / "website.js").read_text()
 

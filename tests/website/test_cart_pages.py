@@ -236,6 +236,7 @@ async def test_the_way_to_free_shipping_is_shown(buyer: WebBuyer, checkout_setup
     assert 'max="5000" value="5000"' in after.text
 
 
+@pytest.mark.security("W-06")
 async def test_names_and_options_are_text(buyer: WebBuyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add(await checkout_setup.product(name=f"Mug {HOSTILE}", slug=f"mug-{uuid4().hex}"))
 
@@ -273,6 +274,7 @@ async def test_a_cart_that_was_completed_is_replaced_by_a_new_one(
     assert buyer.cookies[CART] != token
 
 
+@pytest.mark.security("W-02")
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize(
     "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "", "Origin": "https://evil.example"}]

@@ -565,6 +565,7 @@ async def test_an_order_that_costs_nothing_needs_no_payment(buyer: WebBuyer, che
     assert order_number(await buyer.pay(review))
 
 
+@pytest.mark.security("W-11")
 async def test_a_form_sent_after_the_session_ended_is_not_lost(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
@@ -582,6 +583,7 @@ async def test_a_form_sent_after_the_session_ended_is_not_lost(
     assert "1+Main+Street" in form["resume"]
 
 
+@pytest.mark.security("W-06")
 async def test_a_note_is_text(buyer: WebBuyer, checkout_setup: CheckoutSetup) -> None:
     await buyer.add(await checkout_setup.product())
     await buyer.enter_address(special_instructions=f"Ring twice {HOSTILE}")
@@ -593,6 +595,7 @@ async def test_a_note_is_text(buyer: WebBuyer, checkout_setup: CheckoutSetup) ->
     assert HOSTILE not in page.text
 
 
+@pytest.mark.security("W-03")
 async def test_the_payment_page_allows_no_other_site_without_its_form(
     buyer: WebBuyer, checkout_setup: CheckoutSetup
 ) -> None:

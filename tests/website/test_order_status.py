@@ -50,6 +50,7 @@ async def id_of(db: Any, number: str) -> UUID:
     return order_id
 
 
+@pytest.mark.security("W-08")
 async def test_the_link_of_the_mail_opens_the_order_at_an_address_without_a_token(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient
 ) -> None:
@@ -65,6 +66,7 @@ async def test_the_link_of_the_mail_opens_the_order_at_an_address_without_a_toke
     assert "Lantern" in plain_text(order)
 
 
+@pytest.mark.security("W-09")
 async def test_a_link_shows_no_contact_data(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient
 ) -> None:
@@ -78,6 +80,7 @@ async def test_a_link_shows_no_contact_data(
     assert [word for word in hidden if word in text] == []
 
 
+@pytest.mark.security("W-09")
 async def test_the_owner_sees_everything(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> None:
     member = await sign_in(http)
     buyer = signed_in_buyer(member, checkout_setup)
@@ -92,6 +95,7 @@ async def test_the_owner_sees_everything(http: httpx2.AsyncClient, checkout_setu
     assert "hidden" not in text
 
 
+@pytest.mark.security("W-09")
 async def test_a_link_opens_neither_the_cart_nor_the_account(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
 ) -> None:
@@ -108,6 +112,7 @@ async def test_a_link_opens_neither_the_cart_nor_the_account(
     assert (pages[2].location, pages[3].location) == ("/cart", "/sign-in?next=/account")
 
 
+@pytest.mark.security("W-08")
 async def test_a_link_is_for_one_order(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient
 ) -> None:
@@ -123,6 +128,7 @@ async def test_a_link_is_for_one_order(
     assert (await Visitor(http).get(f"/orders/{first}")).status == 404
 
 
+@pytest.mark.security("C-01")
 async def test_the_order_of_someone_else_is_not_found(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> None:
     owner, other = [signed_in_buyer(await sign_in(http), checkout_setup) for _ in range(2)]
     number = await owner.buy(await checkout_setup.product())
@@ -139,6 +145,7 @@ async def test_any_other_text_is_no_order(http: httpx2.AsyncClient, checkout_set
     assert [page.status in {400, 404, 410} for page in pages] == [True, True], pages
 
 
+@pytest.mark.security("W-08", "T-11")
 async def test_an_order_token_is_no_link_and_a_link_no_order_token(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
@@ -155,6 +162,7 @@ async def test_an_order_token_is_no_link_and_a_link_no_order_token(
     assert status.status_code in {401, 404}
 
 
+@pytest.mark.security("W-08")
 @pytest.mark.parametrize("change", ["payment", "altered", "expired", "text"])
 async def test_a_link_that_is_not_valid_says_so(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any, change: str
@@ -177,6 +185,7 @@ async def test_a_link_that_is_not_valid_says_so(
     assert (await Visitor(http, **{ORDER: token}).get(f"/orders/{number}")).status == 410
 
 
+@pytest.mark.security("W-08")
 async def test_a_link_expires_a_month_after_the_purchase(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
@@ -189,6 +198,7 @@ async def test_a_link_expires_a_month_after_the_purchase(
     assert [page.status for page in pages] == [410, 410]
 
 
+@pytest.mark.security("W-08")
 async def test_a_link_to_a_cart_opens_nothing(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, db: Any
 ) -> None:
@@ -200,6 +210,7 @@ async def test_a_link_to_a_cart_opens_nothing(
     assert (await Visitor(http).get(f"/order-status/{link}")).status == 410
 
 
+@pytest.mark.security("W-08", "X-08")
 async def test_links_older_than_a_voiding_are_void(tmp_path: Path, own_database: Any) -> None:
     url = own_database()
     environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS, "SHOP_MAILBOX": "on"}
@@ -228,6 +239,7 @@ async def check_voiding(http: httpx2.AsyncClient, url: str) -> None:
     assert [page.status for page in pages] == [410, 200]
 
 
+@pytest.mark.security("W-08", "A-01")
 async def test_no_log_contains_the_token_of_a_link(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, http: httpx2.AsyncClient, service: Service
 ) -> None:
@@ -313,6 +325,7 @@ async def test_only_what_is_still_sold_is_ordered_again(
     assert "None of these products is for sale at the moment." in again.text
 
 
+@pytest.mark.security("W-06")
 async def test_names_and_addresses_are_text(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> None:
     buyer = signed_in_buyer(await sign_in(http), checkout_setup)
     await buyer.add(await checkout_setup.product(name=f"Mug {HOSTILE}", slug=f"mug-{time.time_ns()}"))

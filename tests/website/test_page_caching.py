@@ -111,6 +111,7 @@ async def test_a_changed_product_has_a_new_tag(http: httpx2.AsyncClient, make: M
     assert page.headers["etag"] != tag
 
 
+@pytest.mark.security("W-10")
 async def test_a_cart_does_not_change_a_public_page(
     http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, no_pending_changes: None
 ) -> None:
@@ -125,6 +126,7 @@ async def test_a_cart_does_not_change_a_public_page(
     assert own.text == other.text
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.parametrize("route", PUBLIC_PAGES, ids=path_of)
 async def test_no_cache_stores_a_page_that_was_opened_with_a_session(account: FullAccount, route: Route) -> None:
     page = await account.buyer.get(account.path(route), **{"If-None-Match": "*"})
@@ -134,6 +136,7 @@ async def test_no_cache_stores_a_page_that_was_opened_with_a_session(account: Fu
     assert "etag" not in page.headers
 
 
+@pytest.mark.security("W-10")
 async def test_a_session_that_has_ended_is_private_too(http: httpx2.AsyncClient) -> None:
     """Its response deletes the cookies, and a shared cache would delete those of others."""
     for cookies in ({SESSION: "x"}, {REFRESH: "x"}, {SESSION: "", REFRESH: ""}):
@@ -142,6 +145,7 @@ async def test_a_session_that_has_ended_is_private_too(http: httpx2.AsyncClient)
         assert (page.status, page.headers["cache-control"]) == (200, "private, no-store")
 
 
+@pytest.mark.security("W-10")
 async def test_own_prices_are_shown_to_their_customer_only(http: httpx2.AsyncClient, make: Make) -> None:
     mug = await make.product("Mug", price="13.37", on_hand=50)
     path = f"/products/{mug.slug}"
@@ -159,6 +163,7 @@ async def test_own_prices_are_shown_to_their_customer_only(http: httpx2.AsyncCli
 # Personal pages
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.parametrize("route", PERSONAL_PAGES, ids=path_of)
 async def test_no_cache_stores_a_personal_page(http: httpx2.AsyncClient, account: FullAccount, route: Route) -> None:
     path = account.path(route)
@@ -201,6 +206,7 @@ http {{
       proxy_set_header Connection "";
       proxy_set_header Host $http_host;
       proxy_cache pages;
+      proxy_cache_key $scheme$http_host$request_uri;
       proxy_cache_valid 200 1s;
       proxy_cache_revalidate on;
       proxy_ignore_headers Cache-Control Expires;
@@ -310,6 +316,7 @@ async def test_a_proxy_never_shows_the_pages_of_another_customer(
     assert leaks == []
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.torture
 @pytest.mark.parametrize("who_is_first", ["guest", "customer"])
 async def test_a_proxy_never_mixes_own_prices_with_public_ones(
@@ -328,6 +335,7 @@ async def test_a_proxy_never_mixes_own_prices_with_public_ones(
     assert member.access_token == customer.cookies[SESSION]
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.torture
 async def test_a_proxy_never_gives_the_cookies_of_a_sign_in_to_others(
     proxy: httpx2.AsyncClient, http: httpx2.AsyncClient, db: Any
@@ -347,3 +355,14 @@ async def test_a_proxy_never_gives_the_cookies_of_a_sign_in_to_others(
     assert {SESSION, REFRESH} <= refreshed.cookies.keys()
     assert [page.cookies for page in pages] == [{}] * 3
     assert guest.cookies == {}
+
+
+@pytest.mark.torture
+@pytest.mark.security("W-14")
+@pytest.mark.parametrize("path", ["/", "/robots.txt"])
+async def test_a_proxy_never_shows_the_addresses_of_a_forged_host(proxy: httpx2.AsyncClient, path: str) -> None:
+    forged = await proxy.get(path, headers={"Host": "evil.example"})
+    page = await proxy.get(path)
+
+    assert "http://evil.example/" in forged.text
+    assert "evil.example" not in page.text

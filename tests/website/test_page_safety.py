@@ -54,6 +54,9 @@ ELSEWHERE = (
     "https://evil.example/",
     "HTTPS://evil.example",
     "http:evil.example",
+    "/./admin",
+    "/account/%2E./admin",
+    "/%2f%2fevil.example",
     "https:/evil.example",
     "//evil.example",
     "///evil.example",
@@ -94,6 +97,21 @@ ELSEWHERE = (
 )
 
 
+FORWARDING_HEADERS = {
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Port": "99",
+    "X-Forwarded-Prefix": "/evil",
+    "X-Host": "evil.example",
+    "X-Original-URL": "/admin",
+    "X-Rewrite-URL": "/admin",
+    "X-HTTP-Method-Override": "POST",
+    "Forwarded": "host=evil.example;proto=https",
+    "Accept-Language": "de",
+    "Origin": "https://evil.example",
+}
+
+
 def name_of(route: Route) -> str:
     return f"{route.method} {route.path}"
 
@@ -128,6 +146,7 @@ def cookie_header(visitor: Visitor) -> dict[str, str]:
 # Forged forms
 
 
+@pytest.mark.security("W-02")
 @pytest.mark.parametrize("route", FORMS, ids=name_of)
 async def test_a_form_of_another_site_changes_nothing(
     http: httpx2.AsyncClient, account: FullAccount, db: Any, route: Route
@@ -144,6 +163,7 @@ async def test_a_form_of_another_site_changes_nothing(
     assert (await http.get("/mailbox.json", params={"to": account.member.email})).json() == mails.json()
 
 
+@pytest.mark.security("W-02")
 async def test_the_same_forms_of_our_own_site_are_not_refused(own_account: FullAccount, db: Any) -> None:
     """Proves that the forged forms were refused for their origin only."""
     last = ("/checkout/complete", "/move", "/remove", "{id}/end", "/delete", "/sign-out")
@@ -161,6 +181,7 @@ async def test_the_same_forms_of_our_own_site_are_not_refused(own_account: FullA
     assert await own_account.rows(db) != before
 
 
+@pytest.mark.security("W-02")
 @pytest.mark.parametrize("route", PAGES, ids=name_of)
 async def test_opening_a_page_changes_nothing(account: FullAccount, db: Any, route: Route) -> None:
     """A link of another site, or a prefetch of the browser, opens pages with the cookies of the shopper."""
@@ -180,6 +201,7 @@ def policy_of(page: VisitedPage) -> dict[str, str]:
     return {name: sources for name, _, sources in parts}
 
 
+@pytest.mark.security("W-03", "W-04")
 @pytest.mark.parametrize("route", PAGES, ids=name_of)
 async def test_every_page_has_the_strict_policy(http: httpx2.AsyncClient, account: FullAccount, route: Route) -> None:
     pages = [await visitor.get(account.path(route)) for visitor in (account.buyer, Visitor(http))]
@@ -196,6 +218,7 @@ async def test_every_page_has_the_strict_policy(http: httpx2.AsyncClient, accoun
             assert find_markup(page.text) == []
 
 
+@pytest.mark.security("W-03", "W-04", "W-10")
 async def test_error_pages_have_the_strict_policy_too(http: httpx2.AsyncClient, buyer: WebBuyer) -> None:
     visitor = Visitor(http)
     pages = [
@@ -212,6 +235,7 @@ async def test_error_pages_have_the_strict_policy_too(http: httpx2.AsyncClient, 
     assert [policy_of(page) for page in pages] == [POLICY] * len(pages)
     assert [page.headers["referrer-policy"] for page in pages] == ["same-origin"] * len(pages)
     assert [page.headers["cache-control"] for page in pages] == ["no-store"] * len(pages)
+    assert [page.headers.get("allow") for page in pages[1:4]] == [None, "GET, HEAD", None]
 
 
 @pytest.fixture
@@ -219,6 +243,7 @@ def buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> WebBuyer:
     return WebBuyer(http, checkout_setup)
 
 
+@pytest.mark.security("W-01")
 async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setup: CheckoutSetup) -> None:
     headers: list[str] = []
 
@@ -246,9 +271,36 @@ async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setu
         assert name != COUNT or re.match(r"__Host-shop_count=\d*;", header)
 
 
+@pytest.mark.security("W-01")
+@pytest.mark.parametrize("space", [b"\xa0", b"\x85", b"\xc2\xa0", b"\xe2\x80\x80"])
+async def test_white_space_before_the_name_makes_another_cookie(
+    http: httpx2.AsyncClient, account: FullAccount, space: bytes
+) -> None:
+    """Its name does not begin with `__Host-`, so browsers let other hosts of the domain set it."""
+    cookies = b"; ".join(space + f"{name}={value}".encode() for name, value in account.buyer.cookies.items())
+
+    page = await http.get("/account", headers=[(b"Cookie", cookies)])
+
+    assert (page.status_code, page.headers["location"]) == (303, "/sign-in?next=/account")
+
+
+@pytest.mark.security("W-01")
+async def test_a_cookie_that_was_sent_with_two_values_is_ignored(
+    http: httpx2.AsyncClient, account: FullAccount
+) -> None:
+    """Someone else has set one of them."""
+    other = signed_in_visitor(await sign_in(http))
+    cookies = f"{SESSION}={account.buyer.cookies[SESSION]}; {SESSION}={other.cookies[SESSION]}"
+
+    page = await http.get("/account", headers={"Cookie": cookies})
+
+    assert (page.status_code, page.headers["location"]) == (303, "/sign-in?next=/account")
+
+
 # Redirects
 
 
+@pytest.mark.security("W-05")
 @pytest.mark.parametrize("number", first(12, range(len(ELSEWHERE))))
 async def test_sign_in_never_leads_to_another_site(http: httpx2.AsyncClient, account: FullAccount, number: int) -> None:
     target = ELSEWHERE[number]
@@ -264,6 +316,7 @@ async def test_sign_in_never_leads_to_another_site(http: httpx2.AsyncClient, acc
     assert [page["next"] for page in pages] == ["/account"] * 3
 
 
+@pytest.mark.security("W-05")
 async def test_the_referer_of_a_form_never_leads_to_another_site(http: httpx2.AsyncClient) -> None:
     for target in ("https://evil.example//evil.example/", "https://evil.example/\\evil", "https://x/admin", "x"):
         page = await Visitor(http).post("/account/profile", {"first_name": "x" * 20_000}, Referer=target)
@@ -272,6 +325,7 @@ async def test_the_referer_of_a_form_never_leads_to_another_site(http: httpx2.As
         assert page.form("request_sign_in_code")["next"] == "/account"
 
 
+@pytest.mark.security("W-11")
 async def test_a_kept_form_is_sent_to_our_own_forms_only(http: httpx2.AsyncClient) -> None:
     visitor, email = Visitor(http), new_email()
     for target in ("/admin/orders", "//evil.example/account/x", "/api/v2/storefront/cart", "/sign-out", "https://x/y"):
@@ -281,6 +335,7 @@ async def test_a_kept_form_is_sent_to_our_own_forms_only(http: httpx2.AsyncClien
         assert (form["next"], "resume" in dict(form.fields)) == ("/account", False)
 
 
+@pytest.mark.security("W-14")
 async def test_a_forged_host_is_not_in_the_pages_of_others(http: httpx2.AsyncClient) -> None:
     forged = await http.get("/", headers={"Host": "evil.example"})
     broken = await http.get("/", headers={"Host": f'"><{PROBE}>'})
@@ -289,6 +344,17 @@ async def test_a_forged_host_is_not_in_the_pages_of_others(http: httpx2.AsyncCli
     assert "evil.example" in forged.text
     assert find_markup(broken.text) == []
     assert "evil.example" not in page.text
+
+
+@pytest.mark.security("W-14")
+@pytest.mark.parametrize("path", ["/", "/robots.txt"])
+async def test_no_forwarding_header_changes_a_page(http: httpx2.AsyncClient, path: str) -> None:
+    """A shared cache would give the page of one visitor to others."""
+    tag = (await http.get(path)).headers["etag"]
+
+    pages = {name: await http.get(path, headers={name: value}) for name, value in FORWARDING_HEADERS.items()}
+
+    assert {name: page.headers["etag"] for name, page in pages.items()} == dict.fromkeys(FORWARDING_HEADERS, tag)
 
 
 # Hostile input
@@ -318,6 +384,7 @@ async def send(http: httpx2.AsyncClient, route: Route, path: str, body: str, hea
     return await http.post(url, content=body.encode(), headers={**headers, **same_origin})
 
 
+@pytest.mark.security("W-05", "W-06")
 @pytest.mark.parametrize("name", first(2, VALUES))
 async def test_hostile_values_break_no_page(http: httpx2.AsyncClient, own_account: FullAccount, name: str) -> None:
     value = VALUES[name]
@@ -325,6 +392,7 @@ async def test_hostile_values_break_no_page(http: httpx2.AsyncClient, own_accoun
     assert [fault async for fault in send_everywhere(own_account, http, encode(value), value)] == []
 
 
+@pytest.mark.security("W-06")
 @pytest.mark.parametrize("name", first(1, SHAPES))
 async def test_fields_of_another_shape_break_no_page(
     http: httpx2.AsyncClient, own_account: FullAccount, name: str
@@ -334,6 +402,7 @@ async def test_fields_of_another_shape_break_no_page(
     assert [fault async for fault in send_everywhere(own_account, http, body, "x")] == []
 
 
+@pytest.mark.security("W-06")
 @pytest.mark.torture
 @pytest.mark.parametrize("name", ["markup 0", "NUL", "broken UTF-8", "huge number"])
 async def test_one_hostile_field_among_valid_ones_breaks_no_page(
@@ -378,6 +447,7 @@ async def test_a_body_that_is_no_form_breaks_no_page(http: httpx2.AsyncClient, a
     assert faults == []
 
 
+@pytest.mark.security("W-01", "W-06")
 @pytest.mark.parametrize("cookie", [SESSION, REFRESH, CART, ORDER, COUNT])
 @pytest.mark.parametrize("name", first(1, ["markup 0", "broken UTF-8", "long text", "control characters", "empty"]))
 async def test_a_forged_cookie_breaks_no_page(http: httpx2.AsyncClient, cookie: str, name: str) -> None:
@@ -394,6 +464,7 @@ async def test_a_forged_cookie_breaks_no_page(http: httpx2.AsyncClient, cookie: 
 # Secrets
 
 
+@pytest.mark.security("W-01", "A-01")
 async def test_no_page_contains_a_secret_of_its_shopper(
     http: httpx2.AsyncClient, account: FullAccount, service: Service
 ) -> None:
@@ -409,6 +480,7 @@ async def test_no_page_contains_a_secret_of_its_shopper(
     assert [line for line in service.lines if any(secret in line for secret in secrets)] == []
 
 
+@pytest.mark.security("W-01", "A-01")
 async def test_no_page_of_a_guest_contains_the_token_of_the_cart(
     buyer: WebBuyer, checkout_setup: CheckoutSetup, service: Service
 ) -> None:
@@ -426,6 +498,7 @@ async def test_no_page_of_a_guest_contains_the_token_of_the_cart(
     assert [line for line in service.lines if token in line] == []
 
 
+@pytest.mark.security("C-01")
 async def test_nobody_sees_what_belongs_to_another_shopper(
     http: httpx2.AsyncClient, account: FullAccount, db: Any
 ) -> None:
@@ -446,6 +519,7 @@ async def test_nobody_sees_what_belongs_to_another_shopper(
     assert leaks == []
 
 
+@pytest.mark.security("A-01")
 async def test_the_code_is_only_in_the_mail(http: httpx2.AsyncClient, service: Service) -> None:
     visitor, email = Visitor(http), new_email()
 

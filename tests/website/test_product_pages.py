@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.accounts import sign_in
 from tests.builders import Make
@@ -16,6 +17,7 @@ from tests.website.catalog_pages import HOSTILE, CatalogPage, CatalogVisitor, Se
 from tests.website.visitor import SESSION
 
 
+@pytest.mark.security("W-06", "W-07")
 async def test_a_product_page_shows_price_text_and_properties(
     make: Make, visitor: CatalogVisitor, section: Section, service: Service
 ) -> None:

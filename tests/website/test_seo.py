@@ -234,6 +234,7 @@ async def test_only_a_barcode_with_a_correct_check_digit_is_a_gtin(
     assert (offer.get("gtin"), offer.get("identifier_exists")) == (gtin, None if gtin else "no")
 
 
+@pytest.mark.security("W-07")
 async def test_names_in_the_feed_are_escaped(make: Make, http: httpx2.AsyncClient) -> None:
     name = "Mug <b>&\"'</b> ]]> ☕"
     mug = await make.product(name, description="1 < 2 & 3 > 2")

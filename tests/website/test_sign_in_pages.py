@@ -123,6 +123,7 @@ async def test_an_invalid_address_is_shown_again_with_its_error(visitor: Visitor
     assert "<script>@x" not in page.text
 
 
+@pytest.mark.security("L-09")
 async def test_known_and_unknown_addresses_get_the_same_page(visitor: Visitor) -> None:
     known, unknown = (await sign_in(visitor.http)).email, new_email()
 
@@ -224,6 +225,7 @@ async def test_after_sign_in_the_shopper_returns_to_the_page(visitor: Visitor, p
     assert page.location == path
 
 
+@pytest.mark.security("W-05")
 @pytest.mark.parametrize("path", ELSEWHERE)
 async def test_no_link_leads_to_another_site_after_sign_in(visitor: Visitor, path: str) -> None:
     email = new_email()
@@ -237,6 +239,7 @@ async def test_no_link_leads_to_another_site_after_sign_in(visitor: Visitor, pat
     assert (page.status, page.location) == (303, "/account")
 
 
+@pytest.mark.security("W-05")
 async def test_the_sign_in_page_of_a_signed_in_shopper_leads_on(visitor: Visitor) -> None:
     await visitor.sign_in()
 
@@ -252,6 +255,7 @@ async def test_a_guest_signs_in_before_an_account_page(visitor: Visitor, path: s
     assert page.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.security("W-11")
 @pytest.mark.parametrize("path", FORMS)
 async def test_a_form_of_a_guest_is_kept_while_the_guest_signs_in(visitor: Visitor, path: str) -> None:
     page = await visitor.post(fill_path(path), [("name", "Ünï & co"), ("option[size]", "<XL>"), ("empty", "")])
@@ -263,6 +267,7 @@ async def test_a_form_of_a_guest_is_kept_while_the_guest_signs_in(visitor: Visit
     assert page.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.security("W-11")
 async def test_a_form_that_was_filled_in_before_the_session_ended_is_not_lost(visitor: Visitor, db: Any) -> None:
     member = await sign_in(visitor.http)
     visitor = signed_in_visitor(member)
@@ -282,6 +287,7 @@ async def test_a_form_that_was_filled_in_before_the_session_ended_is_not_lost(vi
     assert 'value="King &amp; Co &lt;3"' in (await visitor.follow(page)).text
 
 
+@pytest.mark.security("W-11")
 async def test_a_form_that_is_too_large_is_dropped_and_the_shopper_is_told(visitor: Visitor) -> None:
     referer = str(visitor.http.base_url.join("/account/profile?done=saved"))
 
@@ -304,12 +310,14 @@ async def test_a_form_as_large_as_allowed_is_kept(visitor: Visitor) -> None:
     assert page.form("continue_after_sign_in")["first_name"] == "%" * 5000
 
 
+@pytest.mark.security("W-11")
 async def test_a_link_cannot_prepare_a_form(visitor: Visitor) -> None:
     page = await visitor.get("/sign-in?next=/account/profile&resume=first_name%3DEve")
 
     assert "resume" not in page.text
 
 
+@pytest.mark.security("W-11")
 @pytest.mark.parametrize(
     ("path", "form"),
     [
@@ -333,6 +341,7 @@ async def test_only_a_form_of_the_website_is_sent_again(visitor: Visitor, path: 
     assert (page.status, page.location) == (303, "/account")
 
 
+@pytest.mark.security("W-01")
 async def test_sign_out_ends_the_session_and_deletes_every_cookie(visitor: Visitor) -> None:
     member = await sign_in(visitor.http)
     visitor = signed_in_visitor(member)
@@ -353,6 +362,7 @@ async def test_sign_out_without_a_session_is_harmless(visitor: Visitor) -> None:
     assert (await visitor.post("/sign-out")).status == 303
 
 
+@pytest.mark.security("W-01")
 async def test_signing_in_as_another_user_ends_the_first_session(visitor: Visitor) -> None:
     member = await sign_in(visitor.http)
     visitor = signed_in_visitor(member)
@@ -365,6 +375,7 @@ async def test_signing_in_as_another_user_ends_the_first_session(visitor: Visito
     assert not await member.is_signed_in()
 
 
+@pytest.mark.security("W-02")
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-in/code", "/sign-out", "/account/profile", "/account/wishlists"])
 @pytest.mark.parametrize(
     "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-site"}]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import httpx2
 import pytest
 
 from tests.browser import Browser, accessibility_violations, scrolls_sideways, visit
@@ -74,6 +75,7 @@ def test_a_template_of_a_theme_extends_the_one_that_it_replaces(own_data_dir: Ow
     assert 'class="site-footer"' in text
 
 
+@pytest.mark.security("W-13")
 def test_a_file_of_a_theme_replaces_the_one_of_the_same_name(own_data_dir: OwnDataDir, tmp_path: Path) -> None:
     css = 'body { background: url("paper.svg"), url(other.svg) }'
     theme = new_theme(tmp_path, static__website_css=css, static__paper_svg="<svg/>", static__secret_env="no asset")
@@ -89,6 +91,7 @@ def test_a_file_of_a_theme_replaces_the_one_of_the_same_name(own_data_dir: OwnDa
     assert stylesheet.endswith("url(other.svg) }")
 
 
+@pytest.mark.security("W-07")
 def test_the_name_and_the_brand_of_a_shop_are_escaped(own_data_dir: OwnDataDir) -> None:
     service = serve_theme(
         own_data_dir,
@@ -108,6 +111,19 @@ def test_the_name_and_the_brand_of_a_shop_are_escaped(own_data_dir: OwnDataDir) 
     assert ElementTree.fromstring(feed).findtext("channel/title") == manifest["name"]
     assert stylesheet.endswith(":root:root{--brand:#ffee00}")
     assert 'fill="#000000"' in icon
+
+
+@pytest.mark.security("W-13")
+async def test_no_request_chooses_a_theme_a_template_or_a_color(http: httpx2.AsyncClient) -> None:
+    page = await http.get("/")
+    words = {"theme": "almanac", "template": "error.html", "accent": "#ff0000", "preview": "1"}
+
+    by_query = await http.get("/", params=words)
+    by_cookie = await http.get("/", headers={"Cookie": "; ".join(f"{name}={value}" for name, value in words.items())})
+    files = [await http.get(f"/website/{name}") for name in ("..%2F..%2Fthemes%2Falmanac%2Fstatic%2Falmanac.css",)]
+
+    assert by_query.text == by_cookie.text == page.text
+    assert [file.status_code for file in files] == [404]
 
 
 def test_a_shop_without_a_website_has_a_landing_page_and_no_sitemap(own_data_dir: OwnDataDir) -> None:

@@ -139,6 +139,7 @@ async def test_a_record_that_is_deleted_later_is_left_out(dashboard: Dashboard, 
     assert saved_message(await save(dashboard)) == "saved"
 
 
+@pytest.mark.security("W-13")
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -204,10 +205,15 @@ async def test_a_logo_and_a_hero_image_are_saved_replaced_and_removed(
     assert await db.fetchval("select count(*) from images where shop_id is not null") == 0
 
 
+@pytest.mark.security("W-13")
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"no picture", "Logo is not a valid PNG, JPEG, WebP or GIF image."),
+        (
+            b'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="50" onload="alert(1)"/>',
+            "Logo is not a valid PNG, JPEG, WebP or GIF image.",
+        ),
         (image_data(size=(100, 100)), "Logo must be at least 160 pixels wide."),
     ],
 )
