@@ -1,5 +1,7 @@
 """What attackers try on the website: forged forms, hostile input, redirects, and secrets of other people."""
 
+import asyncio
+import io
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -8,11 +10,21 @@ from urllib.parse import quote, unquote, urlencode
 import httpx2
 import pytest
 
-from shop.web.endpoint import Route
+from shop.actions.context import Shared
+from shop.app.routes import unavailable_route
+from shop.base.config.settings import read_settings
+from shop.base.crypto.keys import parse_keys
+from shop.db.pool import open_database
+from shop.models.setup.shop import Shop
+from shop.web.endpoint import EndpointContext, Route
+from shop.web.log import configure_logging
+from shop.web.router import Router
+from shop.website.routes import website_routes
 from tests.accounts import mailed_code, new_email, sign_in
 from tests.checkout_builders import CheckoutSetup
+from tests.http_client import NO_CERTIFICATES
 from tests.sampling import first
-from tests.service import Service
+from tests.service import KEYS, Service
 from tests.website.full_account import FILES, FORMS, PAGES, STREAMS, FullAccount, fill_path, new_full_account
 from tests.website.hostile_pages import (
     PROBE,
@@ -236,6 +248,25 @@ async def test_error_pages_have_the_strict_policy_too(http: httpx2.AsyncClient, 
     assert [page.headers["referrer-policy"] for page in pages] == ["same-origin"] * len(pages)
     assert [page.headers["cache-control"] for page in pages] == ["no-store"] * len(pages)
     assert [page.headers.get("allow") for page in pages[1:4]] == [None, "GET, HEAD", None]
+
+
+@pytest.mark.security("W-03", "H-07")
+async def test_a_worker_that_waits_for_the_database_shows_an_error_page() -> None:
+    configure_logging("error", "json", io.TextIOWrapper(io.BytesIO()))
+    database = open_database("postgresql://nowhere.invalid/shop", size=1)
+    shared = Shared(database, parse_keys(KEYS), Shop(currencies=[]), read_settings({}), asyncio.Event())
+    routes = map(unavailable_route, website_routes(lambda: shared, is_on=True))
+    transport = httpx2.ASGITransport(Router(EndpointContext(shared), routes))
+
+    async with httpx2.AsyncClient(transport=transport, base_url="http://shop", verify=NO_CERTIFICATES) as client:
+        pages = [VisitedPage(await client.get(path)) for path in ("/", "/cart", "/products/mug", "/no/such/page")]
+        styles = [await client.get(path) for path in re.findall(r'"(/website/[^"]+)"', pages[0].text)]
+
+    assert [page.status for page in pages] == [503, 503, 503, 404]
+    assert [page.headers.get("retry-after") for page in pages] == ["5", "5", "5", None]
+    assert [policy_of(page) for page in pages] == [POLICY] * len(pages)
+    assert "We will be right back" in pages[0].text
+    assert [style.status_code for style in styles] == [200, 200]
 
 
 @pytest.fixture

@@ -27,6 +27,10 @@ DOCUMENTED_APIS = (
 """The APIs with a public OpenAPI description."""
 
 
+_WITHOUT_DATABASE = frozenset({"/livez", "/website/{name}"})
+"""The routes that are served before the database answers: the probe, and the styles of error pages."""
+
+
 def all_routes(
     site: tuple[Route, ...],
     get_shared: Callable[[], Shared],
@@ -59,8 +63,8 @@ def worker_routes(
 
 
 def unavailable_route(route: Route) -> Route:
-    """Returns the route as served while the worker waits for the database: 503, except /livez."""
-    if route.path == "/livez":
+    """Returns the route as served while the worker waits for the database: 503, but for those that do not use it."""
+    if route.path in _WITHOUT_DATABASE:
         return route
     return msgspec.structs.replace(route, handler=_unavailable, who="anyone", reads_claim=False)
 

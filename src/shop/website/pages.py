@@ -154,7 +154,8 @@ def render(shared: Shared, template: str, **values: Any) -> str:
         "shop": shop,
         "site": shop.website_settings,
         "assets": assets_of(shared),
-        "money": lambda amount, currency=shop.currencies[0]: money(amount, currency, shop.default_locale),
+        # Before the shop is loaded, it has no currency; error pages show no amounts.
+        "money": lambda amount, currency=None: money(amount, currency or shop.currencies[0], shop.default_locale),
         **values,
     }
     return templates(shared.settings.theme_dir).get_template(template).render(values)

@@ -1,6 +1,8 @@
 """Every page of the website in every state: accessible at every width, in light and dark, and without motion."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tests.checkout_builders import CheckoutSetup
 from tests.cluster import Cluster
 from tests.platform.client import new_machine
 from tests.service import KEYS, Service
+from tests.tcp_proxy import proxy_to
 from tests.website.browser import page_states
 from tests.website.browser.page_checks import find_form_problems, find_problems
 from tests.website.browser.page_states import CUSTOMER, DemoShop
@@ -162,3 +165,56 @@ async def test_without_scripts_too_the_summary_of_errors_has_the_focus(
         assert await find_form_problems(shopper.page) == []
         await shopper.page.get_by_role("link", name="City is required.").click()
         await expect(shopper.page.locator("#ship_address-city")).to_be_focused()
+
+
+async def find_error_problems(shopper: BrowserShopper, path: str, heading: str) -> list[str]:
+    await shopper.page.goto(path)
+    await shopper.expect_heading(heading)
+    return await find_problems(shopper.page)
+
+
+@pytest.mark.torture
+async def test_everybody_can_use_the_page_of_an_unexpected_error(
+    browser: Browser, cluster: Cluster, worker_name: str, tmp_path: Path
+) -> None:
+    """A theme has a template that can be compiled, but not rendered."""
+    (tmp_path / "templates" / "checkout").mkdir(parents=True)
+    (tmp_path / "templates" / "checkout" / "empty_cart.html").write_text("{{ no_such_name }}")
+    problems: dict[str, list[str]] = {}
+    with cluster.data_dir(f"error_500_{worker_name}") as (data_dir, _):
+        environ = {"SHOP_DATA_DIR": str(data_dir), "SHOP_SECRET_KEYS": KEYS, "SHOP_DRAIN_SECONDS": "0"}
+        service = await asyncio.to_thread(lambda: Service(**environ, SHOP_THEME_DIR=str(tmp_path)))
+        try:
+            async with open_shopper(browser, service) as shopper:
+                problems["500"] = await find_error_problems(shopper, "/cart", "Something went wrong")
+        finally:
+            service.stop()
+
+    assert describe(problems) == ""
+
+
+@pytest.mark.torture
+async def test_everybody_can_use_the_pages_of_a_shop_without_its_database(
+    browser: Browser, cluster: Cluster, worker_name: str, tmp_path: Path
+) -> None:
+    problems: dict[str, list[str]] = {}
+    heading = "We will be right back"
+    with cluster.data_dir(f"error_503_{worker_name}") as (_, url), proxy_to(url) as path:
+        environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": path.url(), "SHOP_SECRET_KEYS": KEYS}
+        service = await asyncio.to_thread(lambda: Service(**environ, SHOP_MAILBOX="on", SHOP_DRAIN_SECONDS="0"))
+        try:
+            async with open_shopper(browser, service) as shopper:
+                await shopper.page.goto("/")
+                path.refuse()
+                problems["with the last header"] = await find_error_problems(shopper, "/cart", heading)
+                os.kill(service.worker_pids()[0], signal.SIGKILL)
+                waits = "worker waits for the database"
+                await asyncio.to_thread(service.wait_for, lambda line: waits in line)
+                await asyncio.to_thread(service.wait_for_listener)
+                problems["not loaded"] = await find_error_problems(shopper, "/cart", heading)
+        finally:
+            path.accept()
+            service.stop()
+
+    assert describe(problems) == ""
+    assert len(problems) == 2
