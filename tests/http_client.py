@@ -1,6 +1,7 @@
 """HTTP connections that stay open from test to test."""
 
 import asyncio
+import select
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -45,7 +46,7 @@ class SharedTransport(httpx2.AsyncBaseTransport):
     async def _borrow_connection(self, url: httpx2.URL) -> AsyncIterator[_Connection]:
         """An open connection, or a new one; it is closed after an error."""
         idle = self._idle[url.host, url.port]
-        while idle and idle[-1][0].at_eof():
+        while idle and not _is_open(*idle[-1]):
             idle.pop()[1].close()
         connection = idle.pop() if idle else await asyncio.open_connection(url.host, url.port)
         try:
@@ -59,6 +60,17 @@ class SharedTransport(httpx2.AsyncBaseTransport):
         await self._default.aclose()
         for _, writer in (connection for idle in self._idle.values() for connection in idle):
             writer.close()
+
+
+def _is_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Whether an idle connection can be used. The event loop may not have run since the server closed it; its socket is
+    readable then.
+    """
+    if reader.at_eof() or writer.is_closing():
+        return False
+    poll = select.poll()
+    poll.register(writer.get_extra_info("socket").fileno(), select.POLLIN)
+    return not poll.poll(0)
 
 
 async def _send(writer: asyncio.StreamWriter, request: httpx2.Request) -> None:
