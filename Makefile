@@ -6,6 +6,8 @@ RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 # Tests generated from the API description have one id for many cases, which pytest-xdist would run once.
 GENERATED := tests/site/test_description.py tests/site/test_edges.py
+# In the order of tests/conftest.py: by default the files with the fewest tests come last, and some of them are the longest.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py tests/test_security.py
 
 # Every command and every test that starts a shop would compile its source anew.
@@ -22,7 +24,7 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
 	@status=0; \
-	$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "not torture" $(CHECKED:%=--ignore=%) $(GENERATED:%=--ignore=%) \
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "not torture" $(CHECKED:%=--ignore=%) $(GENERATED:%=--ignore=%) \
 		|| status=$$?; \
 	$(VENV)/bin/python -m pytest -m "not torture" tests/site/test_description.py || status=$$?; \
 	exit $$status
@@ -51,9 +53,9 @@ bench: $(DEV) ## the benchmark, written to bench/report.md; with BASE=<commit> a
 	@$(VENV)/bin/python -m bench.$(if $(BASE),compare $(BASE),run)
 
 torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m torture $(GENERATED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest $(PARALLEL) -m torture $(GENERATED:%=--ignore=%)
 	@$(VENV)/bin/python -m pytest -m torture $(GENERATED)
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile -m "hypothesis and not torture" --hypothesis-profile thorough $(GENERATED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest $(PARALLEL) -m "hypothesis and not torture" --hypothesis-profile thorough $(GENERATED:%=--ignore=%)
 	@$(VENV)/bin/python -m tests.on_postgres_15
 
 install: $(RUN) ## the virtual environment in .venv with the locked dependencies

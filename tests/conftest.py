@@ -33,6 +33,7 @@ from tests.service import KEYS, Service
 from tests.shopper import Shopper
 
 _RUN_DIR = pytest.StashKey[Path]()
+_QUICK = ("tests/base/", "tests/gateways/", "tests/jsonapi/", "tests/rules/")
 # The HTTP client tries to import it with every request; this ends the search for a module that is not installed.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 # The event loop of the shop itself; tests take an eighth less time with it.
@@ -81,10 +82,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuses tests that pytest-xdist would silently leave out: it runs one test for each id."""
+    """Refuses tests that pytest-xdist would silently leave out: it runs one test for each id. Moves the tests without a
+    shop to the end, where they keep all processes busy until the last long file ends.
+    """
     repeated = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if hasattr(config, "workerinput") and repeated:
         raise pytest.UsageError(f"several tests have the id {repeated[0]}; run its file without -n")
+    items.sort(key=lambda item: item.nodeid.startswith(_QUICK))
 
 
 def pytest_collection_finish() -> None:

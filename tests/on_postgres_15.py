@@ -30,6 +30,7 @@ def main() -> int:
         "3",
         "--dist",
         "loadfile",
+        "--no-loadscope-reorder",
         "-m",
         "not torture",
         *options,

@@ -1,6 +1,5 @@
 """An operator's HTTP client for the dashboard: it sends the session cookie and the CSRF token as a browser does."""
 
-import asyncio
 import base64
 import re
 import secrets
@@ -132,19 +131,6 @@ async def ticket_of(http: httpx2.AsyncClient, email: str, **headers: str) -> str
     assert page.status_code == 200
     assert "set-cookie" not in page.headers
     return match[1]
-
-
-async def wait_for_locks(db: Any, count: int) -> None:
-    """Waits until this many statements wait for a lock. On a slow machine, two are enough after a while: the first one
-    would reach `lock_timeout` before the last one starts.
-    """
-    query = """select count(*) from pg_stat_activity
-        where wait_event_type = 'Lock' and datname = current_database() and pid <> pg_backend_pid()"""
-    patience = time.monotonic() + 1.5
-    async with asyncio.timeout(10):
-        while await db.fetchval(query) < (count if time.monotonic() < patience else min(count, 2)):
-            await asyncio.sleep(0.01)
-            await db.execute("select pg_stat_clear_snapshot()")
 
 
 async def backdate_session(db: Any, dashboard: Dashboard, column: str, interval: str) -> None:

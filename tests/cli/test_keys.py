@@ -114,6 +114,7 @@ def wait_for_key(service: Service, key_id: str) -> None:
     end = time.monotonic() + 5
     while not new_token(service).startswith(f"shpot_{key_id}_"):
         assert time.monotonic() < end, "the new key is not used"
+        time.sleep(0.05)
 
 
 @pytest.mark.security("A-06")

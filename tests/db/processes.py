@@ -156,11 +156,13 @@ def is_event(event: str) -> Callable[[str], bool]:
     return lambda line: f'"event":"{event}"' in line
 
 
-async def until(condition: Callable[[], Any], seconds: float = 10) -> None:
-    """Awaits the condition again and again until it holds."""
-    end = time.monotonic() + seconds
+async def until(condition: Callable[[], Any], seconds: float = 30) -> None:
+    """Awaits the condition again and again until it holds. The pauses leave the CPU to what the test waits for."""
+    end, pause = time.monotonic() + seconds, 0.001
     while not await condition():
         assert time.monotonic() < end, "the condition did not become true in time"
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.05)
 
 
 def fetch_value(url: str, *statements: str) -> Any:

@@ -11,8 +11,9 @@ import asyncpg
 import pytest
 
 from shop.base.errors import Unavailable
+from shop.db.connections import WAIT_SECONDS
 from shop.db.hosts import CONNECT_SECONDS, Hosts, split_hosts
-from shop.db.pool import Database, DatabaseSession, open_database
+from shop.db.pool import LIMIT_SECONDS, Database, DatabaseSession, open_database
 from tests.cluster import Cluster
 from tests.db.pools import ONE, PID, OpenDatabase, assert_no_slot_lost, hold_all_connections, run_timed, sql
 from tests.db.processes import until
@@ -78,10 +79,10 @@ async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(open_te
     with pause_processes(first, second):
         error, seconds = await run_timed(session_with_deadline(database).one(ONE))
         # The other connection leads to the same server, so it is not used any more either.
-        assert await asyncio.wait_for(database.session().one(PID), 1) not in {first, second}
+        assert await asyncio.wait_for(database.session().one(PID), 20) not in {first, second}
 
     assert type(error) is Unavailable
-    assert DEADLINE <= seconds < DEADLINE + 0.5
+    assert DEADLINE <= seconds < LIMIT_SECONDS
     await assert_no_slot_lost(database, 2)
 
 
@@ -98,7 +99,7 @@ async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(op
     error, seconds = await run_timed(work())
 
     assert type(error) is Unavailable
-    assert DEADLINE <= seconds < DEADLINE + 0.5
+    assert DEADLINE <= seconds < LIMIT_SECONDS
     await assert_no_slot_lost(database, 1)
 
 
@@ -107,31 +108,31 @@ async def test_the_deadline_of_a_request_covers_waits_statements_and_separate_se
     open_test_database: OpenDatabase,
 ) -> None:
     database = await open_test_database(size=1)
-    session = session_with_deadline(database, 1)
+    session = session_with_deadline(database, WAIT_SECONDS)
 
     await session.one(NAP)
     await session.separate().one(NAP)
-    assert session.seconds < 0.6
+    assert session.seconds <= WAIT_SECONDS - 0.4
     async with hold_all_connections(database, 1):
         error, seconds = await run_timed(session.one(ONE))
 
     assert type(error) is Unavailable
-    assert seconds < 1
+    assert seconds < WAIT_SECONDS - 0.1
     assert type((await run_timed(session.one(ONE)))[0]) is Unavailable
     await assert_no_slot_lost(database, 1)
 
 
 async def test_the_deadline_of_a_stream_applies_to_each_statement(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database(size=1)).session()
-    session.seconds = 0.3
+    session.seconds = 1
 
     async with session.transaction():
-        for _ in range(2):
+        for _ in range(6):
             await session.one(NAP)
-        await asyncio.sleep(0.6)  # The reader is slow, not the database.
+        await asyncio.sleep(1.1)  # The reader is slow, not the database.
         assert await session.one(ONE) == 1
 
-    assert session.seconds == 0.3
+    assert session.seconds == 1
 
 
 @pytest.mark.security("X-03", "X-11")
@@ -152,7 +153,7 @@ async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str
         await change_setting(server, "synchronous_standby_names", "")
 
     assert (type(error), type(lone_error), readable) == (Unavailable, Unavailable, 1)
-    assert DEADLINE <= seconds < DEADLINE + 0.5
+    assert DEADLINE <= seconds < LIMIT_SECONDS
     assert not session.committed
     await assert_no_slot_lost(database, 1)
     await database.close()
@@ -173,18 +174,19 @@ async def test_a_silently_broken_network_path_is_unavailable_until_it_is_back(se
         proxy.accept()
 
         assert {type(error) for error in (first, connecting, *(each for each, _ in later))} == {Unavailable}
-        assert (was_away, wait < 2.5) == (True, True)
+        assert (was_away, wait < LIMIT_SECONDS) == (True, True)
         # Sessions do not wait for a database that is known to be away.
-        assert max(seconds for _, seconds in later) < 1
+        assert max(seconds for _, seconds in later) < CONNECT_SECONDS - 0.1
         await wait_until_available(database)
         await assert_no_slot_lost(database, 2)
         await database.close()
 
 
 async def wait_until_available(database: Database) -> None:
-    async with asyncio.timeout(3):
-        while isinstance((await run_timed(database.session().one(ONE)))[0], Unavailable):
-            pass
+    async def is_available() -> bool:
+        return bool((await run_timed(database.session().one(ONE)))[0] == 1)
+
+    await until(is_available)
 
 
 @pytest.mark.security("X-16")
@@ -198,7 +200,7 @@ async def test_a_waiter_whose_connection_fails_gets_one_of_the_others(server: st
             assert not finished_tasks
             database.connections.release(connections.pop())
 
-            assert await asyncio.wait_for(waiting, 1) == 1
+            assert await asyncio.wait_for(waiting, 20) == 1
         assert not database.connections.is_unavailable
         await database.close()
 
@@ -248,7 +250,7 @@ async def test_a_hung_host_does_not_delay_a_healthy_one(server: str) -> None:
 
         assert (first, second) == (1, 1)
         # Waiting for the hung host takes CONNECT_SECONDS.
-        assert max(seconds, second_wait) < CONNECT_SECONDS / 2
+        assert max(seconds, second_wait) < CONNECT_SECONDS
         healthy.refuse()
         hung.accept()
         await wait_until_available(database)

@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
+from tests.concurrency import wait_for_locks
 from tests.platform.client import Machine
 from tests.shopper import Answer
 
@@ -107,10 +108,8 @@ async def move(machine: Machine, kind: str, record_id: str, parent_id: Any, inde
 
 async def run_concurrently(db: Any, lock: str, ids: list[str], *requests: Coroutine[Any, Any, Answer]) -> list[Answer]:
     """The responses to requests that go on together: locks these rows until every request waits for them."""
-    statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with db.transaction():
         await db.execute(lock, ids)
         tasks = [asyncio.ensure_future(request) for request in requests]
-        while await db.fetchval(statement) < len(tasks) and not any(task.done() for task in tasks):
-            await db.execute("select pg_stat_clear_snapshot()")
+        await wait_for_locks(db, len(tasks))
     return await asyncio.gather(*tasks)

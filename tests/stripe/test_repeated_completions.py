@@ -12,6 +12,7 @@ import pytest
 
 from shop.actions.payments.charges import CHARGES_PER_CONNECTION
 from tests.checkout_builders import Buyer, CheckoutSetup, on_hand
+from tests.concurrency import wait_for_locks
 from tests.db.processes import until
 from tests.service import Service
 from tests.shopper import Answer
@@ -126,7 +127,7 @@ async def test_a_charge_is_recorded_before_others_get_a_connection(
             # Each of these requests keeps the only connection for the 2 s that it waits for the lock.
             await db.execute("select from orders where id = $1 for update", UUID(cart.id))
             requests = [asyncio.create_task(other_buyer.add_item(mug)) for _ in range(4)]
-            await until_blocked(db)
+            await wait_for_locks(db, 1)
             stripe.may_answer.set()
             order = await pending.completion
         answers = await asyncio.gather(*requests)
@@ -176,12 +177,4 @@ async def test_excess_requests_of_a_burst_are_refused_before_they_are_charged(
 
 
 async def is_charged(stripe: StandIn, cart: Answer) -> bool:
-    await asyncio.sleep(0.01)
     return bool(stripe.intents(cart["number"]))
-
-
-async def until_blocked(db: Any) -> None:
-    query = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-    async with asyncio.timeout(5):
-        while not await db.fetchval(query):
-            pass

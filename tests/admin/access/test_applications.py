@@ -13,7 +13,8 @@ import pytest
 
 from shop.base.crypto.secrets import secret_hash
 from shop.base.ids import new_id
-from tests.admin.dashboard import Dashboard, events, new_dashboard, wait_for_locks
+from tests.admin.dashboard import Dashboard, events, new_dashboard
+from tests.concurrency import wait_for_locks
 from tests.service import Service
 
 APPLICATIONS = "/admin/integrations/api"

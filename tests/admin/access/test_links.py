@@ -17,8 +17,8 @@ from tests.admin.dashboard import (
     new_operator,
     secret_of,
     sign_in,
-    wait_for_locks,
 )
+from tests.concurrency import wait_for_locks
 from tests.service import Service
 
 NEW_PASSWORD = "a quite different password"

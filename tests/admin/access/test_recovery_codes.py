@@ -22,8 +22,8 @@ from tests.admin.dashboard import (
     new_session,
     secret_of,
     ticket_of,
-    wait_for_locks,
 )
+from tests.concurrency import wait_for_locks
 
 AUTHENTICATOR, REMOVE, CODES = (
     "/admin/account/authenticator",

@@ -24,8 +24,8 @@ from tests.admin.dashboard import (
     new_operator,
     secret_of,
     sign_in,
-    wait_for_locks,
 )
+from tests.concurrency import wait_for_locks
 from tests.sampling import first
 from tests.service import Service
 

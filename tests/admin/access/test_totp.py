@@ -22,8 +22,8 @@ from tests.admin.dashboard import (
     secret_of,
     sign_in,
     ticket_of,
-    wait_for_locks,
 )
+from tests.concurrency import wait_for_locks
 
 
 async def submit_code(http: httpx2.AsyncClient, ticket: str, code_text: str) -> httpx2.Response:

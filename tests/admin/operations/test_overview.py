@@ -1,6 +1,5 @@
 """The overview: the last days as figures, a chart and a table."""
 
-import asyncio
 import re
 from datetime import date, timedelta
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from shop.admin.operations.overview import NARROW, REMEMBER_SECONDS, WIDE, draw_chart, round_up_scale
 from shop.queries.dashboard import DAYS, Day
 from tests.admin.dashboard import Dashboard, new_dashboard
+from tests.db.processes import until
 
 
 async def add_mail_budget_warnings(db: Any, times: int) -> None:
@@ -52,10 +52,15 @@ async def test_the_overview_shows_orders_carts_failed_e_mails_and_the_mail_budge
     def figures_of(page: str) -> dict[str, str]:
         return dict(re.findall(r'class="label">([^<]+)</span><span class="figure">([^<]+)<', page))
 
-    async with asyncio.timeout(2 * REMEMBER_SECONDS):
-        # Another test may have loaded the page just before, and the figures are cached for a few seconds.
-        while (figures_of(page := (await dashboard.get("/admin")).text))["Carts created"] != "5":
-            pass
+    page = ""
+
+    async def is_current() -> bool:
+        nonlocal page
+        page = (await dashboard.get("/admin")).text
+        return figures_of(page)["Carts created"] == "5"
+
+    # Another test may have loaded the page just before, and the figures are cached for a few seconds.
+    await until(is_current, 2 * REMEMBER_SECONDS)
 
     figures = figures_of(page)
     assert figures["Orders completed"] == "2"

@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 
 from tests.admin.catalog_forms import error_messages, field, saved_message
-from tests.admin.dashboard import Dashboard, wait_for_locks
+from tests.admin.dashboard import Dashboard
 from tests.admin.order_builders import ORDERS, buy, payment_of, states, text_of
 from tests.checkout_builders import Buyer
+from tests.concurrency import wait_for_locks
 from tests.sampling import first
 
 

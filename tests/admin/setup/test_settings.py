@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.admin.dashboard import SAME_ORIGIN, Dashboard, events, new_dashboard, new_operator, sign_in, wait_for_locks
+from tests.admin.dashboard import SAME_ORIGIN, Dashboard, events, new_dashboard, new_operator, sign_in
+from tests.concurrency import wait_for_locks
 
 SHOP = "/admin/settings/shop"
 OPERATORS = "/admin/settings/operators"

@@ -221,10 +221,11 @@ async def measure_pairs(http: httpx2.AsyncClient, app: App, count: int) -> list[
     return pairs
 
 
-async def median_gap(http: httpx2.AsyncClient, app: App, count: int = 40) -> float:
-    return abs(
-        statistics.median(known_seconds - unknown for known_seconds, unknown in await measure_pairs(http, app, count))
-    )
+async def has_gap(http: httpx2.AsyncClient, app: App, count: int) -> bool:
+    """Whether the median difference exceeds 2 ms, or a quarter of a request on a slow machine."""
+    pairs = await measure_pairs(http, app, count)
+    gap = abs(statistics.median(known_seconds - unknown for known_seconds, unknown in pairs))
+    return gap > max(0.002, statistics.median(unknown for _, unknown in pairs) / 4)
 
 
 @pytest.mark.security("P-02")
@@ -232,7 +233,7 @@ async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx2.As
     app = await new_app(db)
 
     # A real gap is there each time; a gap because of a busy machine is not.
-    assert await median_gap(http, app) < 0.002 or await median_gap(http, app, 300) < 0.002
+    assert not await has_gap(http, app, 40) or not await has_gap(http, app, 300)
 
 
 @pytest.mark.security("P-02")

@@ -317,9 +317,7 @@ async def test_confirmation_delivered_is_true_once_the_e_mail_is_sent(
     order = await buyer.complete()
     open_order = await writer.post("/orders", {"order": {}})
 
-    async with asyncio.timeout(20):
-        while await db.fetchval("select sent_at from outbox_mails where ref_id = $1", order.id) is None:
-            pass
+    await until(lambda: db.fetchval("select sent_at from outbox_mails where ref_id = $1", order.id))
 
     assert (await writer.get(f"/orders/{order.id}"))["confirmation_delivered"] is True
     assert open_order["confirmation_delivered"] is False

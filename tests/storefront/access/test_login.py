@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from shop.base.crypto.secrets import USER_ACCESS, USER_REFRESH, is_secret, secret_hash
+from tests.concurrency import wait_for_locks
 from tests.service import Service
 
 AUTH = "/api/v2/storefront/auth"
@@ -212,11 +213,10 @@ async def test_of_exchanges_that_all_counted_an_attempt_before_one_finished_one_
     email = new_address()
     code = await new_code(http, email)
 
-    async with asyncio.timeout(20), db.transaction():
+    async with db.transaction():
         await db.execute("select id from login_requests where email_key = $1 for update", email)
         exchanges = [asyncio.create_task(post_auth(http, email=email, code=code)) for _ in range(5)]
-        while await db.fetchval("select count(*) from pg_locks where not granted") < 5:
-            pass
+        await wait_for_locks(db, 5)
     answers = await asyncio.gather(*exchanges)
 
     assert sorted(answer.status_code for answer in answers) == [200] + [401] * 4

@@ -10,6 +10,7 @@ import pytest
 
 from shop.migrations.geography import geography_id
 from tests.accounts import Member, ask_for_code, exchange_code, mailed_code, new_email, sign_in
+from tests.concurrency import wait_for_locks
 from tests.service import Service
 from tests.shopper import PREFIX, Answer
 
@@ -229,15 +230,11 @@ async def test_default_addresses_are_set_separately(member: Member) -> None:
 async def test_two_concurrent_updates_are_both_saved(member: Member, db: Any) -> None:
     """Both requests read the user before either can write."""
     user_id = await member.id()
-    count_waiting = (
-        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-    )
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group, db.transaction():
+    async with asyncio.TaskGroup() as group, db.transaction():
         await db.execute("select 1 from users where id = $1 for update", user_id)
         group.create_task(member.patch("/account", user={"first_name": "Ada"}))
         group.create_task(member.patch("/account", user={"last_name": "King"}))
-        while await db.fetchval(count_waiting) < 2:
-            await db.execute("select pg_stat_clear_snapshot()")
+        await wait_for_locks(db, 2)
 
     answer = await member.get("/account")
     assert (answer["first_name"], answer["last_name"]) == ("Ada", "King")
