@@ -28,7 +28,7 @@ _SECRETS = (
     # Only the derived part of an order token: the cart's id and the version before it are no secrets.
     re.compile(rb"shpot_[0-9a-z]{1,8}_[0-9a-f]{32}(?:[0-9a-f]{8})??([0-9a-f]{26})[0-9a-f]{46}(?![0-9a-f])"),
     # The signature of a link to an order.
-    re.compile(rb"[.]status[.]([0-9a-f]{26})[0-9a-f]{38}"),
+    re.compile(rb"[.](?:status|payment)[.]([0-9a-f]{26})[0-9a-f]{38}"),
     # The last characters of a client's name and secret, as a header carries both.
     re.compile(rb"Basic [0-9A-Za-z+/]{40,}?([0-9A-Za-z+/]{26})=*(?![0-9A-Za-z+/=])"),
     # Stripe's keys, and the secret with which a shopper confirms a payment.

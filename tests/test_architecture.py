@@ -88,6 +88,8 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "orders/removals",
         "orders/reorder",
         "orders/resumption",
+        "payments/attempts",
+        "payments/balance",
         "payments/charges",
         "payments/completion",
         "payments/settlement",

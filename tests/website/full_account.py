@@ -1,6 +1,7 @@
 """A signed-in shopper who has one of everything that the website can show or change, and paths to all of it."""
 
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -8,10 +9,13 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
+from shop.base.crypto.keys import parse_keys
 from shop.cli.routes import every_route
+from shop.rules.orders.links import sign_link
 from shop.web.endpoint import Route
 from tests.accounts import Member, sign_in
 from tests.checkout_builders import ADDRESS, CheckoutSetup, SignedInBuyer
+from tests.service import KEYS
 from tests.website.visitor import ORDER
 from tests.website.web_buyer import WebBuyer, address_fields, signed_in_buyer
 
@@ -22,6 +26,8 @@ FORMS = [route for route in ROUTES if route.method == "POST"]
 PUBLIC_PREFIXES = ("/t/", "/search", "/suggest", "/products/", "/pages/", "/policies/")
 """The public pages but the home page."""
 FILES = {"/website/{name}", "/robots.txt", "/favicon.svg", "/manifest.webmanifest"}
+LINKS = {"/order-status/{token}", "/order-payment/{token}"}
+"""Pages whose address contains a token."""
 STREAMS = {"/sitemap.xml", "/sitemaps/{name}", "/feeds/google.xml"}
 _PARAM = re.compile(r"\{(\w+)\*?\}", re.ASCII)
 _ROWS = """
@@ -81,6 +87,12 @@ class FullAccount(msgspec.Struct, frozen=True):
         return [row[0] for row in await db.fetch(_ROWS, self.user_id)]
 
 
+async def payment_token(db: Any, number: str, *, seconds: int = 3600) -> str:
+    """The token of a payment link to an order."""
+    order_id = await db.fetchval("select id from orders where number = $1", number)
+    return sign_link(parse_keys(KEYS), "payment", order_id, int(time.time()) + seconds)
+
+
 async def new_full_account(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any) -> FullAccount:
     member = await sign_in(http)
     product = await checkout_setup.product(name="Lantern", on_hand=50)
@@ -102,6 +114,7 @@ async def new_full_account(http: httpx2.AsyncClient, checkout_setup: CheckoutSet
             "/cart/items": {"id": ids["line"]},
             "/orders": {"number": number},
             "/order-status": {"token": buyer.cookies[ORDER]},
+            "/order-payment": {"token": await payment_token(db, number)},
             "/account/addresses": {"id": address.id},
             "/account/wishlists": {"token": ids["wishlist"], "id": ids["item"]},
             "/wishlists": {"token": ids["wishlist"]},

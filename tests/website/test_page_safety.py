@@ -25,7 +25,17 @@ from tests.checkout_builders import CheckoutSetup
 from tests.http_client import NO_CERTIFICATES
 from tests.sampling import first
 from tests.service import KEYS, Service
-from tests.website.full_account import FILES, FORMS, PAGES, STREAMS, FullAccount, fill_path, new_full_account
+from tests.website.full_account import (
+    FILES,
+    FORMS,
+    LINKS,
+    PAGES,
+    STREAMS,
+    FullAccount,
+    fill_path,
+    new_full_account,
+    payment_token,
+)
 from tests.website.hostile_pages import (
     PROBE,
     SHAPES,
@@ -35,7 +45,7 @@ from tests.website.hostile_pages import (
     find_faults,
     find_markup,
 )
-from tests.website.visitor import CART, COUNT, ORDER, REFRESH, SESSION, VisitedPage, Visitor, signed_in_visitor
+from tests.website.visitor import CART, COUNT, ORDER, PAYMENT, REFRESH, SESSION, VisitedPage, Visitor, signed_in_visitor
 from tests.website.web_buyer import WebBuyer
 
 FORM_TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -236,6 +246,7 @@ async def test_error_pages_have_the_strict_policy_too(http: httpx2.AsyncClient, 
     pages = [
         await visitor.get("/no/such/page"),
         await visitor.get("/order-status/x"),
+        await visitor.get("/order-payment/x"),
         await visitor.post("/search"),
         await visitor.post("/cart/items", None, **{"Sec-Fetch-Site": "cross-site"}),
         await visitor.post("/cart/items", {"variant_id": "x"}),
@@ -243,7 +254,7 @@ async def test_error_pages_have_the_strict_policy_too(http: httpx2.AsyncClient, 
         await visitor.post("/sign-in", {"email": "x" * 70_000}),
     ]
 
-    assert [page.status for page in pages] == [404, 410, 405, 403, 422, 422, 413]
+    assert [page.status for page in pages] == [404, 410, 410, 405, 403, 422, 422, 413]
     assert [policy_of(page) for page in pages] == [POLICY] * len(pages)
     assert [page.headers["referrer-policy"] for page in pages] == ["same-origin"] * len(pages)
     assert [page.headers["cache-control"] for page in pages] == ["no-store"] * len(pages)
@@ -275,7 +286,7 @@ def buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> WebBuyer:
 
 
 @pytest.mark.security("W-01")
-async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setup: CheckoutSetup) -> None:
+async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setup: CheckoutSetup, db: Any) -> None:
     headers: list[str] = []
 
     class NotingBuyer(WebBuyer):
@@ -285,12 +296,13 @@ async def test_every_cookie_is_for_this_host_only(buyer: WebBuyer, checkout_setu
             return page
 
     noting_buyer = NotingBuyer(buyer.http, checkout_setup)
-    await noting_buyer.buy(await checkout_setup.product())
+    number = await noting_buyer.buy(await checkout_setup.product())
+    await noting_buyer.get(f"/order-payment/{await payment_token(db, number)}")
     await noting_buyer.add(await checkout_setup.product())
     await noting_buyer.sign_in()
     await noting_buyer.post("/sign-out")
 
-    assert {header.partition("=")[0] for header in headers} == {CART, COUNT, ORDER, SESSION, REFRESH}
+    assert {header.partition("=")[0] for header in headers} == {CART, COUNT, ORDER, PAYMENT, SESSION, REFRESH}
     for header in headers:
         name, *attributes = (part.partition("=")[0] for part in header.split("; "))
         assert name.startswith("__Host-")
@@ -479,7 +491,7 @@ async def test_a_body_that_is_no_form_breaks_no_page(http: httpx2.AsyncClient, a
 
 
 @pytest.mark.security("W-01", "W-06")
-@pytest.mark.parametrize("cookie", [SESSION, REFRESH, CART, ORDER, COUNT])
+@pytest.mark.parametrize("cookie", [SESSION, REFRESH, CART, ORDER, PAYMENT, COUNT])
 @pytest.mark.parametrize("name", first(1, ["markup 0", "broken UTF-8", "long text", "control characters", "empty"]))
 async def test_a_forged_cookie_breaks_no_page(http: httpx2.AsyncClient, cookie: str, name: str) -> None:
     header = {"Cookie": f"{cookie}=".encode() + unquote(VALUES[name], "latin-1").encode("latin-1", "ignore")}
@@ -501,8 +513,9 @@ async def test_no_page_contains_a_secret_of_its_shopper(
 ) -> None:
     """Cookies are the only place of these secrets: a page can be saved, printed and sent to someone."""
     secrets = [account.buyer.cookies[name] for name in (SESSION, REFRESH, ORDER)]
+    secrets.append(account.values["/order-payment"]["token"])
     texts = []
-    for route in (route for route in PAGES if route.path not in {"/order-status/{token}"} | STREAMS | FILES):
+    for route in (route for route in PAGES if route.path not in LINKS | STREAMS | FILES):
         page = await account.buyer.get(account.path(route))
         texts.append((name_of(route), page.text + page.location))
         service.request_line(page.headers["x-request-id"])
@@ -539,7 +552,7 @@ async def test_nobody_sees_what_belongs_to_another_shopper(
     hidden = [account.member.email, "1 Main Street", account.values["/orders"]["number"], owner[SESSION], owner[ORDER]]
     leaks = []
 
-    for route in (route for route in PAGES if route.path != "/order-status/{token}"):
+    for route in (route for route in PAGES if route.path not in LINKS):
         path = account.path(route)
         for visitor in (stranger, guest):
             page = await visitor.get(path)

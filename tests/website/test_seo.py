@@ -65,7 +65,8 @@ async def test_robots_names_the_private_pages_and_the_sitemap(http: httpx2.Async
 
     lines = response.text.splitlines()
     assert lines[0] == "User-agent: *"
-    assert {"Disallow: /cart", "Disallow: /checkout", "Disallow: /account", "Disallow: /order-status"} <= set(lines)
+    private_paths = ("/cart", "/checkout", "/account", "/order-status", "/order-payment")
+    assert {f"Disallow: {path}" for path in private_paths} <= set(lines)
     assert "Disallow: /" not in lines
     assert lines[-1] == f"Sitemap: {service.url}/sitemap.xml"
     assert response.headers["content-type"] == "text/plain; charset=utf-8"

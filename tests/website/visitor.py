@@ -12,6 +12,7 @@ from tests.accounts import Member, mailed_code, new_email
 
 SESSION, REFRESH = "__Host-shop_session", "__Host-shop_refresh"
 CART, COUNT, ORDER = "__Host-shop_cart", "__Host-shop_count", "__Host-shop_order"
+PAYMENT = "__Host-shop_payment"
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 

@@ -27,6 +27,9 @@ CART_COOKIE = "__Host-shop_cart"
 SESSION_COOKIE = "__Host-shop_session"
 REFRESH_COOKIE = "__Host-shop_refresh"
 ORDER_COOKIE = "__Host-shop_order"
+"""The token of a link to the status of an order."""
+PAYMENT_COOKIE = "__Host-shop_payment"
+"""The token of a link to the payment of an order. Neither opens the page of the other."""
 COUNT_COOKIE = "__Host-shop_count"
 """The number of items in the cart, for the script that shows it; pages in shared caches cannot contain it."""
 _SAME_SITE = "Lax"
@@ -73,8 +76,12 @@ class Visit(msgspec.Struct):
     def save_order_link(self, token: str, max_age: int) -> None:
         self._set(ORDER_COOKIE, token, max_age)
 
-    def forget_order_link(self) -> None:
+    def save_payment_link(self, token: str, max_age: int) -> None:
+        self._set(PAYMENT_COOKIE, token, max_age)
+
+    def forget_order_links(self) -> None:
         self._delete(ORDER_COOKIE)
+        self._delete(PAYMENT_COOKIE)
 
     def _set(self, name: str, value: str, max_age: int, *, is_readable: bool = False) -> None:
         self.cookies[name] = value

@@ -15,7 +15,9 @@ from tests.browser import PHONE, Browser, scrolls_sideways
 from tests.checkout_builders import CheckoutSetup, on_hand
 from tests.promotion_builders import TENTH, create_promotion, for_products, new_code
 from tests.service import Service
-from tests.website.browser.shopping import open_shopper
+from tests.website.browser.page_checks import find_problems
+from tests.website.browser.shopping import CARDS, open_shopper
+from tests.website.full_account import payment_token
 from tests.website.web_buyer import WebBuyer, count_orders
 
 with_and_without_scripts = pytest.mark.parametrize("has_script", [True, False], ids=["script", "no script"])
@@ -240,3 +242,51 @@ async def test_a_double_click_on_pay_creates_one_order(
     assert (await count_orders(db, lantern.variant_id), await on_hand(db, lantern.variant_id)) == (1, 4)
     statement = "select count(*) from payments p join orders o on o.id = p.order_id where o.number = $1"
     assert await db.fetchval(statement, number) == 1
+
+
+@pytest.mark.torture
+@with_and_without_scripts
+async def test_an_order_is_paid_by_link_on_a_phone(
+    browser: Browser,
+    service: Service,
+    http: httpx2.AsyncClient,
+    checkout_setup: CheckoutSetup,
+    db: Any,
+    has_script: bool,
+) -> None:
+    number = await WebBuyer(http, checkout_setup).buy(await checkout_setup.product("10.00", name="Lantern"))
+    path = f"/order-payment/{await payment_token(db, number)}"
+    problems: list[str] = []
+
+    async with open_shopper(browser, service, size=PHONE, has_script=has_script, has_touch=True) as shopper:
+        page, card = shopper.page, shopper.page.locator(f"[value='method:{checkout_setup.card}']")
+
+        async def pay(source: str) -> None:
+            await card.check()
+            await page.locator(".method", has=card).get_by_label(CARDS[source]).check()
+            await shopper.pay("$15.00")
+
+        async def check_page() -> None:
+            if has_script:
+                problems.extend(await find_problems(page))
+                await page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+
+        await page.goto(path)
+        assert page.url == f"{service.url}/orders/{number}/payment"
+        await shopper.expect_heading(f"Pay for order {number}")
+        await check_page()
+        await pay("decline")
+        await expect(page.locator(".error-summary")).to_contain_text("The card was declined.")
+        await expect(page.locator(".error-summary")).to_be_focused()
+        await check_page()
+        await pay("confirm")
+        await shopper.expect_heading("Confirm your payment to Tested")
+        await shopper.press_button("Confirm payment")
+        if not has_script:
+            await shopper.expect_heading("Finish your payment")
+            await shopper.press_button("Finish your payment")
+        await shopper.expect_heading(f"Order {number} is paid")
+        await check_page()
+
+    assert problems == []
+    assert await db.fetchval("select payment_state from orders where number = $1", number) == "paid"

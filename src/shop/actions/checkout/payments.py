@@ -25,6 +25,32 @@ accumulate; a replaced choice is removed.
 async def choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput) -> Checkout:
     """Selects a payment for the order total less store credit, replacing earlier choices that were never attempted."""
     order = checkout.order
+    method, source_id = await choose_source(ctx, checkout, choice)
+    await queries.remove_untried(ctx.db, order.id)
+    await insert_payment(ctx, order, method, source_id, order.total_minus_store_credits)
+    return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
+
+
+async def insert_payment(
+    ctx: Context, order: Order, method: PaymentMethod, source_id: UUID | None, amount: int
+) -> UUID:
+    payment_id = new_id()
+    fields = {
+        "order_id": order.id,
+        "payment_method_id": method.id,
+        "source_id": source_id,
+        "number": new_payment_number(),
+        "amount": amount,
+    }
+    await writes.insert_record(ctx.db, payments, payment_id, fields)
+    return payment_id
+
+
+async def choose_source(
+    ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput
+) -> tuple[PaymentMethod, UUID | None]:
+    """Returns the payment method and its source: a saved card of the owner, or a new one; a check has none."""
+    order = checkout.order
     if choice.source_id:
         require_owner(ctx, order)
     if sum(payment.state != "invalid" for payment in checkout.payments) >= MAX_PAYMENTS:
@@ -38,17 +64,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPayme
         raise Invalid({"payment_method_id": ["is not an available payment method"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:
         raise _unknown_source_error()
-    source_id = card.id if card else await _new_source(ctx, order, method, payer, choice)
-    await queries.remove_untried(ctx.db, order.id)
-    fields = {
-        "order_id": order.id,
-        "payment_method_id": method.id,
-        "source_id": source_id,
-        "number": new_payment_number(),
-        "amount": order.total_minus_store_credits,
-    }
-    await writes.insert_record(ctx.db, payments, new_id(), fields)
-    return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
+    return method, card.id if card else await _new_source(ctx, order, method, payer, choice)
 
 
 def _unknown_source_error() -> Invalid:

@@ -50,8 +50,24 @@ async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, S
 
 async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
     await get_cart(ctx)
+    return await list_offered_methods(ctx)
+
+
+async def list_offered_methods(ctx: Context) -> list[PaymentMethod]:
+    """Lists the payment methods that shoppers can use now, without store credit."""
     methods = await payments.list_methods(ctx.db)
     return [public_method(ctx, method) for method in methods if ctx.can_pay_with(method.type)]
+
+
+async def list_website_methods(ctx: Context) -> list[PaymentMethod]:
+    """Lists the payment methods that the website has a form for: Stripe's needs its publishable key."""
+    methods = await list_offered_methods(ctx)
+    return [method for method in methods if method.type != "stripe" or method.preferences.get("publishable_key")]
+
+
+async def can_pay_online(ctx: Context) -> bool:
+    """Returns whether the website can charge a card now."""
+    return any(ctx.providers[method.type].needs_source for method in await list_website_methods(ctx))
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:

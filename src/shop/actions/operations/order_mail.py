@@ -6,7 +6,8 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.orders import build_payment_amounts
-from shop.actions.context import Shared
+from shop.actions.checkout.views import can_pay_online
+from shop.actions.context import Context, Shared
 from shop.actions.orders.status import build_link
 from shop.base.money import MoneyText, money_text
 from shop.db.pool import DatabaseSession
@@ -41,6 +42,11 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base
     sources = await saved_cards.list_sources_of(
         db, [payment.source_id for payment in valid_payments if payment.source_id]
     )
+    requests = [
+        _request(payment, methods[payment.payment_method_id], money)
+        for payment in valid_payments
+        if _is_awaited(payment, methods[payment.payment_method_id])
+    ]
     rates = await shipments.list_shipping_rates(db, order.id)
     return {
         "shop": shared.shop.name,
@@ -53,11 +59,8 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base
             (_payment_label(payment, methods[payment.payment_method_id], sources), money(payment.amount))
             for payment in valid_payments
         ],
-        "requests": [
-            _request(payment, methods[payment.payment_method_id], money)
-            for payment in valid_payments
-            if _is_awaited(payment, methods[payment.payment_method_id])
-        ],
+        "requests": requests,
+        "payment_url": await _payment_url(shared, db, order, base_url) if requests else None,
         "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
         "addresses": await _addresses(db, order),
         "status_url": _status_url(shared, order, base_url),
@@ -68,6 +71,17 @@ def _status_url(shared: Shared, order: Order, base_url: str | None) -> str | Non
     if base_url is None or shared.settings.website == "off":
         return None
     return f"{base_url.rstrip('/')}/order-status/{build_link(shared, order)}"
+
+
+async def _payment_url(shared: Shared, db: DatabaseSession, order: Order, base_url: str | None) -> str | None:
+    """Returns the link to the payment page, where the customer can pay by card instead."""
+    if base_url is None or shared.settings.website == "off" or order.canceled_at is not None:
+        return None
+    ctx = Context(shared)
+    ctx.db = db
+    if not await can_pay_online(ctx):
+        return None
+    return f"{base_url.rstrip('/')}/order-payment/{build_link(shared, order, 'payment')}"
 
 
 def _sums(order: Order) -> list[tuple[str, int]]:

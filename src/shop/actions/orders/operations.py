@@ -3,6 +3,7 @@
 Each provider call is recorded as an attempt before it is made, as in checkout.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from shop.actions.audit import audit
@@ -61,6 +62,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
             raise illegal_transition("An order with shipped items cannot be canceled.")
+        _refuse_while_charging(checkout.payments)
         await release_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.refund_credit(ctx, order, payment)
@@ -81,6 +83,12 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+def _refuse_while_charging(payments: Sequence[Payment]) -> None:
+    """Raises while the customer pays the balance: the outcome decides what else must be paid, voided or refunded."""
+    if any(payment.state == "processing" for payment in payments):
+        raise PaymentInProgress()
 
 
 async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tuple[Payment, Call] | None:
@@ -184,6 +192,9 @@ async def run_payment_act(
             raise illegal_transition("Reserved store credit is captured or released with the order.")
         if act == "capture" and order.canceled_at is not None:
             raise illegal_transition("The order is canceled; its payments cannot be captured.")
+        if act == "capture":
+            # The customer may be paying by card what this check was for.
+            _refuse_while_charging(await queries.list_payments(work.db, order.id))
         call = await _record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )

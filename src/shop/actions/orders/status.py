@@ -1,4 +1,4 @@
-"""The status page of an order: for its owner, and for the holder of a link, who sees no contact data."""
+"""The status and the balance of an order: for its owner, and for the holder of a link, who sees no contact data."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -9,6 +9,7 @@ import msgspec
 
 from shop.actions.cart.orders import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context, Shared
+from shop.actions.payments.balance import find_amount_to_pay
 from shop.base.errors import ExpiredLink, NotFound
 from shop.models.cart.orders import CartLine, Order
 from shop.models.checkout.payments import Payment, PaymentMethod, PaymentSource, Refund
@@ -61,12 +62,21 @@ class OrderStatus(msgspec.Struct, frozen=True):
     payments: Sequence[OrderPayment]
     refunds: Sequence[Refund]
     balance: Balance
+    amount_to_pay: int
+    """The amount due less authorized cards; zero if the order is canceled."""
+    payment_count: int
+    """The number of payments, failed ones included."""
     paid_at: datetime | None
     """When the last part of the total was captured; None if nothing was."""
     email: str
     ship_address: Sequence[str]
     bill_address: Sequence[str]
     is_owner: bool
+
+    @property
+    def is_processing(self) -> bool:
+        """Whether the outcome of a payment is not known yet."""
+        return any(each.payment.state == "processing" for each in self.payments)
 
 
 class _Access(NamedTuple):
@@ -91,10 +101,12 @@ async def open_link(ctx: Context, link_token: str, purpose: LinkPurpose = "statu
     return order
 
 
-async def get_status(ctx: Context, number: str, link_token: str | None) -> OrderStatus:
-    """Returns an order to its signed-in owner, or to the holder of a link to this order."""
-    order, is_owner = await _get_order(ctx, number, link_token)
+async def get_status(ctx: Context, number: str, link_token: str | None, purpose: LinkPurpose = "status") -> OrderStatus:
+    """Returns an order to its signed-in owner, or to the holder of a link to this order for this purpose."""
+    order, is_owner = await _get_order(ctx, number, link_token, purpose)
     checkout = await load_checkout(ctx, order)
+    payments_with_methods = await _load_payments(ctx, checkout, is_owner=is_owner)
+    pairs = [(each.payment, each.method) for each in payments_with_methods]
     ids = [address_id for address_id in {order.ship_address_id, order.bill_address_id} if address_id]
     addresses = await users.find_addresses(ctx.db, ids) if ids else {}
     email = order.email or ""
@@ -102,9 +114,11 @@ async def get_status(ctx: Context, number: str, link_token: str | None) -> Order
         order,
         checkout.lines,
         await _load_shipments(ctx, checkout),
-        await _load_payments(ctx, checkout, is_owner=is_owner),
+        payments_with_methods,
         [refund for refund in await order_pages.list_refunds(ctx.db, order.id) if refund.state == "completed"],
         checkout.balance,
+        find_amount_to_pay(ctx, checkout.balance, pairs),
+        len(checkout.payments),
         await _find_payment_time(ctx, checkout),
         email if is_owner else mask_email(email),
         _lines_of(addresses, order.ship_address_id, is_owner=is_owner),
@@ -115,17 +129,17 @@ async def get_status(ctx: Context, number: str, link_token: str | None) -> Order
 
 async def get_visible_order(ctx: Context, number: str, link_token: str | None) -> Order:
     """Returns a completed order that the caller may see."""
-    return (await _get_order(ctx, number, link_token)).order
+    return (await _get_order(ctx, number, link_token, "status")).order
 
 
-async def _get_order(ctx: Context, number: str, link_token: str | None) -> _Access:
+async def _get_order(ctx: Context, number: str, link_token: str | None, purpose: LinkPurpose) -> _Access:
     if ctx.claim.bearer:
         order = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
         if order:
             return _Access(order, is_owner=True)
     if link_token is None:
         raise NotFound(_NOT_FOUND)
-    order = await open_link(ctx, link_token)
+    order = await open_link(ctx, link_token, purpose)
     if order.number != number:
         raise NotFound(_NOT_FOUND)
     return _Access(order, is_owner=False)

@@ -8,7 +8,6 @@ A crash in between leaves the payment `processing`. The next completion request 
 provider for the outcome of the attempt.
 """
 
-import contextlib
 import hmac
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,40 +25,21 @@ from shop.actions.checkout.promotion_usage import recalculate_with_uses
 from shop.actions.checkout.steps import advance_to, build_missing_error, lock_open_checkout, requirements
 from shop.actions.checkout.stock_holds import OUT_OF_STOCK, allocate_stock
 from shop.actions.context import Context
-from shop.actions.payments import charges
-from shop.actions.payments.settlement import call_provider, finalize_order, rebuild_call, settle
-from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalMismatch, Unavailable
-from shop.base.ids import new_id
+from shop.actions.payments import attempts, charges
+from shop.actions.payments.attempts import PendingCharge
+from shop.actions.payments.settlement import finalize_order, settle
+from shop.base.errors import Invalid, NotFound, TotalMismatch
 from shop.base.money import currency_digits, wire_decimal
-from shop.gateways.payments import Act, Call, Result
+from shop.gateways.payments import Act
 from shop.models.cart.orders import Order
 from shop.models.cart.quotes import Quote
-from shop.models.checkout.payments import Payment, PaymentMethod, payment_attempts
-from shop.queries import writes
 from shop.queries.cart import carts, orders
 from shop.queries.catalog import quotes
 from shop.queries.payments import payments as queries
-from shop.queries.payments import saved_cards
-from shop.queries.payments.payments import PaymentChange
 from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
-from shop.rules.checkout.payments import PAYMENT_MOVES, is_valid, sum_covered_amount
+from shop.rules.checkout.payments import is_valid, sum_covered_amount
 
 _CONSENT = "consent to a changed total"
-_REFUSAL = "The payment was declined; choose another payment method."
-
-
-class PendingCharge(msgspec.Struct, frozen=True):
-    """The result of the first transaction: the provider call still to make, if any."""
-
-    order: Order
-    call: Call | None = None
-    provider_type: str = ""
-    was_made: bool = False
-    """Whether the call was made before, so that only its outcome is requested."""
-    may_be_in_flight: bool = False
-    """Whether the request that made the call may still be waiting for the answer."""
-    may_repeat: bool = False
-    """Whether the call may be repeated if it never arrived."""
 
 
 async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Order:
@@ -80,41 +60,10 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     ctx.shared.mail_queued.set()
     if pending_charge.call is None:
         return pending_charge.order
-    with charges.lock_charge(ctx, pending_charge.call):
-        return await _charge(ctx, pending_charge, pending_charge.call, base_url)
-
-
-async def _charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_url: str) -> Order:
-    provider = ctx.providers[pending_charge.provider_type]
-    if pending_charge.was_made:
-        result = await charges.query_outcome(
-            provider, call, may_be_in_flight=pending_charge.may_be_in_flight, may_repeat=pending_charge.may_repeat
-        )
-    else:
-        result = await call_provider(provider, call)
-    if result.outcome == "unknown":
-        raise await _still_open(ctx.with_new_session(), call, result, base_url)
-    order = await charges.settle_charge(ctx, pending_charge.order.id, call.key, result)
-    ctx.shared.mail_queued.set()
+    order, result = await attempts.charge(ctx, pending_charge, pending_charge.call, base_url)
     if order.completed_at is None:
-        raise Invalid({"payments": [result.message or _REFUSAL]}, _REFUSAL, code="payment_refused")
+        raise attempts.build_refusal(result)
     return order
-
-
-async def _still_open(
-    ctx: Context, call: Call, result: Result, base_url: str
-) -> PaymentInProgress | PaymentNeedsAction:
-    """Saves the provider's reference, so that the next completion request can get the outcome without waiting for a
-    webhook. If that fails, the attempt is found by its key.
-    """
-    if result.reference and result.reference != call.reference:
-        with contextlib.suppress(Unavailable):
-            await queries.save_reference(ctx.db, call.key, result.reference)
-    if result.client_secret is None or result.next_action is None:
-        return PaymentInProgress()
-    path = result.next_action.url
-    url = f"{base_url}{path}" if path else None
-    return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
 
 
 async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | None:
@@ -143,7 +92,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     checkout = await lock_open_checkout(ctx, order_id, may_be_paid=True)
     await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):
-        return await _resume_attempt(ctx, checkout)
+        return await attempts.resume_attempt(ctx, checkout)
     await refuse_while_paying(ctx, checkout.order)
     # Release the reservation and reserve the stock again below; no other cart can take it in between.
     await release_stock(ctx, checkout.order)
@@ -181,30 +130,6 @@ async def _quote_lines(ctx: Context, checkout: Checkout) -> tuple[Mapping[UUID, 
     if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
         raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
     return variant_quotes, line_differences
-
-
-async def _resume_attempt(ctx: Context, checkout: Checkout) -> PendingCharge:
-    """Resumes a payment without a recorded outcome by asking the provider at once: its answer, or the process waiting
-    for it, may have been lost.
-    """
-    payment = next(each for each in checkout.payments if each.state == "processing")
-    attempts = [each for each in await queries.list_attempts(ctx.db, checkout.order.id) if each.outcome == "unknown"]
-    attempt = next((each for each in attempts if each.payment_id == payment.id), None)
-    if attempt is None:
-        raise PaymentInProgress()
-    method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
-    call = rebuild_call(checkout.order, payment, attempt)
-    if attempt.reference:
-        return PendingCharge(checkout.order, call, method.type, was_made=True)
-    is_over = await queries.is_older(ctx.db, attempt.id, charges.FLIGHT_SECONDS)
-    return PendingCharge(
-        checkout.order,
-        await _with_source(ctx, call, payment.source_id, method) if is_over else call,
-        method.type,
-        was_made=True,
-        may_be_in_flight=not is_over,
-        may_repeat=is_over and not await queries.is_older(ctx.db, attempt.id, charges.REPEAT_SECONDS),
-    )
 
 
 async def _with_current_quotes(ctx: Context, checkout: Checkout, variant_quotes: Mapping[UUID, Quote]) -> Checkout:
@@ -281,32 +206,8 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
     payment = open_payments[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.providers[method.type]
-    call = await _begin_attempt(ctx, order, payment, method, due)
+    act: Act = "purchase" if method.auto_capture else "authorise"
+    call = await attempts.begin_attempt(ctx, order, payment, method, act, due)
     if provider.needs_source:
         return PendingCharge(order, call, method.type)
     return PendingCharge(await settle(ctx, order.id, call.key, await provider.execute(call)))
-
-
-async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: PaymentMethod, amount: int) -> Call:
-    """Records the attempt before the call, so that its outcome can be requested later."""
-    act: Act = "purchase" if method.auto_capture else "authorise"
-    from_states, state = PAYMENT_MOVES["started"]
-    if not await queries.change_payment(ctx.db, payment.id, PaymentChange(from_states, state, amount=amount)):
-        raise PaymentInProgress()
-    key = new_id()
-    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
-    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    await writes.insert_record(ctx.db, payment_attempts, key, {**fields, **who})
-    call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
-    return await _with_source(ctx, call, payment.source_id, method)
-
-
-async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
-    """Adds the payment source to the call and, for an unsaved card of a user, the user to save it for."""
-    source = (await saved_cards.list_sources_of(ctx.db, [source_id])).get(source_id) if source_id else None
-    if source is None:
-        return call
-    customer, keep_for = source.customer_reference, None
-    if source.user_id and source.used_at is None:
-        customer, keep_for = await saved_cards.find_customer(ctx.db, source.user_id, method.type), source.user_id
-    return msgspec.structs.replace(call, source=source.reference, customer=customer, keep_for=keep_for)

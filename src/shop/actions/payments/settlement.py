@@ -46,7 +46,7 @@ GIVE_UP_SECONDS = 600
 CONFIRMATION_TTL = 3 * 24 * 3600
 _log = structlog.get_logger("shop.payments")
 _FIRST = {"authorise", "purchase"}
-"""Acts that complete an order."""
+"""Acts that charge a payment; they complete an order that is not complete yet."""
 
 
 async def call_provider(provider: Provider, call: Call) -> Result:
@@ -103,15 +103,39 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         await store_credit.restore_credit(ctx, order, payment, attempt.amount)
     if attempt.act == "undo":
         return order
-    checkout = await load_checkout(ctx, order)
-    is_first = attempt.act in _FIRST and order.completed_at is None
-    return await (finalize_order(ctx, checkout) if is_first else update_order_states(ctx, checkout))
+    is_charge = attempt.act in _FIRST
+    if is_charge and order.completed_at is None:
+        return await finalize_order(ctx, await load_checkout(ctx, order))
+    if is_charge:
+        await _void_awaited_payments(ctx, order, payment)
+    return await update_order_states(ctx, await load_checkout(ctx, order))
+
+
+async def _void_awaited_payments(ctx: Context, order: Order, new_payment: Payment) -> None:
+    """Voids the checks and transfers that the customer need not send any more, because another payment replaces them.
+    A payment with an open attempt is left to the operator who works on it.
+    """
+    busy_ids = {each.payment_id for each in await queries.list_attempts(ctx.db, order.id) if each.outcome == "unknown"}
+    pending_payments = [
+        each
+        for each in await queries.list_payments(ctx.db, order.id)
+        if each.state == "pending" and not is_credit(each) and each.id not in {new_payment.id, *busy_ids}
+    ]
+    methods = await queries.list_methods_of(ctx.db, [each.payment_method_id for each in pending_payments])
+    for each in pending_payments:
+        if ctx.providers[methods[each.payment_method_id].type].needs_source:
+            continue
+        await queries.change_payment(ctx.db, each.id, PaymentChange(*PAYMENT_MOVES["voided"]))
+        detail = {"payment": each.number, "act": "void", "amount": each.amount, "message": None}
+        await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail)
 
 
 async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
     if attempt.act in _FIRST:
         from_states, state = PAYMENT_MOVES["declined"]
         await queries.change_payment(ctx.db, payment.id, PaymentChange(from_states, state))
+        if order.completed_at is not None:
+            return await update_order_states(ctx, await load_checkout(ctx, order))
         # The common lock order: promotions, credit, then products and stock items.
         await release_uses(ctx, order)
         await store_credit.restore_failed_payment(ctx, order)

@@ -84,7 +84,7 @@ async def sign_out(_request: Request, ctx: Context, visit: Visit) -> Reply:
         await tokens.end_session_of(ctx, tokens.USER, token)
     visit.forget_session()
     visit.forget_cart()
-    visit.forget_order_link()
+    visit.forget_order_links()
     return redirect("/sign-in?done=signed-out")
 
 

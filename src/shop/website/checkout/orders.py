@@ -1,5 +1,6 @@
 """The order status page, the links that open it, and reordering."""
 
+from shop.actions.checkout import views
 from shop.actions.context import Context
 from shop.actions.orders import reorder, status
 from shop.base.errors import ExpiredLink, Invalid, NotFound
@@ -21,7 +22,7 @@ async def open_link(request: Request, ctx: Context, visit: Visit) -> Reply:
     try:
         order = await status.open_link(ctx, link_token)
     except ExpiredLink as error:
-        return await _show_missing(request, ctx, visit, error)
+        return await show_missing(request, ctx, visit, error)
     visit.save_order_link(link_token, ctx.shared.settings.order_status_ttl)
     return redirect(f"/orders/{order.number}")
 
@@ -30,7 +31,7 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     try:
         page = await status.get_status(ctx, request.path_params["number"], visit.cookies.get(ORDER_COOKIE))
     except (NotFound, ExpiredLink) as error:
-        return await _show_missing(request, ctx, visit, error)
+        return await show_missing(request, ctx, visit, error)
     order = page.order
     is_new = request.query.get("done") == "completed"
     return await show_page(
@@ -42,13 +43,14 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
         is_new=is_new,
         page=page,
         order=order,
+        can_pay=page.is_owner and page.amount_to_pay > 0 and await views.can_pay_online(ctx),
         rows=await load_rows(ctx, order, page.lines),
         sums=build_sums(order),
         timeline=build_timeline(page, money_text(order.currency, ctx.shared.shop.default_locale)),
     )
 
 
-async def _show_missing(request: Request, ctx: Context, visit: Visit, error: NotFound | ExpiredLink) -> Reply:
+async def show_missing(request: Request, ctx: Context, visit: Visit, error: NotFound | ExpiredLink) -> Reply:
     """Tells a shopper without access how to get it."""
     title = "This link is no longer valid" if isinstance(error, ExpiredLink) else "We cannot find this order"
     page = {"title": title, "sentence": error.sentence}

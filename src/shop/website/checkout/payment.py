@@ -1,7 +1,8 @@
-"""The payment step: payment methods, saved cards and store credit."""
+"""The payment step: payment methods, saved cards and store credit; parts of it are used to pay for an order later."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -10,7 +11,8 @@ from shop.actions.checkout import views, workflow
 from shop.actions.context import Context
 from shop.actions.customers import account
 from shop.actions.payments import saved_cards
-from shop.base.errors import Invalid
+from shop.base.errors import Invalid, PaymentNeedsAction
+from shop.models.cart.orders import Order
 from shop.models.checkout.inputs import CheckoutPaymentInput
 from shop.models.checkout.payments import CreditCard, PaymentMethod
 from shop.web.input.inputs import read_input
@@ -49,8 +51,8 @@ _NOTICES = {
     "credit-removed": "Your store credit is not used.",
     "declined": "The payment did not succeed, and nothing was charged. Please choose how to pay.",
 }
-_LABELS = {"method": "Payment", "payments": "Payment"}
-_CHOOSE = "Choose how to pay."
+LABELS = {"method": "Payment", "payments": "Payment"}
+CHOOSE = "Choose how to pay."
 _NOT_AVAILABLE = "This way to pay is not available. Please choose another one."
 _CARD_FIELD = "source_attributes.gateway_payment_profile_id"
 # The API writes for developers.
@@ -89,7 +91,9 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
 async def save(request: Request, ctx: Context, visit: Visit) -> Reply:
     fields = plain_fields(request)
     try:
-        choice = await _read_choice(ctx, fields)
+        choice = await read_choice(ctx, fields)
+        if choice is None:
+            await _require_full_credit(ctx)
         if choice is not None:
             await workflow.create_payment(ctx, choice)
     except Invalid as error:
@@ -110,19 +114,23 @@ async def remove_credit(_request: Request, ctx: Context, _visit: Visit) -> Reply
     return redirect(f"{PAYMENT}?done=credit-removed")
 
 
-async def _read_choice(ctx: Context, fields: Mapping[str, str]) -> CheckoutPaymentInput | None:
-    """Returns the chosen payment; None if store credit covers the total."""
+async def read_choice(ctx: Context, fields: Mapping[str, str]) -> CheckoutPaymentInput | None:
+    """Returns the chosen payment; None if nothing was chosen."""
     kind, _, record_id = fields.get("method", "").partition(":")
     if kind == "card":
         return read_input(CheckoutPaymentInput, {"source_id": record_id})
     if kind == "method":
-        method = next((each for each in await views.list_payment_methods(ctx) if str(each.id) == record_id), None)
+        method = next((each for each in await views.list_offered_methods(ctx) if str(each.id) == record_id), None)
         source = _read_source(method, fields) if method else {}
         return read_input(CheckoutPaymentInput, {"payment_method_id": record_id, "source_attributes": source})
+    return None
+
+
+async def _require_full_credit(ctx: Context) -> None:
+    """Raises if nothing was chosen and store credit does not cover the total."""
     checkout = await find_checkout(ctx)
     if checkout is None or checkout.covered < checkout.order.total:
-        raise Invalid({"method": [_CHOOSE]})
-    return None
+        raise Invalid({"method": [CHOOSE]})
 
 
 def _read_source(method: PaymentMethod, fields: Mapping[str, str]) -> dict[str, str]:
@@ -139,8 +147,13 @@ async def _show_errors(request: Request, ctx: Context, visit: Visit, error: Inva
     checkout = await find_checkout(ctx)
     if other or checkout is None:
         return redirect(other or CART)
-    sentences = [_SENTENCES.get(name) or join_sentences(texts) for name, texts in error.errors.items()]
-    return await render_payment(request, ctx, visit, checkout, 422, errors={"method": sentences}, choice=choice)
+    errors = {"method": list_sentences(error)}
+    return await render_payment(request, ctx, visit, checkout, 422, errors=errors, choice=choice)
+
+
+def list_sentences(error: Invalid) -> list[str]:
+    """Returns the errors of a choice, as sentences for the shopper."""
+    return [_SENTENCES.get(name) or join_sentences(texts) for name, texts in error.errors.items()]
 
 
 async def render_payment(
@@ -148,7 +161,7 @@ async def render_payment(
 ) -> Reply:
     """Shows the payment page; also after a payment was declined."""
     order = checkout.order
-    choices = await _load_choices(ctx, visit, checkout)
+    choices = await load_choices(ctx, visit, order)
     page: dict[str, Any] = {
         "title": "Payment",
         "steps": STEPS,
@@ -158,7 +171,7 @@ async def render_payment(
         "choices": choices,
         "test_cards": TEST_CARDS,
         "is_covered": 0 < order.total <= order.store_credit_total,
-        "labels": _LABELS,
+        "labels": LABELS,
         **values,
     }
     page["choice"] = page.get("choice") or _current_choice(checkout, choices)
@@ -166,20 +179,32 @@ async def render_payment(
     return html_page(request, body, status, policy=STRIPE_POLICY if choices.stripe_key else PAGE_POLICY)
 
 
-async def _load_choices(ctx: Context, visit: Visit, checkout: Checkout) -> PaymentChoices:
-    methods = [method for method in await views.list_payment_methods(ctx) if _has_form(method)]
-    if visit.user is None or checkout.order.user_id != visit.user.id:
+async def load_choices(ctx: Context, visit: Visit, order: Order) -> PaymentChoices:
+    """Returns what the shopper can pay with: saved cards and store credit are for the owner of the order only."""
+    methods = await views.list_website_methods(ctx)
+    if visit.user is None or order.user_id != visit.user.id:
         return PaymentChoices(methods, (), 0)
     method_ids = {method.id for method in methods}
     cards = [card for card in await saved_cards.list_cards(ctx) if card.payment_method_id in method_ids]
     user, _ = await account.get_account(ctx)
     balances = {each["currency"]: int(each["amount"]) for each in user.credits}
-    return PaymentChoices(methods, cards, balances.get(checkout.order.currency, 0))
+    return PaymentChoices(methods, cards, balances.get(order.currency, 0))
 
 
-def _has_form(method: PaymentMethod) -> bool:
-    """Whether the website can ask for the method's data: Stripe's form needs its publishable key."""
-    return method.type != "stripe" or bool(method.preferences.get("publishable_key"))
+async def continue_payment(
+    request: Request, ctx: Context, visit: Visit, error: PaymentNeedsAction, order: Order, *, action: str, back: str
+) -> Reply:
+    """Opens the page where the shopper confirms the payment, or Stripe's dialog. After that, the shopper returns to the
+    path `back`, or sends the form of the dialog to the path `action`.
+    """
+    url = error.next_action["url"]
+    if url is not None:
+        base_url = request.origin(ctx.shared.settings.public_url)
+        return redirect(f"{url}?return_url={quote(f'{base_url}{back}?confirmed=1', safe='')}")
+    page = {"title": "Confirm your payment", "order": order, "client_secret": error.client_secret, "action": action}
+    page["stripe_key"] = PaymentChoices(await views.list_website_methods(ctx), (), 0).stripe_key or ""
+    body = await render_page(ctx, request, "checkout/confirm.html", user=visit.user, **page)
+    return html_page(request, body, policy=STRIPE_POLICY)
 
 
 def _current_choice(checkout: Checkout, choices: PaymentChoices) -> str:
@@ -188,6 +213,11 @@ def _current_choice(checkout: Checkout, choices: PaymentChoices) -> str:
     if open_payments:
         payment, card_ids = open_payments[-1], {card.id for card in choices.cards}
         return f"card:{payment.source_id}" if payment.source_id in card_ids else f"method:{payment.payment_method_id}"
+    return find_only_choice(choices)
+
+
+def find_only_choice(choices: PaymentChoices) -> str:
+    """Returns the card that was used last, or the only method."""
     if choices.cards:
         return f"card:{choices.cards[0].id}"
     return f"method:{choices.methods[0].id}" if len(choices.methods) == 1 else ""

@@ -25,6 +25,7 @@ DELIVERY = "/checkout/delivery"
 PAYMENT = "/checkout/payment"
 REVIEW = "/checkout/review"
 RETURN = "/checkout/return"
+COMPLETE = "/checkout/complete"
 _PATHS = {"cart": CART, "address": ADDRESS, "delivery": DELIVERY, "payment": PAYMENT}
 _ORDER = (*_PATHS, "review")
 # Where the shopper can correct an error that has no field on the page.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
@@ -31,9 +30,10 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 from shop.website.checkout.cart import render_cart
 from shop.website.checkout.differences import describe_differences, find_new_total
-from shop.website.checkout.payment import STRIPE_POLICY, render_payment
+from shop.website.checkout.payment import continue_payment, render_payment
 from shop.website.checkout.progress import (
     CART,
+    COMPLETE,
     PAYMENT,
     RETURN,
     REVIEW,
@@ -45,8 +45,8 @@ from shop.website.checkout.progress import (
     path_for_error,
 )
 from shop.website.checkout.summary import build_sums, load_rows
-from shop.website.layout import render_page, show_page
-from shop.website.pages import html_page, notice_of, redirect
+from shop.website.layout import show_page
+from shop.website.pages import notice_of, redirect
 from shop.website.visits import ORDER_COOKIE, Visit, plain_fields
 
 CHECK_SECONDS = 4
@@ -110,9 +110,17 @@ async def show_return(request: Request, ctx: Context, visit: Visit) -> Reply:
         return show_completed(ctx, visit, order) if order else redirect(CART)
     if all(payment.state != "processing" for payment in checkout.payments):
         return redirect(f"{PAYMENT}?done=declined")
-    # From the bank, the form is sent at once; while the provider has not answered, the page waits.
+    return await show_processing(request, ctx, visit, checkout.order, action=COMPLETE, title="Finish your order")
+
+
+async def show_processing(
+    request: Request, ctx: Context, visit: Visit, order: Order, *, action: str, title: str
+) -> Reply:
+    """Shows a page whose form asks for the outcome of a payment. From the bank, the form is sent at once; while the
+    provider has not answered, the page waits.
+    """
     is_back = "confirmed" in request.query
-    page: dict[str, Any] = {"title": "Finish your order", "order": checkout.order, "is_back": is_back}
+    page: dict[str, Any] = {"title": title, "order": order, "is_back": is_back, "action": action}
     reply = await show_page(ctx, request, visit, "checkout/return.html", **page)
     refresh = () if is_back else ((b"refresh", str(CHECK_SECONDS).encode()),)
     return msgspec.structs.replace(reply, headers=(*reply.headers, *refresh))
@@ -159,20 +167,10 @@ async def _ask_for_consent(request: Request, ctx: Context, visit: Visit, error: 
 
 
 async def _continue_payment(request: Request, ctx: Context, visit: Visit, error: PaymentNeedsAction) -> Reply:
-    """Opens the page where the shopper confirms the payment, or Stripe's dialog."""
-    base_url = request.origin(ctx.shared.settings.public_url)
-    url = error.next_action["url"]
-    if url is not None:
-        return redirect(f"{url}?return_url={quote(f'{base_url}{RETURN}?confirmed=1', safe='')}")
     order = await find_cart(ctx)
     if order is None:
         return redirect(CART)
-    methods = await views.list_payment_methods(ctx)
-    keys = [method.preferences.get("publishable_key") for method in methods if method.type == "stripe"]
-    page = {"title": "Confirm your payment", "order": order, "client_secret": error.client_secret}
-    page["stripe_key"] = next(filter(None, keys), "")
-    body = await render_page(ctx, request, "checkout/confirm.html", user=visit.user, **page)
-    return html_page(request, body, policy=STRIPE_POLICY)
+    return await continue_payment(request, ctx, visit, error, order, action=COMPLETE, back=RETURN)
 
 
 async def _show_problem(request: Request, ctx: Context, visit: Visit, error: Invalid) -> Reply:

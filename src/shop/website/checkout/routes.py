@@ -1,6 +1,6 @@
-"""The routes of the cart, the checkout and the order status page."""
+"""The routes of the cart, the checkout, and the status and payment pages of an order."""
 
-from shop.website.checkout import address, cart, delivery, orders, payment, review
+from shop.website.checkout import address, cart, delivery, order_payment, orders, payment, review
 from shop.website.checkout.progress import checkout_form
 from shop.website.route_builder import PageRoute, get, post
 from shop.website.visits import form, page
@@ -27,5 +27,8 @@ CHECKOUT_ROUTES: tuple[PageRoute, ...] = (
     get("/checkout/return", page(review.show_return), "Page after a payment confirmation"),
     get("/order-status/{token}", page(orders.open_link), "Link to the status of an order"),
     get("/orders/{number}", page(orders.show), "Order status page"),
+    get("/order-payment/{token}", page(order_payment.open_link), "Link to the payment of an order"),
+    get("/orders/{number}/payment", page(order_payment.show), "Payment page of an order"),
+    post("/orders/{number}/payment", form(order_payment.pay), "Pay the amount due of an order"),
     post("/orders/{number}/reorder", form(orders.order_again), "Put the items of an order into the cart"),
 )

@@ -23,6 +23,7 @@ PRIVATE_PATHS = (
     "/account",
     "/orders",
     "/order-status",
+    "/order-payment",
     "/sign-in",
     "/search",
     "/suggest",
