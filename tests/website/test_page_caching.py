@@ -274,6 +274,7 @@ async def test_a_proxy_stores_and_revalidates_a_public_page(
     await until(has_new_price)
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.torture
 async def test_a_proxy_never_shows_the_cart_of_another_guest(
     proxy: httpx2.AsyncClient, checkout_setup: CheckoutSetup
@@ -292,6 +293,7 @@ async def test_a_proxy_never_shows_the_cart_of_another_guest(
         assert not any(name in guest.text for name in names)
 
 
+@pytest.mark.security("W-10")
 @pytest.mark.torture
 async def test_a_proxy_never_shows_the_pages_of_another_customer(
     proxy: httpx2.AsyncClient, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
