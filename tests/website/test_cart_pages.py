@@ -44,7 +44,7 @@ async def test_adding_a_product_opens_a_cart_in_cookies_of_this_host(
     assert (buyer.cookies[COUNT], "HttpOnly" in page.cookies[COUNT]) == ("2", False)
     text = plain_text(await buyer.follow(page))
     assert "The item is in your cart." in text
-    assert "Lantern $12.50 $25.00" in text
+    assert "Lantern $12.50 each $25.00" in text
     assert "Total $25.00" in text
 
 

@@ -220,6 +220,18 @@ async def test_filters_narrow_a_category_and_can_be_removed_one_by_one(
     assert (await visitor.show(page.chips["Clear all"])).chips == {}
 
 
+async def test_the_values_of_a_filter_are_sorted_by_their_numbers(
+    make: Make, visitor: CatalogVisitor, section: Section
+) -> None:
+    duration = word()
+    for value in ("12 hours", "9 hours", "170 hours"):
+        await make.product(taxons=[section.root], properties={duration: value})
+
+    page = await visitor.show(section.path)
+
+    assert re.findall(r"<span>(\d+ hours)</span>", page.main) == ["9 hours", "12 hours", "170 hours"]
+
+
 async def test_a_filter_that_nothing_matches_can_be_removed(
     make: Make, visitor: CatalogVisitor, section: Section
 ) -> None:

@@ -188,7 +188,7 @@ async def test_a_signed_in_shopper_chooses_a_saved_address(
 ) -> None:
     member = await sign_in(http)
     first = await member.post("/account/addresses", address=ADDRESS)
-    second = await member.post("/account/addresses", address={**ADDRESS, "address1": "2 Side Street"})
+    second = await member.post("/account/addresses", address={**ADDRESS, "address1": "2 Side Street", "label": "Work"})
     buyer = signed_in_buyer(member, checkout_setup)
     await buyer.add(await checkout_setup.product())
 
@@ -203,6 +203,7 @@ async def test_a_signed_in_shopper_chooses_a_saved_address(
         first.id,
         True,
     )
+    assert "Work Ada Lovelace, 2 Side Street" in plain_text(page)
     assert step.location == "/checkout/delivery"
     text = plain_text(await buyer.get("/checkout/review"))
     assert "2 Side Street" in text

@@ -302,7 +302,7 @@ async def test_the_items_of_an_order_are_ordered_again(buyer: WebBuyer, checkout
     page = await buyer.submit(await buyer.get(f"/orders/{number}"), "order_again")
 
     assert page.location == "/cart?done=reordered"
-    assert "Lantern $10.00 $20.00" in plain_text(await buyer.follow(page))
+    assert "Lantern $10.00 each $20.00" in plain_text(await buyer.follow(page))
     assert buyer.cookies[COUNT] == "2"
 
 

@@ -234,6 +234,45 @@ async def test_sorting_needs_no_button_and_leaves_no_empty_fields_in_the_address
 
 
 @pytest.mark.torture
+async def test_the_field_of_the_search_contains_what_was_searched_for(browser: Browser, service: Service) -> None:
+    async with visit(browser, f"{service.url}/search?q=%3Cmug%3E") as page:
+        await expect(page.get_by_role("combobox", name="Search")).to_have_value("<mug>")
+
+
+@pytest.mark.torture
+async def test_buttons_change_a_quantity_and_the_cart_is_updated(
+    browser: Browser, service: Service, make: Make
+) -> None:
+    mug = await make.product("Mug", price="5.00", on_hand=9)
+
+    async with open_product(browser, service, mug) as page:
+        quantity = page.get_by_label("Quantity")
+        await page.get_by_role("button", name="One less").click()
+        await expect(quantity).to_have_value("1")
+        await page.get_by_role("button", name="One more").click()
+        await expect(quantity).to_have_value("2")
+        await page.get_by_role("button", name="Add to cart").click()
+        await page.get_by_role("link", name="View cart").click()
+
+        await page.get_by_role("button", name="One more of Mug").click()
+        await expect(page.locator("dd.total")).to_have_text("$15.00")
+        # A keyboard does not leave the page until its user says so.
+        await page.get_by_role("button", name="One less of Mug").press("Enter")
+        await expect(page.get_by_label("Quantity of Mug")).to_have_value("2")
+        await page.get_by_role("button", name="Update Mug").click()
+        await expect(page.locator("dd.total")).to_have_text("$10.00")
+
+
+@pytest.mark.torture
+async def test_without_scripts_a_quantity_is_only_a_field(browser: Browser, service: Service, make: Make) -> None:
+    mug = await make.product("Mug", on_hand=9)
+
+    async with open_product(browser, service, mug, java_script_enabled=False) as page:
+        await expect(page.get_by_label("Quantity")).to_be_visible()
+        await expect(page.locator("[data-step]").first).to_be_hidden()
+
+
+@pytest.mark.torture
 async def test_the_browser_accepts_the_speculation_rules(browser: Browser, service: Service, make: Make) -> None:
     mug = await make.product("Mug")
     sets: list[dict[str, Any]] = []

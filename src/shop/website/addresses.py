@@ -23,6 +23,12 @@ NAMES = (
     "phone",
 )
 
+# The API writes for developers.
+_SENTENCES = {
+    "is required for this country": "is required",
+    "is not one of this country": "is not valid in this country",
+}
+
 
 class AddressForm(msgspec.Struct, frozen=True):
     """The arguments of the macro `fields` in `address.html`."""
@@ -72,6 +78,12 @@ def read_address(fields: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Returns the submitted values of one address by field name."""
     before = f"{prefix}." if prefix else ""
     return {name: fields[f"{before}{name}"] for name in NAMES if f"{before}{name}" in fields}
+
+
+def describe_errors(errors: Mapping[str, Sequence[str]], names: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the errors in the order of the fields, in words for shoppers."""
+    order = [*(name for name in names if name in errors), *(name for name in errors if name not in names)]
+    return {name: [_SENTENCES.get(text, text) for text in errors[name]] for name in order}
 
 
 def address_values(address: AddressWithCountry) -> dict[str, str]:

@@ -92,7 +92,7 @@ async def _page(
     choices = await website.list_choices(ctx, settings)
     saved_values = _saved_values(settings, choices)
     values = _typed_values(fields) if fields else saved_values
-    taxons = {"": "No button", **_options(choices.taxons)}
+    taxons = {"": "All products", **_options(choices.taxons)}
     promotions = {"": "None", **_options(choices.promotions)}
     return page(
         "setup/website.html",

@@ -74,6 +74,10 @@ if (websiteForm) {
       text.textContent = websiteForm.elements[text.dataset.preview].value.trim() || text.dataset.default || "";
       text.hidden = !text.textContent;
     }
+    const [taxon] = websiteForm.elements.hero_taxon_id.selectedOptions;
+    for (const link of preview.querySelectorAll("[data-preview-link]")) {
+      link.textContent = `Shop ${taxon?.value ? taxon.text.replace(/ \([^()]*\)$/, "") : "all products"}`;
+    }
     for (const output of websiteForm.querySelectorAll("output[data-unit]")) {
       output.textContent = `${radius.value} ${output.dataset.unit}`;
     }

@@ -18,6 +18,7 @@ from shop.rules.customers.addresses import address_lines
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
 from shop.web.reply import Reply
+from shop.website.addresses import describe_errors
 from shop.website.layout import show_page
 from shop.website.pages import notice_of, redirect
 from shop.website.visits import Visit, plain_fields
@@ -157,8 +158,7 @@ async def _show_form(
         "values": {**values, "country_iso": country.iso},
         "countries": [(each.iso, each.name) for each in await setup.list_countries(ctx)],
         "states": [(state.abbr, state.name) for state in states],
-        # In the order of the fields.
-        "errors": {name: errors[name] for name in (*labels, *errors) if name in errors},
+        "errors": describe_errors(errors, list(labels)),
     }
     return await show_page(ctx, request, visit, "account/address.html", 422 if error else 200, **page)
 

@@ -1,5 +1,6 @@
 """The filters that a product list offers, and those that are active."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ MAX_GROUPS = 10
 MAX_VALUES = 40
 _PARAMETERS = {"option": ("o", "options"), "property": ("p", "properties")}
 """By the kind of a facet: its parameter in the URL, and the field of `ListFilters`."""
+_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 class FacetChoice(msgspec.Struct, frozen=True):
@@ -67,10 +69,16 @@ def _build_group(values: list[Facet], filters: ListFilters) -> FacetGroup:
     owner = values[0]
     selected = dict(_pairs(filters, owner.kind)).get(owner.owner_name, "")
     is_option = owner.kind == "option"
-    values.sort(key=lambda facet: (facet.position, facet.name) if is_option else (0, facet.presentation.casefold()))
+    values.sort(key=lambda facet: (facet.position, facet.name) if is_option else (0, _by_number(facet.presentation)))
     choices = [FacetChoice(facet.name, facet.presentation, facet.name == selected) for facet in values[:MAX_VALUES]]
     param = f"{_PARAMETERS[owner.kind][0]}[{owner.owner_name}]"
     return FacetGroup(param, owner.owner_presentation, selected, choices)
+
+
+def _by_number(text: str) -> list[tuple[int, str]]:
+    """Returns the sort key of a value: 9 hours come before 12 hours."""
+    parts = _NUMBER.split(text.casefold())
+    return [(int(part), "") if index % 2 else (-1, part) for index, part in enumerate(parts)]
 
 
 def list_active(

@@ -19,7 +19,7 @@ from shop.rules.customers.addresses import address_lines
 from shop.web.input.inputs import read_valid_input
 from shop.web.input.request import Request
 from shop.web.reply import Reply
-from shop.website.addresses import AddressForm, address_values, load_address_form, read_address
+from shop.website.addresses import AddressForm, address_values, describe_errors, load_address_form, read_address
 from shop.website.checkout.progress import ADDRESS, CART, DELIVERY, STEPS, find_checkout, path_for_error
 from shop.website.checkout.summary import build_sums, load_rows
 from shop.website.layout import show_page
@@ -35,20 +35,15 @@ _LABELS = {
     "special_instructions": "Note",
 }
 
-
-# The API writes for developers.
-_SENTENCES = {
-    NOT_EMAIL: "Enter your e-mail address, like name@example.com.",
-    "is required for this country": "is required",
-    "is not one of this country": "is not valid in this country",
-}
+_ENTER_EMAIL = "Enter your e-mail address, like name@example.com."
 
 
 class AddressSide(msgspec.Struct, frozen=True):
     """The shipping or the billing address in the form: a saved one, or the fields of a new one."""
 
     form: AddressForm
-    saved_addresses: Sequence[tuple[UUID, Sequence[str]]]
+    saved_addresses: Sequence[tuple[UUID, str | None, Sequence[str]]]
+    """The id, the label and the lines of each saved address."""
     choice: str
     """The id of a saved address, or `new`."""
 
@@ -151,22 +146,23 @@ async def _show_form(
         "has_address_book": visit.user is not None and order.user_id == visit.user.id,
         "saves_address": "save_address" in fields,
         "labels": labels,
-        "errors": _sort_errors(error.errors, list(labels)) if error else {},
+        "errors": _describe_errors(error.errors, list(labels)) if error else {},
     }
     return await show_page(ctx, request, visit, "checkout/address.html", 422 if error else 200, **page)
 
 
-def _sort_errors(errors: Mapping[str, Sequence[str]], names: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the errors in the order of the fields, in words for shoppers."""
-    order = [*(name for name in names if name in errors), *(name for name in errors if name not in names)]
-    return {name: [_SENTENCES.get(text, text) for text in errors[name]] for name in order}
+def _describe_errors(errors: Mapping[str, Sequence[str]], names: Sequence[str]) -> dict[str, list[str]]:
+    sorted_errors = describe_errors(errors, names)
+    return {
+        name: [_ENTER_EMAIL if text == NOT_EMAIL else text for text in sorted_errors[name]] for name in sorted_errors
+    }
 
 
 async def _load_side(
     ctx: Context, side: str, fields: Mapping[str, str], own: Sequence[AddressWithCountry]
 ) -> AddressSide:
     form = await load_address_form(ctx, side, read_address(fields, side), is_shippable=side == "ship_address")
-    saved = [(address.id, address_lines(msgspec.structs.asdict(address))) for address in own]
+    saved = [(address.id, address.label, address_lines(msgspec.structs.asdict(address))) for address in own]
     ids = {str(address.id) for address in own}
     default = str(own[0].id) if own and not read_address(fields, side) else NEW
     choice = fields.get(f"{side}_id", default)

@@ -11,6 +11,8 @@
 //   [data-gallery]                a[data-zoom] with the main image; .thumbnails a with data-src, data-srcset,
 //                                 data-width, data-height, data-large and data-alt of the image that it shows
 //   select[data-submit]           submits its form when it changes; the stylesheet hides [data-without-script]
+//   button[data-step]             adds its number to the field beside it, and submits form[data-submit]
+//   button[data-copy]             copies the value of the field with this id
 //   [data-resend-seconds]         a button that is disabled while its seconds count down
 //   form with the method get      is sent without its empty fields, which keeps addresses short
 //   form[data-once]               is sent once; its button shows data-busy, or "Processing…"
@@ -152,6 +154,8 @@ class Suggestions {
     this.request = null;
     this.index = -1;
     this.answers = new Map();
+    // The header is the same on every page, so that it does not contain what was searched for.
+    input.value ||= location.pathname === input.form?.getAttribute("action") ? (new URLSearchParams(location.search).get("q") ?? "") : "";
     this.list = element("div", { class: "suggestions", id: `suggestions-${number}`, role: "listbox", hidden: true });
     this.list.setAttribute("aria-label", "Suggestions");
     input.setAttribute("role", "combobox");
@@ -367,6 +371,40 @@ class VariantPicker {
     return element("span", { class: "price" }, hidden("Now "), sale, " ", before);
   }
 }
+
+// Quantities
+
+const STEP_MILLISECONDS = 700;
+let stepTimer = 0;
+
+function changeQuantity(button, isPointer) {
+  const field = find("input", button.parentElement);
+  const value = Math.max(1, (Number.parseInt(field.value, 10) || 0) + Number(button.dataset.step));
+  field.value = field.max ? Math.min(value, Number(field.max)) : value;
+  clearTimeout(stepTimer);
+  // A keyboard moves on to the button of the form: another page would lose the focus.
+  if (isPointer && field.form.matches("[data-submit]")) stepTimer = setTimeout(() => field.form.requestSubmit(), STEP_MILLISECONDS);
+}
+
+// Copying
+
+async function copyValue(button) {
+  const field = document.getElementById(button.dataset.copy);
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+    showToast("The link is copied.");
+  } catch {
+    showToast("Your browser does not allow that. The link is selected: please copy it yourself.", null, true);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const step = event.target.closest("[data-step]");
+  const copy = event.target.closest("[data-copy]");
+  if (step) changeQuantity(step, event.detail > 0);
+  if (copy) copyValue(copy);
+});
 
 // Countdown of a button
 
