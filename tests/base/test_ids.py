@@ -61,16 +61,16 @@ def test_an_id_begins_with_the_millisecond_of_its_creation() -> None:
     assert before <= milliseconds(id_) <= after
 
 
-def test_ids_of_a_later_millisecond_sort_after_those_of_an_earlier_one() -> None:
+def test_ids_are_in_the_order_of_their_creation_within_a_millisecond_too() -> None:
     ids = [new_id()]
     while milliseconds(ids[-1]) < milliseconds(ids[0]) + 5:
+        moment = time.perf_counter_ns() + 1000
+        while time.perf_counter_ns() < moment:
+            pass
         ids.append(new_id())
 
-    moments = [milliseconds(id_) for id_ in ids]
-    first_of_each = [ids[moments.index(moment)] for moment in sorted(set(moments))]
-    assert moments == sorted(moments)
-    assert [str(id_) for id_ in first_of_each] == sorted(str(id_) for id_ in first_of_each)
-    assert len(first_of_each) >= 2
+    assert [str(id_) for id_ in ids] == sorted(str(id_) for id_ in ids)
+    assert len(ids) > 50
 
 
 def test_a_hundred_thousand_ids_are_all_different() -> None:
@@ -80,8 +80,7 @@ def test_a_hundred_thousand_ids_are_all_different() -> None:
 def test_every_random_bit_of_an_id_is_used() -> None:
     ids = [new_id().int for _ in range(2000)]
 
-    random_bits = [bit for bit in range(76) if bit not in {62, 63}]
-    set_in = [sum(id_ >> bit & 1 for id_ in ids) for bit in random_bits]
+    set_in = [sum(id_ >> bit & 1 for id_ in ids) for bit in range(62)]
     # Ten standard deviations to either side of a half.
     assert 1000 - 224 < min(set_in) <= max(set_in) < 1000 + 224
 

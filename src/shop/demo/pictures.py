@@ -6,9 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from shop.actions.catalog.images import IMAGE_THREADS
+from shop.demo import shop
 from shop.demo.artwork import draw_group, draw_hero, draw_moon, draw_product
 from shop.demo.products import DemoProduct, combinations
-from shop.demo.shop import DEPARTMENTS, MOONS, all_products
+from shop.demo.shop import DEPARTMENTS, MOONS
 from shop.rules.catalog.images import Picture, read_picture
 
 Drawing = tuple[Callable[..., bytes], *tuple[Any, ...]]
@@ -49,7 +50,7 @@ def all_drawings() -> list[Drawing]:
     """Returns the drawings of the whole shop; the largest first, so that nothing waits for it at the end."""
     products = [
         product_drawing(category, product, values)
-        for category, product in all_products()
+        for category, product in shop.all_products()
         for values in ((), *combinations(product))
     ]
     return [HERO, *category_drawings().values(), *products]
@@ -64,7 +65,7 @@ def product_drawing(category: str, product: DemoProduct, values: tuple[str, ...]
 def category_drawings() -> dict[str, Drawing]:
     """Returns a drawing of each category, department and moon phase, by its name."""
     groups: dict[str, tuple[str, ...]] = {
-        category: (category,) for category in dict.fromkeys(category for category, _ in all_products())
+        category: (category,) for category in dict.fromkeys(category for category, _ in shop.all_products())
     }
     groups |= {name: tuple(department) for name, department in DEPARTMENTS.items()}
     drawings: dict[str, Drawing] = {name: (draw_group, name, group) for name, group in groups.items()}
