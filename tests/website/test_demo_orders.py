@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,14 @@ import pytest
 from shop.actions.context import Context
 from shop.actions.operations.verify import find_inconsistencies
 from shop.actions.orders import operations
-from shop.demo import pictures, shop
+from shop.demo import shop
 from shop.demo.artwork import draw_moon
 from shop.demo.load import load_demo
 from shop.demo.order_history.history import ORDERS
 from shop.demo.order_history.orders import BATCH, add_orders
+from shop.demo.pictures import Drawing, Pictures
 from shop.demo.shop import MOONS
-from shop.rules.catalog.images import read_picture
+from shop.rules.catalog.images import Picture, read_picture
 from tests.accounts import sign_in
 from tests.cluster import Cluster
 from tests.platform.client import operator_context
@@ -47,14 +48,25 @@ UNTOUCHED = (
 """The tables that historical orders do not change."""
 
 
+class OneImage(Pictures):
+    """One image for everything: drawing them takes most of the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._picture = read_picture(draw_moon(MOONS[0]))
+
+    def draw(self, drawings: Iterable[Drawing]) -> None:
+        """Draws nothing more."""
+
+    async def find(self, drawing: Drawing) -> Picture:
+        return self._picture
+
+
 async def load_plain_demo(url: str, data_dir: Path, *, has_test_card: bool) -> None:
-    """Loads the demo shop without orders, with one image for everything: drawing them takes most of the time."""
-    picture = read_picture(draw_moon(MOONS[0]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "_draw", lambda *_drawing: picture)
-        async with operator_context(url, data_dir=data_dir) as ctx:
-            ctx.is_try_out = has_test_card
-            assert await load_demo(ctx, lambda _step, _steps: None)
+    """Loads the demo shop without orders."""
+    async with operator_context(url, data_dir=data_dir) as ctx:
+        ctx.is_try_out = has_test_card
+        assert await load_demo(ctx, lambda _step, _steps: None, OneImage())
 
 
 @pytest.fixture(scope="module")
