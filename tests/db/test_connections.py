@@ -10,7 +10,7 @@ import pytest
 from shop.base.errors import Unavailable
 from shop.db.connections import URGENT_SECONDS, WAIT_SECONDS, Connections
 from shop.db.embedded import Embedded
-from shop.db.pool import LIMIT_SECONDS, SESSION_SETTINGS, Database, open_database
+from shop.db.pool import SESSION_SETTINGS, Database, open_database
 from tests.cluster import with_database
 from tests.db.pools import ONE, PID, OpenDatabase, acquire, assert_no_slot_lost, hold_all_connections, run_timed, sql
 from tests.db.processes import accessible_dir, until
@@ -30,10 +30,10 @@ async def assert_wait_ends_after_two_seconds(database: Database) -> None:
         results = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(40)))
 
     assert {type(error) for error, _ in results} == {Unavailable}
-    assert all(WAIT_SECONDS - 0.1 < seconds < LIMIT_SECONDS for _, seconds in results)
+    assert all(1.9 < seconds < 5 for _, seconds in results)
     # Waiters that gave up have left the queue.
     answers, seconds = await run_timed(asyncio.gather(*(database.session().one(ONE) for _ in range(40))))
-    assert (answers, seconds < LIMIT_SECONDS) == ([1] * 40, True)
+    assert (answers, seconds < 5) == ([1] * 40, True)
     await assert_no_slot_lost(database, 2)
 
 
@@ -218,7 +218,7 @@ async def assert_silent_server_is_unavailable() -> None:
     error, seconds = await run_timed(Database(connections).session().one(ONE))
 
     assert type(error) is Unavailable
-    assert WAIT_SECONDS - 0.1 < seconds < LIMIT_SECONDS
+    assert 1.9 < seconds < 5
     server.close()
     await server.wait_closed()
 
