@@ -26,24 +26,26 @@ _LINK = r'href="({}/[^"?]+)"'
 
 
 def measure(url: str, headers: dict[str, str], directory: Path) -> dict[str, float]:
-    """Runs Lighthouse once; returns scores from 0 to 100, metrics, and kilobytes transferred."""
+    """Runs Lighthouse once; returns scores from 0 to 100, metrics, and kilobytes transferred. Runs it again, twice at
+    most, if it ends without a report: it sometimes loses the browser's trace.
+    """
     report = directory / "report.json"
-    subprocess.run(
-        [
-            "npx",
-            "lighthouse",
-            url,
-            "--quiet",
-            "--output=json",
-            f"--output-path={report}",
-            f"--only-categories={','.join(CATEGORIES)}",
-            "--chrome-flags=--headless=new --no-sandbox --disable-gpu --disable-quic --disable-background-networking",
-            *([f"--extra-headers={json.dumps(headers)}"] if headers else []),
-        ],
-        check=True,
-        env={**os.environ, "CHROME_PATH": os.environ.get("CHROME_PATH") or shutil.which("chromium") or ""},
-        timeout=180,
-    )
+    command = [
+        "npx",
+        "lighthouse",
+        url,
+        "--quiet",
+        "--output=json",
+        f"--output-path={report}",
+        f"--only-categories={','.join(CATEGORIES)}",
+        "--chrome-flags=--headless=new --no-sandbox --disable-gpu --disable-quic --disable-background-networking",
+        *([f"--extra-headers={json.dumps(headers)}"] if headers else []),
+    ]
+    environment = {**os.environ, "CHROME_PATH": os.environ.get("CHROME_PATH") or shutil.which("chromium") or ""}
+    for attempt in range(3):
+        ended = subprocess.run(command, check=attempt == 2, env=environment, timeout=180)
+        if ended.returncode == 0:
+            break
     result: dict[str, Any] = json.loads(report.read_text())
     figures = {name: (result["categories"][name]["score"] or 0) * 100 for name in CATEGORIES}
     figures |= {label: result["audits"][name]["numericValue"] for name, label in METRICS.items()}
@@ -88,12 +90,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("url", help="origin of the shop, like http://127.0.0.1:8000")
     options.add_argument("--runs", type=int, default=5, help="runs per page, of which medians are taken (5)")
+    options.add_argument("--page", choices=("home", "category", "product", "cart"), help="measure this page only")
     args = options.parse_args()
     names = [*CATEGORIES, *METRICS.values(), "kB"]
     console.print(f"| page | {' | '.join(names)} |", highlight=False)
     console.print(f"|---|{'--:|' * len(names)}", highlight=False)
     with tempfile.TemporaryDirectory() as directory:
         for name, (url, headers) in find_pages(args.url.rstrip("/")).items():
+            if args.page not in (None, name):
+                continue
             runs = [measure(url, headers, Path(directory)) for _ in range(args.runs)]
             medians = [statistics.median(run[each] for run in runs) for each in names]
             figures = " | ".join(f"{value:.2f}" if value < 1 else f"{value:.0f}" for value in medians)
