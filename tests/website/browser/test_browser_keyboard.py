@@ -160,3 +160,21 @@ async def test_every_part_of_a_list_can_be_reached_with_a_visible_focus(
         await shopper.move_to(page.locator("footer").get_by_role("link", name="Cart"))
 
         assert shopper.problems == []
+
+
+@pytest.mark.torture
+async def test_the_header_does_not_cover_what_follows_the_skip_link(
+    browser: Browser, service: Service, checkout_setup: CheckoutSetup
+) -> None:
+    make = checkout_setup.make
+    # The links to so many categories need several rows.
+    _, root = await make.taxonomy(unique_word())
+    taxons = [await make.taxon(f"{unique_word()} and many more", root) for _ in range(6)]
+    shirt = await make.product("Shirt", taxons=taxons)
+    async with visit(browser, f"{service.url}/products/{shirt.slug}", (1280, 400)) as page:
+        shopper = KeyboardShopper(page)
+        await shopper.press("Tab", "Enter")
+        await expect(page.locator("main")).to_be_focused()
+        await shopper.move_to(page.get_by_label("Breadcrumbs").get_by_role("link", name="Home"))
+
+        assert shopper.problems == []
