@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import uvloop
 
-from tests import contract, secret_leaks
+from tests import contract, secret_leaks, unlogged_changes
 from tests.browser import Browser, chromium
 from tests.builders import Make
 from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
@@ -132,10 +132,13 @@ def database(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
     """The data directory of the shop that `service` serves, and the URL of the embedded database in it."""
     with cluster.data_dir(f"data_{worker_name}") as (data_dir, url):
         execute(url, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
+        unlogged_changes.watch(url)
         yield data_dir, url
         # In another thread: the event loop of the tests may still run.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(secret_leaks.search_database(url))).result()
+            changes = thread.submit(lambda: asyncio.run(unlogged_changes.find_unlogged(url))).result()
+        assert not changes, "\n".join(["records changed without an event", *changes])
 
 
 @pytest.fixture(scope="session")

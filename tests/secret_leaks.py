@@ -33,7 +33,8 @@ _SECRETS = (
     re.compile(rb"Basic [0-9A-Za-z+/]{40,}?([0-9A-Za-z+/]{26})=*(?![0-9A-Za-z+/=])"),
     # Stripe's keys, and the secret with which a shopper confirms a payment.
     re.compile(rb"k_(?:test|live)_([0-9A-Za-z]{26})"),
-    re.compile(rb"whsec_([0-9A-Za-z]{26})"),
+    # Of a provider's webhooks and of our own.
+    re.compile(rb"whsec_([0-9A-Za-z+/]{26})"),
     re.compile(rb"_secret_([0-9A-Za-z]{26})"),
 )
 _CODE = re.compile(rb'"code":"([0-9]{6}|[0-9A-Z]{26})"')

@@ -37,6 +37,7 @@ CHAPTERS = (
     {"payments"},
     {"orders"},
     {"promotions"},
+    {"webhooks"},
     {"operations"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same
@@ -74,12 +75,14 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "payments/webhooks",
     },
     "is one operation on the rows of several files": {
+        "cart/order_events",
         "cart/sign_in",
         "cart/wishlists",
         "checkout/workflow",
         "customers/account",
         "customers/assignments",
         "imports/batch_runner",
+        "operations/event_log",
         "operations/mail_templates",
         "operations/order_mail",
         "orders/assignment",
@@ -95,6 +98,9 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "payments/settlement",
         "payments/test_card",
         "promotions/preview",
+        "webhooks/dispatch",
+        "webhooks/queue",
+        "webhooks/subscribers",
     },
     "only reads, for responses": {
         "catalog/website",
@@ -110,7 +116,15 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "catalog/product_locks",
         "catalog/reservations",
     },
-    "has no rows of its own": {"audit", "context", "hash_queue", "mail/budget"},
+    "has no rows of its own": {
+        "audit",
+        "context",
+        "event_subjects",
+        "event_tail",
+        "hash_queue",
+        "mail/budget",
+        "webhooks/sender",
+    },
 }
 """The files of `actions/` whose name no file of the layers below has in the same chapter, by reason."""
 LAYERS_WITHOUT_TRANSACTIONS = {"storefront", "platform", "admin", "website", "site"}
@@ -310,7 +324,9 @@ def test_a_library_is_imported_only_by_its_layers() -> None:
 
 @pytest.mark.security("A-04")
 def test_only_gateways_and_commands_can_send_requests() -> None:
-    """A caller then cannot choose the host: gateways and commands take it from a setting."""
+    """A caller then cannot choose the host: gateways and commands take it from a setting, or check it
+    (`gateways/safe_http.py`).
+    """
     clients = re.compile(r"(aiohttp|aiosmtplib|httpx2|obstore|requests|smtplib|stripe|http\.client|urllib\.request)\b")
 
     assert {layer_of(path) for path in MODULES if any(map(clients.match, imports_of(path)))} == {"gateways", "cli"}
@@ -343,7 +359,7 @@ def test_no_function_contains_an_import() -> None:
 
 
 def test_every_dynamic_import_is_listed() -> None:
-    """The models, for migrations; and the libraries for Stripe, which are large and which most processes never need."""
+    """The models, for migrations; and the libraries for Stripe and webhooks, which are large and rarely needed."""
     assert {
         (name_of(path), ast.unparse(node))
         for path in MODULES
@@ -352,6 +368,7 @@ def test_every_dynamic_import_is_listed() -> None:
     } == {
         ("shop.gateways.stripe", "import_module('stripe')"),
         ("shop.gateways.stripe", "import_module('aiohttp')"),
+        ("shop.gateways.safe_http", "import_module('aiohttp')"),
         ("shop.migrations.env", "import_module(name)"),
     }
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from shop.base.config.variables import VARIABLES
 from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
+from shop.base.version import VERSION
 from shop.cli.access.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
-from shop.cli.version import VERSION
 from tests import security_rules
 from tests.service import SHOP, Service
 

@@ -1,4 +1,4 @@
-"""Background loops: e-mail delivery, due tasks, housekeeping and the orders of a demo shop.
+"""Background loops: e-mail delivery, event numbers, webhooks, due tasks, housekeeping and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -6,6 +6,7 @@ They run in every serving process and in `shop worker`.
 import asyncio
 import contextlib
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -13,13 +14,16 @@ import structlog
 from shop.actions.catalog.products import update_due_products
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
+from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.outbox import MailSender, deliver, lease
 from shop.actions.payments.settlement import settle_stale_attempts
+from shop.actions.webhooks.dispatch import WebhookDispatcher
 from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
 from shop.demo.order_history.orders import add_orders
 from shop.gateways.mail import Mail, Smtp
+from shop.platform.events.webhook_bodies import render_webhook
 
 T = TypeVar("T")
 
@@ -49,6 +53,8 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
     async with asyncio.TaskGroup() as group:
         for _ in range(DELIVERY_LOOPS):
             group.create_task(_run_delivery_loop(shared, mailer, turn))
+        group.create_task(_run_event_loop(shared))
+        group.create_task(_run_webhook_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
@@ -64,6 +70,26 @@ async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.L
                 shared.mail_queued.clear()
                 continue
         await _log_errors(deliver(shared, mailer, mail))
+
+
+async def _run_event_loop(shared: Shared) -> None:
+    """Numbers new events as soon as this process commits some, and those of other processes within a second."""
+    while not _is_canceled():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(shared.event_tail.pending.wait(), POLL_SECONDS)
+        shared.event_tail.pending.clear()
+        while await _log_errors(number_events(shared)) == EVENT_BATCH:
+            pass
+
+
+async def _run_webhook_loop(shared: Shared) -> None:
+    dispatcher = WebhookDispatcher(shared, partial(render_webhook, shared))
+    try:
+        while not _is_canceled():
+            if not await _log_errors(dispatcher.run_round()):
+                await asyncio.sleep(POLL_SECONDS)
+    finally:
+        await dispatcher.stop()
 
 
 async def _run_due_tasks_loop(shared: Shared) -> None:

@@ -312,6 +312,24 @@ def _menu(number: int) -> Body:
     return {"name": "Main" if number % 2 else f"Menu {number}", "location": f"header-{uuid4().hex}", "locale": "de"}
 
 
+def _webhook_endpoint(number: int) -> Body:
+    # Disabled, so that the worker sends nothing.
+    required = {"url": f"https://example.com/hooks/{number}", "enabled": False}
+    return required if number % 3 == 2 else {**required, "description": "ours" if number % 2 else f"ours {number}"}
+
+
+def _subscriber(number: int) -> Body:
+    return {"url": f"https://example.com/hooks/{number}", "active": False}
+
+
+async def _webhook_deliveries(machine: Machine, _db: Any, count: int) -> Sequence[str]:
+    """Tests of an endpoint at a name that does not resolve."""
+    body = {"url": "https://nothing.invalid/hook", "enabled": False}
+    endpoint = (await machine.post("/webhook_endpoints", {"webhook_endpoint": body})).json["data"]["id"]
+    path = f"/webhook_endpoints/{endpoint}/test"
+    return [(await machine.post(path, {})).json["data"]["id"] for _ in range(count)]
+
+
 def _menu_item(number: int) -> Body:
     required = {"name": "Mugs" if number % 2 else f"Item {number}"}
     return required if number % 3 == 2 else {**required, "destination": f"/{number}", "code": "a", "new_window": True}
@@ -446,6 +464,9 @@ BUILDERS = {
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),
+    "webhook_endpoint": Builder(_webhook_endpoint, {"description": "theirs", "types": ["order.*"]}),
+    "webhook_delivery": Builder(find=_webhook_deliveries),
+    "subscriber": Builder(_subscriber, {"subscriptions": ["order.*"]}),
     "audit_event": Builder(find=_audit_events),
 }
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.event_tail import EventTail
 from shop.actions.hash_queue import HashQueue
 from shop.base.actor import GUEST, GUEST_ACTOR, Actor, Claim
 from shop.base.config.settings import Settings
@@ -68,6 +69,7 @@ class Shared(msgspec.Struct):
     settings: Settings
     mail_queued: asyncio.Event
     """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
+    event_tail: EventTail = msgspec.field(default_factory=EventTail)
     blocked_sources: BlockedSources = msgspec.field(default_factory=BlockedSources)
     response_cache: ResponseCache = msgspec.field(default_factory=ResponseCache)
     automatic_promotions: CachedPromotions = CachedPromotions()
@@ -139,6 +141,7 @@ class Context:
         "claim",
         "db",
         "is_try_out",
+        "logs_events",
         "origin",
         "pending_refresh",
         "pricing",
@@ -162,6 +165,8 @@ class Context:
         """Ids of products to refresh at the end of a batch; None if each product is refreshed immediately."""
         self.is_try_out = shared.is_try_out
         """Whether try-out mode applies to this request; it does not apply to proxied requests."""
+        self.logs_events = True
+        """Whether changes are events; those of the demo data are not."""
 
     @property
     def providers(self) -> Mapping[str, Provider]:
@@ -182,6 +187,7 @@ class Context:
         context = Context(self.shared, self.claim)
         context.db.is_bounded = self.db.is_bounded
         context.actor, context.origin, context.is_try_out = self.actor, self.origin, self.is_try_out
+        context.logs_events = self.logs_events
         return context
 
     async def signed_in(self) -> Bearer:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.events import Subject, note_change, note_deletion
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.listing import ListQuery, Page
@@ -52,7 +53,7 @@ class RecordPage(msgspec.Struct, frozen=True):
 
 
 class ResourceActions(msgspec.Struct, frozen=True, eq=False):
-    """A resource and its write actions; `name` is its name in the audit log."""
+    """A resource and its write actions; `name` is its wire type and its name in the audit log."""
 
     name: str
     records: Records
@@ -63,6 +64,15 @@ class ResourceActions(msgspec.Struct, frozen=True, eq=False):
     """Locks the parent row first, to keep one lock order with other actions that change both."""
     present: Present | None = None
     """Returns the current values of fields that are not columns of the record's row."""
+    has_events: bool = True
+    """Whether each change is an event; the actions of the parts of an order note their changes themselves, because open
+    carts have no events.
+    """
+
+    @property
+    def subject(self) -> Subject:
+        """The subject of its events."""
+        return Subject(self.name, self.records)
 
 
 class WriteActions(TypedDict):
@@ -145,6 +155,8 @@ async def make(ctx: Context, actions: ResourceActions, values: Values) -> UUID:
         raise NotFound()
     record_id = await _await_write(actions, actions.create(ctx, values))
     await audit(ctx, f"{actions.name}_created", "done", subject_id=record_id, detail={"values": audit_values(values)})
+    if actions.has_events:
+        note_change(ctx, actions.subject, record_id)
     return record_id
 
 
@@ -152,11 +164,15 @@ async def change(ctx: Context, actions: ResourceActions, record_id: UUID, values
     """Updates a record; returns whether any value differed."""
     if actions.update is None:
         raise NotFound()
-    current = await _current_values(ctx, actions, await _lock_record(ctx, actions, record_id), values)
+    row = await _lock_record(ctx, actions, record_id)
+    current = await _current_values(ctx, actions, row, values)
     changes = {name: value for name, value in values.items() if current[name] != value}
     if changes.keys() & actions.records.amounts and "currency" in values:
         changes["currency"] = values["currency"]
     if changes:
+        if actions.has_events:
+            has_other_changes = any(not hasattr(row, name) for name in changes)
+            note_change(ctx, actions.subject, record_id, row, has_other_changes=has_other_changes)
         await _await_write(actions, actions.update(ctx, record_id, changes))
         current = {name: current[name] for name in changes}
         detail = {"before": audit_values(current), "after": audit_values(changes)}
@@ -167,7 +183,9 @@ async def change(ctx: Context, actions: ResourceActions, record_id: UUID, values
 async def remove(ctx: Context, actions: ResourceActions, record_id: UUID) -> None:
     if actions.delete is None:
         raise NotFound()
-    await _lock_record(ctx, actions, record_id)
+    row = await _lock_record(ctx, actions, record_id)
+    if actions.has_events:
+        note_deletion(ctx, actions.subject, row)
     try:
         await actions.delete(ctx, record_id)
     except ConstraintViolation:
@@ -308,3 +326,17 @@ async def _load_children(ctx: Context, link: RelationLink, rows: Sequence[Record
     for record in await _load(ctx, link.records, child_rows, include):
         by_owner.setdefault(getattr(record.row, link.column), []).append(record)
     return by_owner
+
+
+def rebuild(of: Records, values: Mapping[str, Any], ids_by_link: Mapping[str, Sequence[Any]]) -> Record:
+    """Rebuilds a record from the values of its row and the ids of its related records, as an event stores them."""
+    row = msgspec.convert(values, of.row, strict=False)
+    links: dict[str, Link] = dict(of.nothing)
+    for name, link in of.relation_links.items():
+        if link.is_many:
+            links[name] = [Record(Reference(UUID(str(each)))) for each in ids_by_link.get(name, ())]
+            continue
+        target_id = _target_id(link, row)
+        type_ = getattr(row, link.type_column) if link.by_type else ""
+        links[name] = Record(Reference(target_id), type=type_ or "") if target_id else None
+    return Record(row, links)

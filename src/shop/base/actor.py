@@ -6,13 +6,14 @@ import msgspec
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """The originator of an audit event: a guest, user, application, operator, or the command line."""
+    """The originator of a change: a guest, user, application, operator, the command line, or the shop itself."""
 
     kind: str
     id: UUID | None = None
 
 
 GUEST_ACTOR = Actor("guest")
+SHOP_ACTOR = Actor("shop")
 
 
 class Claim(msgspec.Struct, frozen=True):

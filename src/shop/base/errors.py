@@ -18,6 +18,7 @@ ShopError
 ├── NotFound 404              missing or owned by someone else, indistinguishable
 ├── InvalidMethod 405         the path does not support the method
 ├── ExpiredLink 410           expired or already used
+├── CursorExpired 410         the event log no longer contains the events after the cursor
 ├── Conflict 409              the record changed, or a concurrent request was first
 │   ├── TotalMismatch         the total differs from the quote; has the differences and a consent token
 │   ├── PaymentInProgress     the provider has not answered yet
@@ -149,6 +150,12 @@ class ExpiredLink(ShopError):
     status = 410
     code = "gone"
     sentence = "This link has expired or was already used."
+
+
+class CursorExpired(ShopError):
+    status = 410
+    code = "cursor_expired"
+    sentence = "Events after this cursor are no longer kept; read the records again, then start with page[after]=now."
 
 
 class Conflict(ShopError):

@@ -1,5 +1,6 @@
 """New identifiers: time-ordered UUIDs, unpredictable order numbers, and tokens."""
 
+import base64
 import hashlib
 import os
 import re
@@ -12,6 +13,7 @@ from uuid import UUID
 ORDER_NUMBER_DIGITS = (10, 12, 15)
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_EVENT_ID = re.compile(r"evt_[a-z2-7]{25}[aeimquy4]", re.ASCII)
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0b10 << 62
 _RANDOM_END = (1 << 62) - 1
@@ -86,6 +88,16 @@ def new_wishlist_token() -> str:
         number, digit = divmod(number, 58)
         letters += "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit]
     return letters
+
+
+def event_id(record_id: UUID) -> str:
+    """Returns the id of an event on the wire: `evt_` and 26 characters of base 32."""
+    return "evt_" + base64.b32encode(record_id.bytes).decode().rstrip("=").lower()
+
+
+def parse_event_id(text: str) -> UUID | None:
+    """Parses the id of an event; None for anything else."""
+    return UUID(bytes=base64.b32decode(text[4:].upper() + "======")) if _EVENT_ID.fullmatch(text) else None
 
 
 def as_uuid(value: Any) -> UUID | None:

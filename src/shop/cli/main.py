@@ -6,6 +6,7 @@ import sys
 import click
 
 from shop.base.errors import CannotStart
+from shop.base.version import VERSION
 from shop.cli.access.admin import admin
 from shop.cli.access.applications import app
 from shop.cli.access.keys import keys
@@ -18,7 +19,6 @@ from shop.cli.server.serve import serve
 from shop.cli.server.worker import worker
 from shop.cli.stress import stress
 from shop.cli.verify import verify
-from shop.cli.version import VERSION
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -75,7 +75,19 @@ def open_database(url: str, *, size: int) -> Database:
 class DatabaseSession:
     """One unit of work: statements run alone on any connection, or together inside `transaction()`."""
 
-    __slots__ = ("_connection", "_database", "_parent", "committed", "count", "is_bounded", "patience", "seconds")
+    __slots__ = (
+        "_connection",
+        "_database",
+        "_parent",
+        "after_commit",
+        "before_commit",
+        "committed",
+        "count",
+        "is_bounded",
+        "patience",
+        "pending",
+        "seconds",
+    )
 
     def __init__(self, database: Database, parent: "DatabaseSession | None" = None) -> None:
         self._database = database
@@ -88,6 +100,11 @@ class DatabaseSession:
         self.is_bounded = False
         """Whether `seconds` limits all statements together, as in a request, or each one, as in a stream."""
         self.patience = WAIT_SECONDS
+        self.pending: dict[Any, Any] = {}
+        """What `before_commit` writes at the end of the transaction; a savepoint that rolls back restores it."""
+        self.before_commit: Callable[[], Awaitable[None]] | None = None
+        self.after_commit: Callable[[], None] | None = None
+        """Called once what was pending is committed."""
 
     @property
     def is_in_transaction(self) -> bool:
@@ -152,12 +169,16 @@ class DatabaseSession:
             await self._call(transaction.start)
             try:
                 yield
+                if self.pending and self.before_commit:
+                    await self.before_commit()
             except Exception:
                 if not connection.is_closed():
                     await self._call(transaction.rollback)
                 raise
             await self._call(transaction.commit)
             self.committed = True
+            if self.pending and self.after_commit:
+                self.after_commit()
         except BaseException as error:
             self._database.has_lost_write |= connection.is_closed() and not is_snapshot
             if not isinstance(error, Exception) or connection.is_closed() or connection.is_in_transaction():
@@ -165,16 +186,18 @@ class DatabaseSession:
             raise
         finally:
             self._connection = None
+            self.pending.clear()
             connections.release(connection)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """Opens a part of a transaction that rolls back on its own if it fails."""
-        savepoint = self._connection.transaction()
+        savepoint, pending = self._connection.transaction(), dict(self.pending)
         await self._call(savepoint.start)
         try:
             yield
         except Exception:
+            self.pending = pending
             if not self._connection.is_closed():
                 await self._call(savepoint.rollback)
             raise

@@ -66,9 +66,11 @@ def table(
     *items: SchemaItem,
     fill_factor: int | None = None,
     defaults: Mapping[str, str] | None = None,
+    partition_by: str | None = None,
 ) -> Table:
     """Returns the table of a row type, with its keys, checks and indexes. `fill_factor` leaves space on each page for
-    updates; `defaults` are SQL expressions for columns without a value.
+    updates; `defaults` are SQL expressions for columns without a value; `partition_by` divides the table into
+    partitions, which the program creates.
     """
     hints = get_type_hints(row)
     columns = [_column(field, hints[field.name]) for field in msgspec.structs.fields(row)]
@@ -76,6 +78,8 @@ def table(
         if defaults and column.name in defaults:
             column.server_default = DefaultClause(text(defaults[column.name]))
     options: dict[str, Any] = {"postgresql_with": {"fillfactor": fill_factor}} if fill_factor else {}
+    if partition_by:
+        options["postgresql_partition_by"] = partition_by
     return Table(name, metadata, *columns, *items, **options)
 
 

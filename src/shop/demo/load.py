@@ -73,6 +73,7 @@ async def load_demo(ctx: Context, report_progress: ProgressCallback, pictures: P
     """
     if not await shop_queries.is_empty(ctx.db):
         return False
+    ctx.logs_events = False
     pictures = pictures or Pictures()
     try:
         return await _load(ctx, report_progress, pictures)

@@ -31,6 +31,7 @@ from shop.jsonapi.schema import (
 # client generators use the last one, and none can send a nested object as a form.
 BODY_MEDIA = ("application/json",)
 _LINES = "application/x-ndjson"
+_EVENT_STREAM = "text/event-stream"
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "The credential is missing or invalid.",
@@ -85,6 +86,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     error_body: str = "ErrorBody"
     media: str
     shows_lines: bool = False
+    shows_events: bool = False
     flags: Mapping[str, str] = {}
     """Boolean query parameters with their descriptions."""
     is_paged: bool = True
@@ -165,6 +167,8 @@ def _operation(operation: Operation, context: SchemaContext) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Success without content." if operation.status == 204 else "Success."}
     if operation.shows_lines:
         answer["content"] = {_LINES: {"schema": _lines(context.response_schema(operation))}}
+    elif operation.shows_events:
+        answer["content"] = {_EVENT_STREAM: {"schema": _events(context.response_schema(operation))}}
     elif operation.shows:
         answer["content"] = {operation.media: {"schema": context.response_schema(operation)}}
     operation_object: dict[str, Any] = {
@@ -214,6 +218,11 @@ def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
     return {"required": all(part.get("required") for part in structs.parts(operation.takes)), "content": content}
 
 
+def _events(schema: Schema) -> Schema:
+    """Returns the schema of server-sent events: the data of each is JSON."""
+    return {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
+
+
 def _lines(line: Schema) -> Schema:
     """Returns the schema of an NDJSON body: bytes, because OpenAPI 3.1 has no NDJSON; `contentSchema` is one line."""
     sentence = "One JSON object per line; `contentSchema` describes a line."
@@ -227,6 +236,8 @@ def _parameters(operation: Operation, context: SchemaContext) -> Iterable[dict[s
         yield IDEMPOTENCY_KEY
     for name, sentence in operation.flags.items():
         yield {"name": name, "in": "query", "schema": {"type": "boolean", "default": False}, "description": sentence}
+    for name, sentence in operation.asks.items():
+        yield {"name": name, "in": "query", "schema": {"type": "string"}, "description": sentence}
     if not isinstance(operation.shows, str):
         return
     if operation.shows.endswith("[]") and operation.is_paged:
@@ -236,8 +247,6 @@ def _parameters(operation: Operation, context: SchemaContext) -> Iterable[dict[s
             yield sort_parameter(operation.sorts)
         yield from filter_parameters(operation.filters)
     yield from document_parameters(context.resources[operation.shows.removesuffix("[]")])
-    for name, sentence in operation.asks.items():
-        yield {"name": name, "in": "query", "schema": {"type": "string"}, "description": sentence}
 
 
 def _reachable_schemas(paths: Mapping[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Schema]:

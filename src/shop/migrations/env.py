@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
-from shop.migrations.upgrade import LOCK, MODEL_MODULES
+from shop.migrations.upgrade import LOCK, MODEL_MODULES, PARTITION
 
 LOCK_SECONDS = 0.1
 
@@ -22,11 +22,21 @@ for name in MODEL_MODULES:
 
 
 def run(connection: Connection) -> None:
-    options: dict[str, Any] = {"compare_type": True, "compare_server_default": True, "transaction_per_migration": True}
+    options: dict[str, Any] = {
+        "compare_type": True,
+        "compare_server_default": True,
+        "transaction_per_migration": True,
+        "include_name": _is_declared,
+    }
     _lock(connection)
     context.configure(connection=connection, target_metadata=metadata, **options)
     with context.begin_transaction():
         context.run_migrations()
+
+
+def _is_declared(name: str | None, kind: str, _parents: Any) -> bool:
+    """Returns whether a table is declared; the program creates and drops the partitions of others itself."""
+    return kind != "table" or not PARTITION.fullmatch(name or "")
 
 
 def _lock(connection: Connection) -> None:

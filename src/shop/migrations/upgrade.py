@@ -1,5 +1,6 @@
 """Runs migrations and reports the newest and current revisions."""
 
+import re
 from functools import partial
 from pathlib import Path
 from pkgutil import walk_packages
@@ -19,6 +20,8 @@ from shop.db.hosts import Hosts, connect_to
 LOCK = 7_426_731
 """Key of the advisory lock that serializes migrations."""
 
+PARTITION = re.compile("events_(default|[0-9]{8})", re.ASCII)
+"""The names of partitions."""
 MODEL_MODULES = tuple(module.name for module in walk_packages(shop.models.__path__, "shop.models.") if not module.ispkg)
 """Every module that declares tables."""
 

@@ -1,13 +1,15 @@
 """Declares platform resources, from which routes, filters, access rights and the OpenAPI description are derived."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 import msgspec
 
+from shop.actions.context import Context
 from shop.actions.records import ResourceActions
 from shop.base.kinds import split_kind
 from shop.base.listing import Path
+from shop.base.record import Record
 from shop.jsonapi.filtering import Filterable
 from shop.jsonapi.resource import Money, Resource
 
@@ -50,6 +52,8 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Potentially long relations: shown for a single record; in a list, shown only if included."""
     codes: Mapping[int, tuple[str, ...]] = {}
     """Additional error codes of write operations by status."""
+    reveal: Callable[[Context, Record], Awaitable[Record]] | None = None
+    """Adds to a record what is shown only once, such as a secret."""
     is_lenient: bool = False
     """Whether an update without its object is a no-op instead of an error, as for orders in Spree."""
 

@@ -112,7 +112,7 @@ def _create(collection: Collection) -> Handler:
         options = read_render_options(request, ctx, collection)
         values = read_values(members_of(request, collection), collection, is_new=True)
         record_id = await records.create(ctx, collection.actions, values)
-        return await build_document_reply(ctx, collection, options, "id", record_id, status=201)
+        return await build_document_reply(ctx, collection, options, "id", record_id, status=201, is_revealed=True)
 
     return answer
 
@@ -152,9 +152,18 @@ def _delete(collection: Collection) -> Handler:
 
 
 async def build_document_reply(
-    ctx: Context, collection: Collection, options: RenderOptions, by: str, value: Any, *, status: int = 200
+    ctx: Context,
+    collection: Collection,
+    options: RenderOptions,
+    by: str,
+    value: Any,
+    *,
+    status: int = 200,
+    is_revealed: bool = False,
 ) -> Reply:
     record = await records.get(ctx, collection.actions, by, value, options.query.include or {})
+    if is_revealed and collection.reveal:
+        record = await collection.reveal(ctx, record)
     return document_reply(document(collection.resource, record, options), status)
 
 

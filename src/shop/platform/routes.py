@@ -9,6 +9,8 @@ from shop.models.catalog.inputs import TaxonPositionInput
 from shop.models.content.inputs import MenuItemReposition
 from shop.platform import bulk, images, oauth, order_operations, promotion_operations, tree_operations
 from shop.platform.crud import build_routes
+from shop.platform.events.feed import ROUTES as EVENT_ROUTES
+from shop.platform.events.webhook_operations import ROUTES as WEBHOOK_ROUTES
 from shop.platform.inputs import AuthorizationServer, TokenIntrospection, TokenRequest, TokenRevocation, TokenState
 from shop.platform.resources.registry import COLLECTIONS
 from shop.web.endpoint import Handler, Route
@@ -116,6 +118,8 @@ ROUTES = (
     *order_operations.ROUTES,
     *promotion_operations.ROUTES,
     *bulk.ROUTES,
+    *EVENT_ROUTES,
+    *WEBHOOK_ROUTES,
     *(route for collection in COLLECTIONS.values() for route in build_routes(collection)),
     *images.ROUTES,
 )

@@ -37,10 +37,12 @@ async def insert_history(db: DatabaseSession, table: str, rows: Sequence[Row]) -
         await db.all(_insert(metadata.tables[table], names, keeps_times=True), rows=batch)
 
 
-async def insert_missing(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
-    """Inserts rows and skips those that conflict with existing ones."""
+async def insert_missing(db: DatabaseSession, table: str, rows: Sequence[Row]) -> list[UUID]:
+    """Inserts rows and skips those that conflict with existing ones; returns the ids of the inserted ones."""
+    ids: list[UUID] = []
     for names, batch in _by_names(rows).items():
-        await db.all(_insert(metadata.tables[table], names, skips_conflicts=True), rows=batch)
+        ids += await db.all(_insert(metadata.tables[table], names, skips_conflicts=True), rows=batch)
+    return ids
 
 
 async def update_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:

@@ -139,6 +139,13 @@ async def list_related_ids(
     return [{row[0]: row[index] for row in rows} for index in range(1, len(link) + 1)]
 
 
+async def list_snapshots(
+    db: DatabaseSession, records: Records, ids: Sequence[UUID]
+) -> list[tuple[Any, dict[str, Any]]]:
+    """Returns rows, hidden ones too, each with the ids of its to-many relations, in one statement."""
+    return await db.all(_select_snapshots(records), ids=ids)
+
+
 def _shape(criteria: ListQuery) -> Shape:
     return tuple((condition.paths, condition.predicate) for condition in criteria.conditions), criteria.matches_any
 
@@ -241,6 +248,23 @@ def _select_related_ids(relations: tuple[RelationLink, ...]) -> Statement[Any]:
         func.array(_ids_of(link, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery()) for link in relations
     ]
     return dynamic_statement(select(sql_cast(owners.c.id, _ID), *related_ids), lambda record: record)
+
+
+@lru_cache(maxsize=512)
+def _select_snapshots(records: Records) -> Statement[tuple[Any, dict[str, Any]]]:
+    links = {name: link for name, link in records.relation_links.items() if link.is_many}
+    ids_by_link = [
+        func.array(_ids_of(link, records.table.c.id).correlate(records.table).scalar_subquery()).label(f"links_{name}")
+        for name, link in links.items()
+    ]
+    clause = _select(records).add_columns(*ids_by_link).where(records.table.c.id == any_of("ids", _ID))
+
+    def read(record: Any) -> tuple[Any, dict[str, Any]]:
+        values = dict(record)
+        related = {name: values.pop(f"links_{name}") for name in links}
+        return records.row(**values), related
+
+    return dynamic_statement(clause, read)
 
 
 def _ids_of(link: RelationLink, our_id: Any) -> Select[Any]:

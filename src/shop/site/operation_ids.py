@@ -56,6 +56,7 @@ OPERATION_IDS = {
     "POST /api/v2/platform/imports/prices": "importPrices",
     "GET /api/v2/platform/exports/products": "exportProducts",
     "GET /api/v2/platform/exports/prices": "exportPrices",
+    "POST /api/v2/platform/webhook_endpoints/{id}/rotate_secret": "rotateWebhookSecret",
     "POST /shop_oauth/token": "issueToken",
     "POST /shop_oauth/revoke": "revokeToken",
     "POST /shop_oauth/introspect": "introspectToken",

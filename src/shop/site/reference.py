@@ -127,8 +127,8 @@ def _names(definition: ApiDefinition, apis: Sequence[ApiDefinition]) -> Mapping[
     return {name: prefix + class_name(name) for name, prefix in prefixes.items()}
 
 
-def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
-    is_oauth = route.render_error is oauth_error_reply
+def _error_codes(route: Route) -> dict[int, list[str]]:
+    """Returns the error codes of a route by status."""
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
         # Any request may hit the rate limit of its source or an unavailable database.
@@ -136,10 +136,14 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
     }
     if isinstance(route.shows, str):
         errors.get(400, []).extend(_query_error_codes(route))
-    if is_oauth:
+    if route.render_error is oauth_error_reply:
         errors = {
             status: sorted({oauth_error_code(status, code) for code in codes}) for status, codes in errors.items()
         }
+    return errors
+
+
+def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
     return Operation(
         id=operation_id(route),
         method=route.method,
@@ -153,10 +157,11 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
         reads=BODY_MEDIA if route.reads is PARAMETERS else route.reads[:1],
         shows=_schema_name(route.shows, names),
         status=route.status,
-        errors=errors,
-        error_body="OAuthErrorBody" if is_oauth else "ErrorBody",
+        errors=_error_codes(route),
+        error_body="OAuthErrorBody" if route.render_error is oauth_error_reply else "ErrorBody",
         media=route.media.decode().partition(";")[0],
         shows_lines=route.sends_ndjson,
+        shows_events=route.sends_events,
         flags=route.flags,
         is_paged=route.is_paged,
         sorts=route.sorts,

@@ -126,6 +126,10 @@ ASKS = {
     "is_variant_included": "The id of a variant; `variant_included` is true if it is on the wishlist.",
     "wished_items_ids": "Comma-separated ids of items, or a list in the body. Unknown ids are ignored.",
     "image_transformation[size]": "The size of images, such as 200x200.",
+    "page[after]": "The cursor of the last page, or `now` for the end of the log; empty or absent: from the beginning.",
+    "page[size]": "The number of events, at most 100; 25 by default.",
+    "filter[type_in]": "Types of events separated by commas, such as `order.completed` or `order.*`.",
+    "wait": "Seconds to wait for an event if there is none, at most 30.",
     "country_iso": "A country's code of two or three letters; defaults to the shop's country.",
 }
 FILTERS: Mapping[str, Any] = {

@@ -116,6 +116,8 @@ class Route(msgspec.Struct, frozen=True):
     """Whether the route may return 204 because there is no record to show."""
     sends_ndjson: bool = False
     """Whether the response is streamed as NDJSON, where each line is a `shows`."""
+    sends_events: bool = False
+    """Whether the response is a stream of server-sent events, where the data of each is a `shows`."""
     flags: Mapping[str, str] = {}
     """Boolean query parameters with their descriptions."""
     deprecated: Deprecation | None = None

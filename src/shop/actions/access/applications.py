@@ -6,6 +6,8 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import APPLICATION
+from shop.actions.events import note_change, note_event
 from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
@@ -38,6 +40,7 @@ async def create_application(
         )
         if application is None:
             return None
+        note_change(ctx, APPLICATION, application_id)
         secret = await _new_secret(ctx, application_id)
         detail = {"name": name, "access_level": access_level}
         await audit(ctx, "application_created", "done", subject_id=application_id, detail=detail)
@@ -69,6 +72,7 @@ async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, rep
             return None
         await applications.expire_secrets(ctx.db, application_id, overlap=overlap)
         secret = await _new_secret(ctx, application_id)
+        note_event(ctx, "application.secret_rotated", APPLICATION, application_id)
         await audit(ctx, "secret_rotated", "done", subject_id=application_id, detail={"overlap": overlap})
     return secret
 
@@ -76,8 +80,10 @@ async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, rep
 async def revoke_application(ctx: Context, application_id: UUID) -> None:
     """Revokes an application with all its secrets and tokens."""
     async with ctx.db.transaction():
-        if await applications.lock_application(ctx.db, application_id) is None:
+        application = await applications.lock_application(ctx.db, application_id)
+        if application is None:
             raise NotFound()
+        note_change(ctx, APPLICATION, application_id, application)
         if await applications.revoke(ctx.db, application_id):
             await audit(ctx, "application_revoked", "done", subject_id=application_id)
 

@@ -9,7 +9,10 @@ from shop.actions.access import sessions
 from shop.actions.access.sessions import UserTokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import CUSTOMER
+from shop.actions.events import note_change, note_event
 from shop.actions.mail import budget as mail_budget
+from shop.base.actor import Actor
 from shop.base.crypto.secrets import new_bytes
 from shop.base.email import Email
 from shop.base.errors import InvalidCode, InvalidRefreshToken
@@ -115,6 +118,9 @@ async def _redeem(ctx: Context, request: LoginRequest) -> UserTokens | None:
         if user.disabled_at:
             await audit(ctx, "sign_in", "refused", actor_id=user.id, detail={"reason": "disabled"})
             return None
+        ctx.actor = Actor("user", user.id)
+        note_change(ctx, CUSTOMER, user.id, user)
+        note_event(ctx, "customer.signed_in", CUSTOMER, user.id)
         await users.verify_user(ctx.db, user.id, **name_fields)
         pair = await sessions.new_session(ctx, sessions.USER, user_id=user.id)
         await rate_limits.reset_failures(ctx, request.email_key)

@@ -10,6 +10,8 @@ from shop.actions.access.sealed_secrets import decrypt_secret, encrypt_secret
 from shop.actions.access.second_factor import TOTP, check_in_session, replace_recovery_codes
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import OPERATOR
+from shop.actions.events import note_change, note_locked
 from shop.base.actor import Actor
 from shop.base.crypto.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
 from shop.base.email import Email, read_email
@@ -69,6 +71,7 @@ async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, for
         if operator.disabled_at and not enable:
             raise Conflict(f"{operator.email} is disabled; add --enable to enable them again.")
         if operator.disabled_at:
+            note_change(ctx, OPERATOR, operator.id, operator)
             await operators.set_disabled(ctx.db, operator.id, is_disabled=False)
             await audit(ctx, "operator_enabled", "done", subject_id=operator.id)
         if forget_totp and operator.totp_sealed:
@@ -211,6 +214,7 @@ async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -
 
 
 async def _disable(ctx: Context, operator_id: UUID) -> None:
+    await note_locked(ctx, OPERATOR, operator_id)
     if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
         raise NotFound()
     ended_count = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
@@ -220,6 +224,7 @@ async def _disable(ctx: Context, operator_id: UUID) -> None:
 
 async def enable_operator(ctx: Context, operator_id: UUID) -> None:
     async with ctx.db.transaction():
+        await note_locked(ctx, OPERATOR, operator_id)
         if not await operators.set_disabled(ctx.db, operator_id, is_disabled=False):
             raise NotFound()
         await audit(ctx, "operator_enabled", "done", subject_id=operator_id)
@@ -243,6 +248,7 @@ async def _lock_or_create_operator(ctx: Context, email: Email) -> Operator:
     """Returns the operator with this address, created if missing; locked until the transaction ends."""
     operator_id = new_id()
     if await operators.insert_operator(ctx.db, id=operator_id, email=email.address, email_key=email.key):
+        note_change(ctx, OPERATOR, operator_id)
         await audit(ctx, "operator_made", "done", subject_id=operator_id, detail={"email": email.address})
     existing = await operators.find_by_key(ctx.db, email.key)
     operator = existing and await operators.lock_operator(ctx.db, existing.id)

@@ -14,6 +14,8 @@ from shop.actions.audit import audit
 from shop.actions.catalog.products import refresh_products
 from shop.actions.catalog.taxons import lock_taxon_tree
 from shop.actions.context import Context, Shared
+from shop.actions.event_subjects import IMAGE
+from shop.actions.events import note_change, note_deletion
 from shop.actions.records import audit_values
 from shop.base.errors import Invalid, NotFound, Unavailable
 from shop.base.ids import new_id
@@ -84,6 +86,7 @@ async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: NewIma
     previous_image = await queries.find_taxon_image(ctx.db, values["taxon_id"]) if "taxon_id" in values else None
     if previous_image:
         await _delete(ctx, previous_image.id)
+    note_change(ctx, IMAGE, image_id)
     await insert_image(ctx, image_id, picture, values)
     await _refresh_owner(ctx, values.get("product_id"), values.get("taxon_id"))
     await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": audit_values(values)})
@@ -176,6 +179,8 @@ async def _delete(ctx: Context, image_id: UUID) -> Image:
     image = await queries.delete_image(ctx.db, image_id)
     if image is None:
         raise NotFound()
+    if image.shop_id is None:
+        note_deletion(ctx, IMAGE, image)
     await audit(ctx, "image_deleted", "done", subject_id=image_id)
     await queries.record_loose_files(ctx.db, image_id)
     return image

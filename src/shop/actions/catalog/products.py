@@ -10,7 +10,11 @@ from typing import cast
 from uuid import UUID
 
 from shop.actions.context import Context, Shared
+from shop.actions.event_subjects import PRICE as PRICE_SUBJECT
+from shop.actions.event_subjects import PRODUCT, VARIANT
+from shop.actions.events import note_change, note_event
 from shop.actions.records import Values, WriteActions, default_actions
+from shop.base.actor import SHOP_ACTOR
 from shop.base.errors import Invalid, NotFound, TransactionConflict
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
@@ -104,6 +108,7 @@ async def create_product(ctx: Context, values: ProductInput) -> UUID:
         # Another product took the free slug in the meantime; the retry picks the next free one.
         raise TransactionConflict() from error
     master = {"product_id": product_id, "is_master": True, **_pick(values, MASTER_FIELDS)}
+    note_change(ctx, VARIANT, master_id)
     await writes.insert_record(ctx.db, variants, master_id, master)
     await queries.delete_former_slug(ctx.db, slug)
     await _set_price(ctx, master_id, values)
@@ -124,6 +129,7 @@ async def update_product(ctx: Context, product_id: UUID, values: ProductInput) -
     if fields:
         await writes.update_record(ctx.db, products, product_id, fields)
     if master_fields := _pick(values, MASTER_FIELDS):
+        note_change(ctx, VARIANT, master.id, master)
         await writes.update_record(ctx.db, variants, master.id, master_fields)
     await _set_price(ctx, master.id, values)
     await _link(ctx, product_id, values)
@@ -131,7 +137,7 @@ async def update_product(ctx: Context, product_id: UUID, values: ProductInput) -
 
 
 async def delete_product(ctx: Context, product_id: UUID) -> None:
-    """Soft-deletes a product; existing orders keep their line items."""
+    """Soft-deletes a product with its variants; existing orders keep their line items."""
     await queries.remove_product(ctx.db, product_id)
     await product_index.refresh(ctx.db, [product_id])
     await queries.remove_variants(ctx.db, product_id)
@@ -139,10 +145,13 @@ async def delete_product(ctx: Context, product_id: UUID) -> None:
 
 async def update_due_products(shared: Shared) -> int:
     """Activates due drafts and updates products whose availability changes now; returns their number."""
-    db = shared.database.session()
-    async with db.transaction():
-        ids = {*await queries.activate_due(db), *await product_index.list_due(db)}
-        await product_index.refresh(db, ids)
+    ctx = Context(shared)
+    ctx.actor = SHOP_ACTOR
+    async with ctx.db.transaction():
+        ids = {*await queries.activate_due(ctx.db), *await product_index.list_due(ctx.db)}
+        await product_index.refresh(ctx.db, ids)
+        for product_id in sorted(ids):
+            note_event(ctx, "product.updated", PRODUCT, product_id)
     return len(ids)
 
 
@@ -253,9 +262,11 @@ async def _set_price(ctx: Context, variant_id: UUID, values: VariantPriceInput) 
         if amounts.get("compare_at_price") is not None:
             raise Invalid({"price": ["is required with compare_at_price"]})
         return
+    price_id = price.id if price else new_id()
+    note_change(ctx, PRICE_SUBJECT, price_id, price)
     await queries.set_price(
         ctx.db,
-        price_id=new_id(),
+        price_id=price_id,
         variant_id=variant_id,
         currency=currency,
         amount=amount,

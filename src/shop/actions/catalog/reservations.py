@@ -5,6 +5,8 @@ from uuid import UUID
 
 from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
+from shop.actions.event_subjects import STOCK_ITEM, StockCount
+from shop.actions.events import note_change
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.cart.orders import Order
@@ -79,6 +81,8 @@ async def _move(
     new_counts = await stock.change_counts(ctx.db, moves)
     if len(new_counts) != len(moves):
         raise Invalid({"line_items": [_NOT_ENOUGH_STOCK]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
+    for item_id, count in new_counts.items():
+        note_change(ctx, STOCK_ITEM, item_id, StockCount(count - moves[item_id]))
     rows = [
         {
             "id": new_id(),

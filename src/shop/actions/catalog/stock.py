@@ -5,8 +5,12 @@ Each action runs in the caller's transaction.
 
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
+from shop.actions.event_subjects import STOCK_ITEM, STOCK_LOCATION
+from shop.actions.events import note_change, note_deletion
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.db.pool import ConstraintViolation
@@ -39,10 +43,12 @@ async def move_stock(
         raise Invalid({"reason": [f"must be one of {', '.join(REASONS)}"]})
     owners = await products.list_owners(ctx.db, stock_items, item_id)
     await product_index.lock_products(ctx.db, owners)
-    if await stock.change_count(ctx.db, item_id, quantity) is None:
+    item = await stock.change_count(ctx.db, item_id, quantity)
+    if item is None:
         if await stock.lock_item(ctx.db, item_id) is None:
             raise Invalid({"stock_item_id": ["is not a stock item"]})
         raise Invalid({field_name: ["exceeds the count on hand, and the item is not backorderable"]})
+    note_change(ctx, STOCK_ITEM, item_id, replace(item, count_on_hand=item.count_on_hand - quantity))
     movement_id = new_id()
     await stock.insert_movement(
         ctx.db,
@@ -94,6 +100,7 @@ async def create_item(ctx: Context, values: StockItemInput) -> UUID:
     if await products.lock_variant(ctx.db, values["variant_id"]) is None:
         raise Invalid({"variant_id": ["is not a variant"]})
     item_id = new_id()
+    note_change(ctx, STOCK_ITEM, item_id)
     fields = {"backorderable": location.backorderable_default, **_without_count(values)}
     await writes.insert_record(ctx.db, stock_items, item_id, fields)
     if count := values.get("count_on_hand"):
@@ -138,7 +145,7 @@ async def delete_item(ctx: Context, item_id: UUID) -> None:
 async def create_location(ctx: Context, values: StockLocationInput) -> UUID:
     location_id = new_id()
     if values.get("default"):
-        await stock.unset_default(ctx.db, None)
+        await _unset_default(ctx, None)
     await writes.insert_record(ctx.db, stock_locations, location_id, values)
     return location_id
 
@@ -146,10 +153,16 @@ async def create_location(ctx: Context, values: StockLocationInput) -> UUID:
 async def update_location(ctx: Context, location_id: UUID, values: StockLocationInput) -> None:
     """Updates a location; stock at an inactive location is not for sale."""
     if values.get("default"):
-        await stock.unset_default(ctx.db, location_id)
+        await _unset_default(ctx, location_id)
     await writes.update_record(ctx.db, stock_locations, location_id, values)
     if "active" in values:
         await refresh_products(ctx, await products.list_owners(ctx.db, stock_locations, location_id))
+
+
+async def _unset_default(ctx: Context, but: UUID | None) -> None:
+    """Makes every other location not the default one."""
+    for location in await stock.unset_default(ctx.db, but):
+        note_change(ctx, STOCK_LOCATION, location.id, replace(location, default=True))
 
 
 async def delete_location(ctx: Context, location_id: UUID) -> None:
@@ -160,7 +173,8 @@ async def delete_location(ctx: Context, location_id: UUID) -> None:
     owners = await products.list_owners(ctx.db, stock_locations, location_id)
     await product_index.lock_products(ctx.db, owners)
     try:
-        await stock.delete_items(ctx.db, location_id)
+        for item in await stock.delete_items(ctx.db, location_id):
+            note_deletion(ctx, STOCK_ITEM, item)
         await writes.delete_record(ctx.db, stock_locations, location_id)
     except ConstraintViolation:
         raise Invalid({"base": [_IS_USED]}) from None

@@ -9,6 +9,8 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
+from shop.actions.event_subjects import IMAGE, TAXON
+from shop.actions.events import note_change, note_deletion, note_rows
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import slug_of
@@ -30,7 +32,9 @@ async def create_taxonomy(ctx: Context, values: TaxonomyInput) -> UUID:
     taxonomy_id = new_id()
     await writes.insert_record(ctx.db, taxonomies, taxonomy_id, values)
     root = {"taxonomy_id": taxonomy_id, "name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
-    await _name_root(writes.insert_record(ctx.db, taxons, new_id(), root))
+    root_id = new_id()
+    note_change(ctx, TAXON, root_id)
+    await _name_root(writes.insert_record(ctx.db, taxons, root_id, root))
     await _number(ctx, taxonomy_id)
     return taxonomy_id
 
@@ -39,6 +43,7 @@ async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: TaxonomyInput
     await writes.update_record(ctx.db, taxonomies, taxonomy_id, values)
     root = await queries.find_root(ctx.db, taxonomy_id)
     if "name" in values and root:
+        note_change(ctx, TAXON, root.id, root)
         root_fields = {"name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
         await _name_root(writes.update_record(ctx.db, taxons, root.id, root_fields))
         await _number(ctx, taxonomy_id)
@@ -56,6 +61,7 @@ async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
     root = await queries.find_root(ctx.db, taxonomy_id)
     product_ids = await queries.list_products_in(ctx.db, taxonomy_id)
     if root:
+        await _note_deletions(ctx, root)
         await images.record_subtree_loose_files(ctx.db, root)
         await writes.delete_record(ctx.db, taxons, root.id)
     await writes.delete_record(ctx.db, taxonomies, taxonomy_id)
@@ -81,6 +87,7 @@ async def create_taxon(ctx: Context, values: TaxonInput) -> UUID:
         "parent_id": parent.id,
         "slug": _slug(values.get("slug") or values["name"], taxon_id),
     }
+    note_change(ctx, TAXON, taxon_id)
     await writes.insert_record(ctx.db, taxons, taxon_id, fields)
     await _number(ctx, parent.taxonomy_id, moved=(taxon_id, values.get("position", LAST)))
     return taxon_id
@@ -105,6 +112,7 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
     if taxon.parent_id is None:
         raise Invalid({"base": ["is the root of its taxonomy; delete the taxonomy instead"]})
     product_ids = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
+    await _note_deletions(ctx, taxon)
     await images.record_subtree_loose_files(ctx.db, taxon)
     await writes.delete_record(ctx.db, taxons, taxon_id)
     await _number(ctx, taxon.taxonomy_id)
@@ -119,6 +127,7 @@ async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         taxon = await _get(ctx, taxon_id)
         if await _find_parent(ctx, taxon, parent_id) is None:
             raise NotFound()
+        note_change(ctx, TAXON, taxon_id, taxon)
         try:
             await writes.update_record(ctx.db, taxons, taxon_id, {"parent_id": parent_id})
         except ConstraintViolation:
@@ -129,6 +138,16 @@ async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         detail = {"before": before, "after": after}
         await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
         idempotency.record(taxon_id)
+
+
+async def _note_deletions(ctx: Context, taxon: Taxon) -> None:
+    """Notes that a taxon of a locked tree is deleted with its descendants and their images."""
+    tree = await queries.list_tree(ctx.db, taxon.taxonomy_id)
+    taxon_ids = [each.id for each in tree if taxon.lft <= each.lft <= taxon.rgt]
+    await note_rows(ctx, TAXON, taxon_ids, is_deleted=True)
+    for taxon_id in taxon_ids:
+        if image := await images.find_taxon_image(ctx.db, taxon_id):
+            note_deletion(ctx, IMAGE, image)
 
 
 async def lock_taxon_tree(ctx: Context, taxon_id: UUID) -> None:
@@ -166,6 +185,10 @@ async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | Non
     positions = number_tree(move_to_index(tree, *moved) if moved else tree)
     if any(len(position.permalink) > MAX_PERMALINK_LENGTH for position in positions.values()):
         raise Invalid({"base": [f"would have a permalink of more than {MAX_PERMALINK_LENGTH} characters"]})
+    for taxon in tree:
+        # The position among siblings changes with every move; only the moved taxon has an event then.
+        if (taxon.permalink, taxon.pretty_name) != (positions[taxon.id].permalink, positions[taxon.id].pretty_name):
+            note_change(ctx, TAXON, taxon.id, taxon)
     if await queries.place_taxons(ctx.db, positions):
         await refresh_products(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 

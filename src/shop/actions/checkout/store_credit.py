@@ -12,6 +12,8 @@ from shop.actions.audit import audit
 from shop.actions.cart.access import account_of, acts_for_owner
 from shop.actions.cart.orders import Checkout, change_order, is_credit
 from shop.actions.context import Context
+from shop.actions.event_subjects import ORDER, PAYMENT, REFUND, STORE_CREDIT
+from shop.actions.events import note_change, note_event
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
 from shop.models.cart.orders import Order
@@ -51,6 +53,7 @@ async def withdraw_credit(ctx: Context, credit_id: UUID, reason: str) -> None:
     credit = await queries.lock_credit(ctx.db, credit_id)
     if credit is None or not credit.amount_left:
         raise Invalid({"base": ["has no remaining amount to withdraw"]})
+    note_change(ctx, STORE_CREDIT, credit_id, credit)
     await queries.use_credit(ctx.db, credit_id, credit.amount_left)
     await _record_event(
         ctx, credit_id, credit.user_id, credit.currency, "withdrawn", -credit.amount_left, reason=reason
@@ -163,6 +166,7 @@ async def spend_credit(ctx: Context, checkout: Checkout) -> int:
         for credit in await queries.lock_credits(ctx.db, order.user_id, order.currency):
             part = min(missing, credit.amount_left)
             if part:
+                note_change(ctx, STORE_CREDIT, credit.id, credit)
                 await queries.use_credit(ctx.db, credit.id, part)
                 links = {"order_id": order.id, "payment_id": payment.id}
                 await _record_event(ctx, credit.id, order.user_id, order.currency, "spent", -part, **links)
@@ -182,6 +186,7 @@ async def capture_credit(ctx: Context, checkout: Checkout) -> Checkout:
     after = []
     for payment in checkout.payments:
         if is_credit(payment) and payment.state == "pending":
+            note_change(ctx, PAYMENT, payment.id, payment)
             change = PaymentChange(*PAYMENT_MOVES["captured"], captured=payment.amount)
             after.append(await payment_queries.change_payment(ctx.db, payment.id, change) or payment)
         else:
@@ -214,7 +219,10 @@ async def refund_credit(ctx: Context, order: Order, payment: Payment) -> None:
         "reason": CANCELED_REASON,
         "state": "completed",
     }
-    await writes.insert_record(ctx.db, refunds, new_id(), fields)
+    refund_id = new_id()
+    note_change(ctx, REFUND, refund_id)
+    note_event(ctx, "order.refunded", ORDER, order.id)
+    await writes.insert_record(ctx.db, refunds, refund_id, fields)
     await restore_credit(ctx, order, payment, left)
 
 
@@ -228,6 +236,7 @@ async def restore_credit(ctx: Context, order: Order, payment: Payment, amount: i
             credit = await queries.lock_credit(ctx.db, usage.store_credit_id)
             if credit is None:
                 raise AssertionError("a used grant cannot be deleted")
+            note_change(ctx, STORE_CREDIT, credit.id, credit)
             await queries.use_credit(ctx.db, credit.id, -part)
             links = {"order_id": order.id, "payment_id": payment.id}
             await _record_event(ctx, credit.id, credit.user_id, credit.currency, "restored", part, **links)

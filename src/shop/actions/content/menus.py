@@ -8,6 +8,8 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.content.pages import check_fields
 from shop.actions.context import Context
+from shop.actions.event_subjects import MENU_ITEM
+from shop.actions.events import note_change, note_rows
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.content.inputs import MenuInput, MenuItemInput
@@ -38,7 +40,9 @@ async def create_menu(ctx: Context, values: MenuInput) -> UUID:
     menu_id = new_id()
     await writes.insert_record(ctx.db, menus, menu_id, {"locale": ctx.shared.shop.default_locale, **values})
     root = {"menu_id": menu_id, "name": values["name"], "item_type": "Container", "lft": 1, "rgt": 2}
-    await writes.insert_record(ctx.db, menu_items, new_id(), root)
+    root_id = new_id()
+    note_change(ctx, MENU_ITEM, root_id)
+    await writes.insert_record(ctx.db, menu_items, root_id, root)
     return menu_id
 
 
@@ -47,6 +51,7 @@ async def update_menu(ctx: Context, menu_id: UUID, values: MenuInput) -> None:
     await writes.update_record(ctx.db, menus, menu_id, values)
     if "name" in values:
         root = _root_of(await _load_tree(ctx, menu_id))
+        note_change(ctx, MENU_ITEM, root.id, root)
         await writes.update_record(ctx.db, menu_items, root.id, {"name": values["name"]})
 
 
@@ -93,6 +98,8 @@ async def delete_item(ctx: Context, item_id: UUID) -> None:
     item = await _get(ctx, item_id)
     if item.parent_id is None:
         raise Invalid({"base": ["is the root of its menu; delete the menu instead"]})
+    descendants = [each.id for each in (await _load_tree(ctx, item.menu_id)).values() if item.lft < each.lft < item.rgt]
+    await note_rows(ctx, MENU_ITEM, descendants, is_deleted=True)
     await writes.delete_record(ctx.db, menu_items, item_id)
     await queries.place_items(ctx.db, number_items(await queries.list_tree(ctx.db, item.menu_id)))
 
@@ -106,6 +113,7 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
         tree = await _load_tree(ctx, item.menu_id)
         if parent_id not in tree:
             raise NotFound()
+        note_change(ctx, MENU_ITEM, item_id, item)
         await _move(ctx, tree, item, parent_id, index)
         before = {"new_parent_id": str(item.parent_id), "new_position_idx": item.position}
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}

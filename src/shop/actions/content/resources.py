@@ -2,10 +2,10 @@
 
 from shop.actions.content import menus, pages
 from shop.actions.records import ResourceActions, default_actions
-from shop.models.content.menus import Menu, PlatformMenuItem, menu_items
+from shop.models.content.menus import Menu
 from shop.models.content.menus import menus as menu_table
 from shop.models.content.pages import CmsPage, Policy, cms_pages, policies
-from shop.queries.content.menus import LINKED_COLUMNS
+from shop.queries.content.records import MENU_ITEMS
 from shop.queries.records import Records
 
 _page_records = Records(table=cms_pages, row=CmsPage)
@@ -21,7 +21,7 @@ MENU = ResourceActions(
 )
 MENU_ITEM = ResourceActions(
     "menu_item",
-    Records(table=menu_items, row=PlatformMenuItem, extras=LINKED_COLUMNS),
+    MENU_ITEMS,
     menus.create_item,
     menus.update_item,
     menus.delete_item,

@@ -9,6 +9,7 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.catalog import images
 from shop.actions.context import Context
+from shop.actions.event_subjects import note_settings
 from shop.actions.setup.shop import get_shop
 from shop.base.errors import Conflict, Invalid, Unavailable
 from shop.base.ids import new_id
@@ -117,7 +118,8 @@ async def _save(
 ) -> tuple[Shop, list[UUID]]:
     """Saves settings and image rows; returns the shop and the ids of the images whose files are obsolete."""
     async with ctx.db.transaction():
-        before = (await get_shop(ctx)).website_settings
+        former_shop = await get_shop(ctx)
+        before = former_shop.website_settings
         after_images = {
             name: _image_after(getattr(before, name), new_images.get(name), is_removed=name in form.removals)
             for name in _NARROWEST
@@ -126,6 +128,7 @@ async def _save(
         shop = await setup.update_website(ctx.db, version=form.version, website=_as_json(after))
         if shop is None:
             raise Conflict(_CHANGED)
+        note_settings(ctx, former_shop, shop)
         for image_id, picture in new_images.values():
             await images.insert_shop_image(ctx, image_id, picture)
         obsolete_ids = [

@@ -7,6 +7,8 @@ from msgspec import UNSET
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import ADDRESS, CUSTOMER
+from shop.actions.events import note_change, note_locked, note_rows
 from shop.base.email import read_email
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import new_id
@@ -61,6 +63,7 @@ async def update_account(ctx: Context, values: AccountFields, input_errors: Mapp
         if errors:
             raise Invalid(errors)
         changes = {name: value for name in _ACCOUNT if (value := getattr(values, name)) is not UNSET}
+        note_change(ctx, CUSTOMER, user_id, user)
         await users.update_user(ctx.db, user_id, **{**_current_values(user), **changes})
         idempotency.record(user_id)
 
@@ -96,10 +99,7 @@ async def add_address(ctx: Context, values: AddressInput) -> AddressWithCountry:
         user, address_id = await users.lock_user(ctx.db, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
-        await users.insert_address(ctx.db, address_id, user_id, fields)
-        if user.bill_address_id is None and user.ship_address_id is None:
-            both = {"bill_address_id": address_id, "ship_address_id": address_id}
-            await users.update_user(ctx.db, user_id, **{**_current_values(user), **both})
+        await _insert_address(ctx, user, address_id, fields)
         idempotency.record(address_id)
         return await get_address(ctx, address_id)
 
@@ -111,12 +111,18 @@ async def save_copy(ctx: Context, user_id: UUID, address_id: UUID) -> None:
     fields = {name: getattr(address, name) for name in _STORED}
     if len(own) >= MAX_ADDRESSES or any(fields == {name: getattr(each, name) for name in _STORED} for each in own):
         return
-    copy_id = new_id()
     state_name = None if address.state_id else address.state_name
-    await users.insert_address(ctx.db, copy_id, user_id, {**fields, "state_name": state_name})
+    await _insert_address(ctx, user, new_id(), {**fields, "state_name": state_name})
+
+
+async def _insert_address(ctx: Context, user: User, address_id: UUID, fields: dict[str, object]) -> None:
+    """Inserts an address of a locked user; the first one becomes the billing and the shipping default."""
+    note_change(ctx, ADDRESS, address_id)
+    await users.insert_address(ctx.db, address_id, user.id, fields)
     if user.bill_address_id is None and user.ship_address_id is None:
-        both = {"bill_address_id": copy_id, "ship_address_id": copy_id}
-        await users.update_user(ctx.db, user_id, **{**_current_values(user), **both})
+        note_change(ctx, CUSTOMER, user.id, user)
+        both = {"bill_address_id": address_id, "ship_address_id": address_id}
+        await users.update_user(ctx.db, user.id, **{**_current_values(user), **both})
 
 
 async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -> AddressWithCountry:
@@ -125,16 +131,19 @@ async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return await get_address(ctx, idempotency.existing_id)
-        await users.lock_user(ctx.db, user_id)
+        user = await users.lock_user(ctx.db, user_id)
         present = await get_address(ctx, address_id)
         fields = await address_fields(ctx, values, present)
         changed_id = present.id
         if await users.is_used(ctx.db, present.id):
             changed_id = new_id()
+            note_change(ctx, ADDRESS, changed_id)
             await users.insert_address(ctx.db, changed_id, user_id, fields)
+            await _note_hidden(ctx, user, present.id)
             await users.replace_default(ctx.db, user_id, old_id=present.id, new_id=changed_id)
             await users.soft_delete_address(ctx.db, present.id)
         else:
+            await note_locked(ctx, ADDRESS, present.id)
             await users.update_address(ctx.db, present.id, fields)
         idempotency.record(changed_id)
         return await get_address(ctx, changed_id)
@@ -143,13 +152,20 @@ async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -
 async def remove_address(ctx: Context, address_id: UUID) -> None:
     user = (await ctx.signed_in()).user
     async with ctx.db.transaction():
-        await users.lock_user(ctx.db, user.id)
+        locked_user = await users.lock_user(ctx.db, user.id)
         present = await get_address(ctx, address_id)
+        await _note_hidden(ctx, locked_user, present.id)
         await users.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
         if await users.is_used(ctx.db, present.id) is None:
             await users.delete_address(ctx.db, present.id)
         else:
             await users.soft_delete_address(ctx.db, present.id)
+
+
+async def _note_hidden(ctx: Context, user: User, address_id: UUID) -> None:
+    """Notes that an address of a locked user is deleted or hidden, and no longer a default."""
+    await note_rows(ctx, ADDRESS, [address_id], is_deleted=True)
+    note_change(ctx, CUSTOMER, user.id, user)
 
 
 async def list_sessions(ctx: Context) -> tuple[list[Session], UUID]:

@@ -4,6 +4,8 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import CUSTOMER
+from shop.actions.events import note_locked
 from shop.base.errors import NotFound
 from shop.queries.access import sessions as session_queries
 from shop.queries.customers import customers
@@ -27,6 +29,7 @@ async def end_all_sessions(ctx: Context, user_id: UUID) -> None:
 async def disable_customer(ctx: Context, user_id: UUID) -> None:
     """Disables a customer and ends their sessions, which would otherwise work again once the customer is enabled."""
     async with ctx.db.transaction():
+        await note_locked(ctx, CUSTOMER, user_id)
         if await customers.set_disabled(ctx.db, user_id, is_disabled=True):
             count = await customers.end_sessions(ctx.db, user_id, "the user was disabled")
             await audit(ctx, "user_disabled", "done", subject_id=user_id, detail={"sessions_ended": count})
@@ -34,5 +37,6 @@ async def disable_customer(ctx: Context, user_id: UUID) -> None:
 
 async def enable_customer(ctx: Context, user_id: UUID) -> None:
     async with ctx.db.transaction():
+        await note_locked(ctx, CUSTOMER, user_id)
         if await customers.set_disabled(ctx.db, user_id, is_disabled=False):
             await audit(ctx, "user_enabled", "done", subject_id=user_id)

@@ -9,6 +9,8 @@ from shop.actions.audit import audit
 from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
 from shop.actions.customers.account import address_fields
+from shop.actions.event_subjects import CUSTOMER
+from shop.actions.events import note_locked
 from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
@@ -80,6 +82,7 @@ async def delete_address(ctx: Context, address_id: UUID) -> None:
     """Deletes an address, or hides it if an order uses it."""
     present = (await user_queries.find_addresses(ctx.db, [address_id]))[address_id]
     if present.user_id:
+        await note_locked(ctx, CUSTOMER, present.user_id)
         await user_queries.replace_default(ctx.db, present.user_id, old_id=address_id, new_id=None)
     if await user_queries.is_used(ctx.db, address_id) is None:
         await user_queries.delete_address(ctx.db, address_id)

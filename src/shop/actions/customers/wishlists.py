@@ -11,6 +11,8 @@ import msgspec
 from msgspec import UNSET
 
 from shop.actions.context import Context
+from shop.actions.event_subjects import WISHED_ITEM, WISHLIST
+from shop.actions.events import note_change, note_deletion, note_rows
 from shop.base.errors import Invalid, NotFound, Unauthenticated
 from shop.base.ids import new_id
 from shop.base.input_types import MAX_UNITS
@@ -96,14 +98,16 @@ async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: OwnWishli
         wishlist = await _lock_own_list(ctx, wishlist_ref)
         if idempotency.existing_id:
             return wishlist
+        note_change(ctx, WISHLIST, wishlist.id, wishlist)
         await _change(ctx, wishlist.user_id, wishlist.id, changes)
         idempotency.record(wishlist.id)
         return msgspec.structs.replace(wishlist, **changes)
 
 
 async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
-    if not await queries.delete_list(ctx.db, _owner(wishlist_ref.pricing), wishlist_ref.token):
-        raise NotFound()
+    async with ctx.db.transaction():
+        wishlist = _require(await queries.delete_list(ctx.db, _owner(wishlist_ref.pricing), wishlist_ref.token))
+        note_deletion(ctx, WISHLIST, wishlist)
 
 
 async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemInput) -> WishedItemView:
@@ -129,6 +133,7 @@ async def _ensure_item(ctx: Context, wishlist: Wishlist, item: OwnWishedItemInpu
         return present[item.variant_id]
     await _check_new(ctx, present, {"variant_id": item.variant_id})
     (item_id,) = await queries.add_items(ctx.db, wishlist.id, [item])
+    note_change(ctx, WISHED_ITEM, item_id)
     return item_id
 
 
@@ -138,14 +143,22 @@ async def add_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[Own
         wishlist = await _lock_own_list(ctx, wishlist_ref)
         if idempotency.existing_id:
             return wishlist
-        present = {each.variant_id: each.id for each in await queries.list_items(ctx.db, [wishlist.id])}
+        rows = await queries.list_items(ctx.db, [wishlist.id])
+        present = {row.variant_id: row.id for row in rows}
         new = {
             f"wished_items.{index}.variant_id": item.variant_id
             for index, item in enumerate(items)
             if item.variant_id not in present
         }
         await _check_new(ctx, present, new)
-        await queries.add_items(ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values()))
+        variant_ids = {item.variant_id for item in items}
+        for row in rows:
+            if row.variant_id in variant_ids:
+                note_change(ctx, WISHED_ITEM, row.id, row)
+        for item_id in await queries.add_items(
+            ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values())
+        ):
+            note_change(ctx, WISHED_ITEM, item_id)
         idempotency.record(wishlist.id)
         return wishlist
 
@@ -168,6 +181,7 @@ async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, q
     async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
         if not idempotency.existing_id:
+            await note_rows(ctx, WISHED_ITEM, [item_id])
             if not await queries.set_quantity(ctx.db, wishlist.id, item_id, quantity):
                 raise NotFound()
             idempotency.record(item_id)
@@ -178,6 +192,7 @@ async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) ->
     """Removes an item and returns its last state."""
     async with ctx.db.transaction():
         wishlist = await _lock_own_list(ctx, wishlist_ref)
+        await _note_removals(ctx, wishlist, [item_id])
         item = await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing)
         if item is None or not await queries.remove_items(ctx.db, wishlist.id, [item.id]):
             raise NotFound()
@@ -188,8 +203,15 @@ async def remove_items(ctx: Context, wishlist_ref: WishlistRef, ids: Sequence[UU
     """Removes items; ignores ids that are not on the list."""
     async with ctx.db.transaction():
         wishlist = await _lock_own_list(ctx, wishlist_ref)
+        await _note_removals(ctx, wishlist, ids)
         await queries.remove_items(ctx.db, wishlist.id, ids)
         return wishlist
+
+
+async def _note_removals(ctx: Context, wishlist: Wishlist, ids: Sequence[UUID]) -> None:
+    """Notes that these items are removed, as far as they are on the locked list."""
+    present_ids = {item.id for item in await queries.list_items(ctx.db, [wishlist.id])}
+    await note_rows(ctx, WISHED_ITEM, [item_id for item_id in ids if item_id in present_ids], is_deleted=True)
 
 
 async def list_items(ctx: Context, lists: Sequence[Wishlist]) -> list[WishedItem]:
@@ -262,15 +284,22 @@ async def _insert_list(ctx: Context, owner_id: UUID, values: OwnWishlistFields) 
     if await queries.count_lists(ctx.db, owner_id) >= MAX_LISTS:
         raise Invalid({"base": [NO_MORE_LISTS]})
     if values.is_default:
-        await queries.clear_default(ctx.db, owner_id)
-    return await queries.insert_list(
+        await _clear_default(ctx, owner_id)
+    wishlist = await queries.insert_list(
         ctx.db, owner_id, name=values.name, is_private=values.is_private, is_default=values.is_default
     )
+    note_change(ctx, WISHLIST, wishlist.id)
+    return wishlist
+
+
+async def _clear_default(ctx: Context, owner_id: UUID) -> None:
+    for wishlist in await queries.clear_default(ctx.db, owner_id):
+        note_change(ctx, WISHLIST, wishlist.id, msgspec.structs.replace(wishlist, is_default=True))
 
 
 async def _change(ctx: Context, owner_id: UUID, list_id: UUID, values: Mapping[str, object]) -> None:
     if values.get("is_default"):
-        await queries.clear_default(ctx.db, owner_id)
+        await _clear_default(ctx, owner_id)
     if values:
         await writes.update_record(ctx.db, wishlists, list_id, values)
 

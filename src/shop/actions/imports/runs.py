@@ -7,9 +7,21 @@ import msgspec
 
 from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
+from shop.actions.event_subjects import (
+    OPTION_TYPE,
+    OPTION_VALUE,
+    PRICE,
+    PRICE_LIST_ENTRY,
+    PRODUCT,
+    PROPERTY,
+    STOCK_ITEM,
+    VARIANT,
+)
+from shop.actions.events import Subject, note_change, note_rows
 from shop.actions.imports.batch_runner import ImportLine, ImportReport, Outcomes, run_import
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
+from shop.models.catalog.full_products import FullProduct
 from shop.queries import bulk
 from shop.queries.catalog import full_products
 from shop.queries.imports import runs as import_queries
@@ -30,6 +42,15 @@ _TABLES = (
     "price_list_entries",
     "stock_items",
 )
+_PARTS = ("classifications", "product_option_types", "product_properties", "variant_option_values")
+"""Tables whose rows are parts of a product: their changes are events of the product."""
+_SUBJECTS = {
+    "products": PRODUCT,
+    "variants": VARIANT,
+    "prices": PRICE,
+    "price_list_entries": PRICE_LIST_ENTRY,
+    "stock_items": STOCK_ITEM,
+}
 
 
 async def import_products(
@@ -67,10 +88,30 @@ async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> O
                 changed_ids.append(product.row.id if product else changes.inserts["products"][0]["id"])
                 all_changes.add(changes)
     await import_queries.free_slugs(ctx.db, [row["slug"] for row in all_changes.inserts.get("products", ())])
+    for product in existing.values():
+        if product.row.id in changed_ids:
+            note_change(ctx, PRODUCT, product.row.id, product.row, has_other_changes=_has_other(product, all_changes))
     await _write(ctx, all_changes)
     if changed_ids:
         await refresh_products(ctx, changed_ids)
     return outcomes
+
+
+def _has_other(product: FullProduct, changes: Changes) -> bool:
+    """Returns whether the categories, options or properties of a product change."""
+    variants = (product.master, *product.variants)
+    owner_ids = {product.row.id, *(variant.row.id for variant in variants)}
+    link_ids = {
+        *product.taxons.values(),
+        *(link.id for link in product.option_types.values()),
+        *(link.id for link in product.properties.values()),
+        *(link_id for variant in variants for link_id, _ in variant.options.values()),
+    }
+    rows = [row for table in _PARTS for row in (*changes.inserts.get(table, ()), *changes.updates.get(table, ()))]
+    deleted_ids = {record_id for table in _PARTS for record_id in changes.deletes.get(table, ())}
+    return bool(link_ids & deleted_ids) or any(
+        row["id"] in link_ids or {row.get("product_id"), row.get("variant_id")} & owner_ids for row in rows
+    )
 
 
 async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], names: RecordsByName) -> RecordsByName:
@@ -79,9 +120,9 @@ async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], name
     if not (types or values or properties):
         return names
     new_types = [{"id": new_id(), "name": name, "presentation": name} for name in types]
-    await bulk.insert_missing(ctx.db, "option_types", new_types)
+    _note_new(ctx, OPTION_TYPE, await bulk.insert_missing(ctx.db, "option_types", new_types))
     new_properties = [{"id": new_id(), "name": name, "presentation": name} for name in properties]
-    await bulk.insert_missing(ctx.db, "properties", new_properties)
+    _note_new(ctx, PROPERTY, await bulk.insert_missing(ctx.db, "properties", new_properties))
     used_names = collect_names(lines)
     if types:
         names = await import_queries.find_names(ctx.db, used_names)
@@ -89,7 +130,7 @@ async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], name
         {"id": new_id(), "option_type_id": names.option_types[kind], "name": name, "presentation": name}
         for kind, name in values
     ]
-    await bulk.insert_missing(ctx.db, "option_values", new_values)
+    _note_new(ctx, OPTION_VALUE, await bulk.insert_missing(ctx.db, "option_values", new_values))
     all_names = await import_queries.find_names(ctx.db, used_names)
     return msgspec.structs.replace(
         all_names,
@@ -123,6 +164,7 @@ async def _import_price_batch(ctx: Context, lines: Sequence[PriceLine]) -> Outco
 
 
 async def _write(ctx: Context, changes: Changes) -> None:
+    await _note(ctx, changes)
     for table, ids in changes.deletes.items():
         await bulk.delete_rows(ctx.db, table, ids)
     await bulk.remove_variants(ctx.db, changes.removed_variants)
@@ -132,6 +174,21 @@ async def _write(ctx: Context, changes: Changes) -> None:
         await bulk.insert_rows(ctx.db, table, sorted(rows, key=_sort_key))
     await bulk.recount(ctx.db, changes.recounts)
     await bulk.insert_rows(ctx.db, "stock_movements", [_movement(ctx, *movement) for movement in changes.moved])
+
+
+async def _note(ctx: Context, changes: Changes) -> None:
+    """Notes what is about to change, for the event log; the caller has locked the products."""
+    for table, subject in _SUBJECTS.items():
+        await note_rows(ctx, subject, changes.deletes.get(table, ()), is_deleted=True)
+        await note_rows(ctx, subject, [row["id"] for row in changes.updates.get(table, ())])
+        _note_new(ctx, subject, [row["id"] for row in changes.inserts.get(table, ())])
+    await note_rows(ctx, VARIANT, changes.removed_variants, is_deleted=True)
+    await note_rows(ctx, STOCK_ITEM, [recount.item_id for recount in changes.recounts])
+
+
+def _note_new(ctx: Context, subject: Subject, ids: Sequence[UUID]) -> None:
+    for record_id in ids:
+        note_change(ctx, subject, record_id)
 
 
 def _sort_key(row: Mapping[str, object]) -> str:

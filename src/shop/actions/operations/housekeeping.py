@@ -8,6 +8,9 @@ import structlog
 
 from shop.actions.catalog.images import delete_loose_files
 from shop.actions.context import Shared
+from shop.actions.operations.abandoned_carts import BATCH as ABANDONED_BATCH
+from shop.actions.operations.abandoned_carts import note_abandoned_carts
+from shop.actions.operations.event_log import maintain_partitions
 from shop.base.errors import ShopError, TransactionConflict
 from shop.db.pool import ConstraintViolation
 from shop.queries.operations import housekeeping
@@ -51,6 +54,9 @@ async def run_housekeeping(shared: Shared, budget: float = BUDGET_SECONDS) -> Ho
             # Sleep as long as the batch took, so that deleting uses at most half of a connection's time.
             await asyncio.sleep(min(monotonic() - start, MAX_PAUSE_SECONDS))
     counts["loose pictures"] = await delete_loose_files(shared, BATCH)
+    counts["days of events"] = await maintain_partitions(shared)
+    while await note_abandoned_carts(shared) == ABANDONED_BATCH and monotonic() < end:
+        pass
     await _note_backlog(shared, [*pending_kinds, *failed_kinds])
     return HousekeepingResult(_nonzero(counts), pending_kinds)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from shop.actions.audit import audit
+from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import restock
 from shop.actions.checkout import store_credit
@@ -39,7 +40,9 @@ async def lock_checkout(ctx: Context, order_id: UUID) -> Checkout:
     order = await orders.lock_order(ctx.db, order_id)
     if order is None:
         raise NotFound()
-    return await load_checkout(ctx, order)
+    checkout = await load_checkout(ctx, order)
+    note_order_changes(ctx, checkout)
+    return checkout
 
 
 async def approve(ctx: Context, order_id: UUID) -> None:

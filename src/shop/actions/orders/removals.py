@@ -7,6 +7,8 @@ from shop.actions.cart.orders import change_order, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context
+from shop.actions.event_subjects import PAYMENT
+from shop.actions.events import note_rows
 from shop.actions.orders.shipments import merge_shipment
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, NotFound
@@ -34,8 +36,10 @@ async def delete_payment(ctx: Context, payment_id: UUID) -> None:
         raise NotFound()
     if payment.state not in _FINAL_STATES or payment.captured_amount:
         raise Invalid({"base": ["cannot be deleted; only a void payment without captured money can be deleted"]})
-    await writes.delete_record(ctx.db, payments, payment_id)
     order = await orders.lock_order(ctx.db, payment.order_id)
+    if order and order.completed_at is not None:
+        await note_rows(ctx, PAYMENT, [payment_id], is_deleted=True)
+    await writes.delete_record(ctx.db, payments, payment_id)
     if order and order.completed_at is not None:
         await update_order_states(ctx, await load_checkout(ctx, order))
 

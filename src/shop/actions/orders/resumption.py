@@ -10,6 +10,8 @@ from shop.actions.cart.orders import Checkout, build_payment_amounts, change_ord
 from shop.actions.catalog.reservations import reserve_stock
 from shop.actions.checkout.promotion_usage import record_uses_again
 from shop.actions.context import Context
+from shop.actions.event_subjects import PAYMENT
+from shop.actions.events import note_change
 from shop.actions.orders.operations import illegal_transition, lock_checkout
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, PaymentInProgress
@@ -87,7 +89,9 @@ async def _insert_pending_payment(ctx: Context, order_id: UUID, resumption: Resu
         "state": "pending",
         "amount": resumption.missing,
     }
-    await writes.insert_record(ctx.db, payments, new_id(), fields)
+    payment_id = new_id()
+    note_change(ctx, PAYMENT, payment_id)
+    await writes.insert_record(ctx.db, payments, payment_id, fields)
 
 
 async def _take_stock(ctx: Context, checkout: Checkout) -> None:

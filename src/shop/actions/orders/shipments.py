@@ -9,10 +9,13 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.cart.line_items import add_lines, change_quantity, drop_line
 from shop.actions.cart.locked_carts import lock_cart_with_lines, refuse_while_paying
+from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, load_checkout
 from shop.actions.catalog.reservations import move_reservation
 from shop.actions.checkout.shipments import choose_rate, pack_order
 from shop.actions.context import Context
+from shop.actions.event_subjects import SHIPMENT
+from shop.actions.events import note_change, note_rows
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id, shipment_number
@@ -151,6 +154,8 @@ async def _lock_checkout(ctx: Context, shipment_id: UUID) -> Checkout:
     checkout = await load_checkout(ctx, order)
     if all(shipment.id != shipment_id for shipment in checkout.shipments):
         raise NotFound()  # The order was packed again while waiting for the lock.
+    if order.completed_at is not None:
+        note_order_changes(ctx, checkout)
     return checkout
 
 
@@ -202,10 +207,14 @@ async def _move(
     target_id = target.id if target else new_id()
     if target is None:
         fields = {"order_id": checkout.order.id, "number": shipment_number(target_id), "stock_location_id": location_id}
+        if checkout.order.completed_at is not None:
+            note_change(ctx, SHIPMENT, target_id)
         await writes.insert_record(ctx.db, shipments, target_id, fields)
         await _copy_rate(ctx, checkout, source, target_id)
     await _move_units(ctx, checkout, item, quantity, target_id)
     if is_empty and target:
+        if checkout.order.completed_at is not None:
+            await note_rows(ctx, SHIPMENT, [source.id], is_deleted=True)
         await _transfer_cost(ctx, source, target)
     await _update_states(ctx, checkout)
     return target_id

@@ -10,12 +10,15 @@ import structlog
 
 from shop.actions.audit import audit
 from shop.actions.cart.access import acts_for_owner
+from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, change_order, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout import store_credit
 from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.checkout.shipments import explain_totals
 from shop.actions.context import Context, Shared
+from shop.actions.event_subjects import ORDER, PAYMENT, REFUND
+from shop.actions.events import note_change, note_event
 from shop.actions.payments.saved_cards import save_card
 from shop.base.actor import GUEST_ACTOR, Actor
 from shop.base.email import read_email
@@ -88,6 +91,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     payment = await queries.find_payment(ctx.db, attempt.payment_id)
     if payment is None:
         raise NotFound()
+    note_change(ctx, PAYMENT, payment.id, payment)
     detail = {"payment": payment.number, "act": attempt.act, "amount": attempt.amount, "message": result.message}
     await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail)
     if result.outcome == "declined":
@@ -97,8 +101,9 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
     ):
         raise AssertionError("a payment with an open attempt cannot change concurrently")
-    if attempt.act == "refund":
-        await queries.end_refund(ctx.db, str(attempt.id), "completed")
+    if attempt.act == "refund" and (refund_id := await queries.end_refund(ctx.db, str(attempt.id), "completed")):
+        note_change(ctx, REFUND, refund_id)
+        note_event(ctx, "order.refunded", ORDER, order.id)
     if is_credit(payment) and attempt.act in {"refund", "void"}:
         await store_credit.restore_credit(ctx, order, payment, attempt.amount)
     if attempt.act == "undo":
@@ -125,6 +130,7 @@ async def _void_awaited_payments(ctx: Context, order: Order, new_payment: Paymen
     for each in pending_payments:
         if ctx.providers[methods[each.payment_method_id].type].needs_source:
             continue
+        note_change(ctx, PAYMENT, each.id, each)
         await queries.change_payment(ctx.db, each.id, PaymentChange(*PAYMENT_MOVES["voided"]))
         detail = {"payment": each.number, "act": "void", "amount": each.amount, "message": None}
         await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail)
@@ -184,6 +190,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
         )
         for shipment in checkout.shipments
     }
+    note_order_changes(ctx, checkout)
     rows = [{"id": each.id, "state": states[each.id]} for each in checkout.shipments if states[each.id] != each.state]
     await bulk.update_rows(ctx.db, "shipments", rows)
     return await change_order(
@@ -197,6 +204,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
 
 async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
     """Completes the order: freezes its totals, turns reservations into sales, and queues the confirmation e-mail."""
+    note_order_changes(ctx, checkout)
     checkout = await store_credit.capture_credit(ctx, checkout)
     order = checkout.order
     balance = checkout.balance

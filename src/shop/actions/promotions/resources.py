@@ -33,17 +33,15 @@ from shop.models.checkout.coupons import (
 )
 from shop.models.checkout.record_inputs import StoreCreditInput
 from shop.models.checkout.store_credit import (
-    StoreCredit,
     StoreCreditCategory,
     StoreCreditEvent,
     StoreCreditType,
     store_credit_categories,
     store_credit_events,
     store_credit_types,
-    store_credits,
 )
 from shop.queries import writes
-from shop.queries.cart.order_columns import AMOUNT_AUTHORIZED, CREATED_BY
+from shop.queries.checkout.records import STORE_CREDITS
 from shop.queries.records import Records
 from shop.queries.setup.methods import currency_of
 
@@ -52,13 +50,6 @@ class PlatformAdjustment(Adjustment, frozen=True, kw_only=True):
     """An adjustment with the currency of its order."""
 
     currency: str
-
-
-class PlatformStoreCredit(StoreCredit, frozen=True, kw_only=True):
-    """Store credit with the amount authorized for open payments, and the application that granted it."""
-
-    amount_authorized: int
-    created_by_id: UUID | None
 
 
 async def _grant(ctx: Context, values: StoreCreditInput) -> UUID:
@@ -117,6 +108,7 @@ ADJUSTMENT = ResourceActions(
     manual_adjustments.update_adjustment,
     manual_adjustments.delete_adjustment,
     manual_adjustments.lock_order_of_adjustment,
+    has_events=False,
 )
 _credit_categories = Records(table=store_credit_categories, row=StoreCreditCategory)
 STORE_CREDIT_CATEGORY = ResourceActions(
@@ -124,14 +116,8 @@ STORE_CREDIT_CATEGORY = ResourceActions(
 )
 _credit_types = Records(table=store_credit_types, row=StoreCreditType)
 STORE_CREDIT_TYPE = ResourceActions("store_credit_type", _credit_types, **default_actions(_credit_types))
-_credits = Records(
-    table=store_credits,
-    row=PlatformStoreCredit,
-    extras={"amount_authorized": AMOUNT_AUTHORIZED, "created_by_id": CREATED_BY},
-    amounts=frozenset({"amount", "amount_used"}),
-)
 STORE_CREDIT = ResourceActions(
-    "store_credit", _credits, _grant, default_actions(_credits)["update"], order_removals.delete_store_credit
+    "store_credit", STORE_CREDITS, _grant, default_actions(STORE_CREDITS)["update"], order_removals.delete_store_credit
 )
 STORE_CREDIT_EVENT = ResourceActions(
     "store_credit_event",

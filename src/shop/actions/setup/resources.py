@@ -21,15 +21,10 @@ from shop.models.checkout.shipments import (
     shipping_methods,
 )
 from shop.models.setup.taxes import ShippingCategory, TaxCategory, shipping_categories, tax_categories
-from shop.models.setup.zones import TaxRate, Zone, ZoneMember, tax_rates, zone_members, zones
+from shop.models.setup.zones import TaxRate, ZoneMember, tax_rates, zone_members
 from shop.queries.records import Records
-from shop.queries.setup.methods import AMOUNTS, MEMBERS
-
-
-class CountedZone(Zone, frozen=True, kw_only=True):
-    """A zone with the number of its members."""
-
-    zone_members_count: int
+from shop.queries.setup.methods import AMOUNTS
+from shop.queries.setup.records import ZONES
 
 
 class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
@@ -47,7 +42,7 @@ TAX_CATEGORY = ResourceActions("tax_category", _tax_records, **default_actions(_
 
 ZONE = ResourceActions(
     "zone",
-    Records(table=zones, row=CountedZone, extras={"zone_members_count": MEMBERS}),
+    ZONES,
     create_zone,
     update_zone,
     delete_zone,

@@ -6,6 +6,7 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.event_subjects import note_settings
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.models.setup.countries import Country, State
@@ -51,6 +52,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         updated_shop = await shop_queries.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")
+        note_settings(ctx, before, updated_shop)
         detail = {"before": _editable_values(before), "after": _editable_values(updated_shop)}
         await audit(ctx, "shop_changed", "done", detail=detail)
     ctx.shared.shop = updated_shop

@@ -2,7 +2,11 @@
 
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from shop.actions.context import Context
+from shop.actions.event_subjects import ZONE
+from shop.actions.events import note_change
 from shop.base.errors import NotFound
 from shop.base.ids import new_id
 from shop.models.setup.inputs import ZoneInput
@@ -27,7 +31,8 @@ async def _write_zone(ctx: Context, zone_id: UUID, values: ZoneInput, *, is_new:
     check_choice(values, "kind", KINDS)
     fields = {name: value for name, value in values.items() if name not in {"country_ids", "state_ids"}}
     if values.get("default_tax"):
-        await methods.unset_default_tax(ctx.db, zone_id)
+        for zone in await methods.unset_default_tax(ctx.db, zone_id):
+            note_change(ctx, ZONE, zone.id, replace(zone, default_tax=True))
     if is_new:
         await writes.insert_record(ctx.db, zones, zone_id, fields)
     elif fields:

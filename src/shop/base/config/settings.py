@@ -60,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh_grace: int
     cart_idle_ttl: int
     order_status_ttl: int
+    event_days: int
     limit_mails_per_address: Limits
     limit_mails_per_source: Limits
     limit_mails: Limits

@@ -166,6 +166,7 @@ VARIABLES = (
         "2592000",
         "how long an order token or a link can read its completed order",
     ),
+    Variable("SHOP_EVENT_DAYS", "event_days", parse_at_least_one, "30", "how many days events are kept"),
     Variable(
         "SHOP_LIMIT_MAILS_PER_ADDRESS",
         "limit_mails_per_address",

@@ -95,6 +95,13 @@ class LooseAddress(Row, frozen=True, kw_only=True):
     address_id: UUID
 
 
+class AbandonedCart(Row, frozen=True, kw_only=True):
+    """A cart that was left alone, and whose event is in the log."""
+
+    order_id: UUID
+    created_at: datetime
+
+
 class PlatformOrder(Order, frozen=True, kw_only=True):
     """An order with its customer's store credit balance in its currency, and its refunded amount."""
 
@@ -208,6 +215,9 @@ order_lookups = table(
     index("ix_order_lookups_shipment_state", "shipment_state", "order_id", where="shipment_state is not null"),
     index("ix_order_lookups_bill_address_id", "bill_address_id", where="bill_address_id is not null"),
     index("ix_order_lookups_ship_address_id", "ship_address_id", where="ship_address_id is not null"),
+)
+abandoned_carts = table(
+    "abandoned_carts", AbandonedCart, key("order_id"), refers("order_id", orders, on_delete="cascade")
 )
 loose_addresses = table("loose_addresses", LooseAddress, key("address_id"))
 line_items = table(

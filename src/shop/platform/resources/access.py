@@ -2,9 +2,10 @@
 
 from shop.actions.records import ResourceActions
 from shop.jsonapi.resource import resource
-from shop.models.access.applications import Application, applications
+from shop.models.access.applications import Application
 from shop.models.journal import AuditEvent, audit_events
 from shop.platform.collection import Collection
+from shop.queries.access.records import APPLICATIONS as APPLICATION_RECORDS
 from shop.queries.records import Records
 
 APPLICATION = resource(
@@ -15,7 +16,7 @@ APPLICATION = resource(
 APPLICATIONS = Collection(
     path="applications",
     resource=APPLICATION,
-    actions=ResourceActions("application", Records(table=applications, row=Application)),
+    actions=ResourceActions("application", APPLICATION_RECORDS),
     filters=("name", "client_id", "access_level", "last_used_at", "revoked_at"),
     sorts=("name", "last_used_at"),
 )

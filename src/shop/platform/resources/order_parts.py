@@ -5,6 +5,7 @@ from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.cart.record_inputs import LineItemInput
 from shop.models.checkout.record_inputs import ShipmentInput
 from shop.platform.collection import Collection, kinds
+from shop.queries.orders.records import PlatformPayment, PlatformRefund, PlatformShipment
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -58,7 +59,7 @@ LINE_ITEMS = Collection(
 )
 SHIPMENT = resource(
     "shipment",
-    part_resources.PlatformShipment,
+    PlatformShipment,
     attributes=[
         "number",
         "state",
@@ -132,7 +133,7 @@ SHIPPING_RATES = Collection(
 )
 PAYMENT = resource(
     "payment",
-    part_resources.PlatformPayment,
+    PlatformPayment,
     attributes=[
         "number",
         "state",
@@ -166,7 +167,7 @@ PAYMENTS = Collection(
 )
 REFUND = resource(
     "refund",
-    part_resources.PlatformRefund,
+    PlatformRefund,
     attributes=["reason", "state", "reference", "currency", money("amount"), *_STAMPS],
     relations=[one("order", "order"), one("payment", "payment")],
 )

@@ -5,32 +5,16 @@ from typing import Any
 from shop.actions.orders import resources as actions
 from shop.actions.records import ResourceActions
 from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
-from shop.models.cart.orders import PlatformOrder, order_lookups, orders
+from shop.models.cart.orders import PlatformOrder
 from shop.models.checkout.record_inputs import OrderInput
 from shop.platform.collection import Collection, kinds
-from shop.queries.checkout.store_credit import CREDIT_LEFT
-from shop.queries.lookups import Lookup
-from shop.queries.payments.payments import REFUNDED_AMOUNT
-from shop.queries.records import Records
+from shop.queries.orders import records as order_records
+from shop.queries.orders.records import ORDER_AMOUNTS
 from shop.rules.checkout.payments import amount_due
 
 
 def _nothing(_order: Any, _context: RenderContext) -> None:
     return None
-
-
-_AMOUNTS = (
-    "item_total",
-    "total",
-    "adjustment_total",
-    "payment_total",
-    "additional_tax_total",
-    "included_tax_total",
-    "promo_total",
-    "ship_total",
-    "pre_tax_item_amount",
-    "pre_tax_total",
-)
 
 
 def _amount_due(order: PlatformOrder) -> int:
@@ -70,7 +54,7 @@ ORDER = resource(
         "confirmation_delivered",
         computed("store_owner_notification_delivered", _nothing, bool | None),
         computed("state_lock_version", lambda _order, _context: 0, int),
-        *map(money, _AMOUNTS),
+        *map(money, ORDER_AMOUNTS),
         money("tax_total"),
         money("shipment_total", lambda order: order.ship_total),
         money("outstanding_balance", _amount_due),
@@ -102,21 +86,12 @@ ORDER = resource(
         many("order_promotions", "order_promotion"),
     ],
 )
-_RECORDS = Records(
-    table=orders,
-    row=PlatformOrder,
-    extras={"credit_left": CREDIT_LEFT, "refunded": REFUNDED_AMOUNT},
-    amounts=frozenset(_AMOUNTS),
-    lookups={
-        name: Lookup(order_lookups.c.order_id, order_lookups.c[name])
-        for name in ("email", "payment_state", "shipment_state")
-    },
-    hour="updated_hour",
-)
 ORDERS = Collection(
     path="orders",
     resource=ORDER,
-    actions=ResourceActions("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
+    actions=ResourceActions(
+        "order", order_records.ORDERS, actions.create_order, actions.update_order, actions.delete_order
+    ),
     writable=kinds(OrderInput),
     nested={
         f"{relation}_attributes": relation for relation in ("bill_address", "ship_address", "line_items", "shipments")
@@ -134,7 +109,7 @@ ORDERS = Collection(
         "channel",
         "considered_risky",
         "item_count",
-        *_AMOUNTS,
+        *ORDER_AMOUNTS,
     ),
     sorted_as={"shipment_total": "ship_total"},
     via={
@@ -143,7 +118,7 @@ ORDERS = Collection(
         "line_items_variant": [("line_items", "variant")],
         "line_items_variant_product": [("line_items", "variant", "product")],
     },
-    sorts=("number", "completed_at", "item_count", "state", *_AMOUNTS),
+    sorts=("number", "completed_at", "item_count", "state", *ORDER_AMOUNTS),
     find_by=("id", "number"),
     create_only=("currency",),
     codes={

@@ -17,6 +17,7 @@ from shop.models.checkout.coupons import CouponCode, OrderPromotion
 from shop.models.checkout.record_inputs import AdjustmentInput, StoreCreditInput
 from shop.models.checkout.store_credit import StoreCreditCategory, StoreCreditEvent, StoreCreditType
 from shop.platform.collection import Collection, kinds
+from shop.queries.checkout.records import PlatformStoreCredit
 from shop.rules.promotions import spree_types
 
 _STAMPS = ("created_at", "updated_at")
@@ -181,7 +182,7 @@ ADJUSTMENTS = Collection(
 )
 STORE_CREDIT = resource(
     "store_credit",
-    resources.PlatformStoreCredit,
+    PlatformStoreCredit,
     attributes=[
         "currency",
         money("amount"),

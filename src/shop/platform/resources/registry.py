@@ -13,6 +13,7 @@ from shop.models.checkout.coupons import adjustments
 from shop.models.checkout.shipments import shipment_items, shipping_method_categories, shipping_method_zones
 from shop.models.setup.zones import zone_members
 from shop.platform.collection import Collection
+from shop.platform.events.webhooks import SUBSCRIBERS, WEBHOOK_ATTEMPTS, WEBHOOK_DELIVERIES, WEBHOOK_ENDPOINTS
 from shop.platform.resources.access import APPLICATIONS, AUDIT_EVENTS
 from shop.platform.resources.catalog import (
     OPTION_TYPES,
@@ -127,8 +128,11 @@ _ALL = (
     MENU_ITEMS,
     APPLICATIONS,
     AUDIT_EVENTS,
+    WEBHOOK_ENDPOINTS,
+    WEBHOOK_DELIVERIES,
+    SUBSCRIBERS,
 )
-_RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS)
+_RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS, WEBHOOK_ATTEMPTS)
 """Resources without routes, shown only as related records."""
 _JOIN_TABLES = {
     ("product", "taxons"): classifications,

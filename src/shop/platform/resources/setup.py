@@ -11,6 +11,7 @@ from shop.models.setup.zones import TaxRate
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
 from shop.platform.resources.related import method_amounts
+from shop.queries.setup.records import CountedZone
 from shop.rules.promotions import spree_types
 
 _STAMPS = ("created_at", "updated_at")
@@ -32,7 +33,7 @@ TAX_CATEGORIES = Collection(
 )
 ZONE = resource(
     "zone",
-    setup_resources.CountedZone,
+    CountedZone,
     attributes=["name", "description", "kind", "default_tax", "zone_members_count", *_STAMPS],
     relations=[
         many("countries", "country"),

@@ -5,6 +5,7 @@ from shop.jsonapi.resource import computed, many, one, resource
 from shop.models.catalog.inputs import ClassificationInput, TaxonInput, TaxonomyInput
 from shop.models.catalog.taxons import Classification
 from shop.platform.collection import Collection, kinds
+from shop.queries.catalog.records import TaxonWithImage
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
@@ -26,7 +27,7 @@ TAXONOMIES = Collection(
 )
 TAXON = resource(
     "taxon",
-    resources.TaxonWithImage,
+    TaxonWithImage,
     attributes=[
         "name",
         "slug",

@@ -8,11 +8,12 @@ from shop.actions.records import ResourceActions
 from shop.base.money import currency_digits
 from shop.jsonapi.resource import RenderContext, computed, many, one, resource
 from shop.models.access.users import Customer
-from shop.models.customers.addresses import Address, addresses
+from shop.models.customers.addresses import Address
 from shop.models.customers.record_inputs import AddressRecordInput, UserInput
 from shop.models.setup.countries import Country, State, countries, states
 from shop.platform.collection import Collection, kinds
-from shop.queries.customers.users import CUSTOMERS, FULL_NAME
+from shop.queries.customers.records import ADDRESSES as ADDRESS_RECORDS
+from shop.queries.customers.users import CUSTOMERS
 from shop.queries.records import Records
 
 
@@ -98,12 +99,7 @@ ADDRESSES = Collection(
     resource=ADDRESS,
     actions=ResourceActions(
         "address",
-        Records(
-            table=addresses,
-            row=Address,
-            searches={"full_name": FULL_NAME},
-            shown=addresses.c.deleted_at.is_(None),
-        ),
+        ADDRESS_RECORDS,
         users.create_address,
         users.update_address,
         users.delete_address,

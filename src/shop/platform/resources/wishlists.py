@@ -4,13 +4,12 @@ from shop.actions.customers import wishlists as actions
 from shop.actions.records import ResourceActions, default_actions
 from shop.jsonapi.resource import computed, many, money, one, resource
 from shop.models.customers.inputs import WishedItemInput, WishlistInput
-from shop.models.customers.wishlists import PricedWishedItem, Wishlist, wishlists
+from shop.models.customers.wishlists import PricedWishedItem, Wishlist
 from shop.platform.collection import Collection, kinds
+from shop.queries.customers.records import WISHLISTS as WISHLIST_RECORDS
 from shop.queries.customers.wishlists import WISHED_ITEM_RECORDS
-from shop.queries.records import Records
 
 _STAMPS = ("created_at", "updated_at")
-_RECORDS = Records(table=wishlists, row=Wishlist)
 
 WISHLIST = resource(
     "wishlist",
@@ -31,10 +30,10 @@ WISHLISTS = Collection(
     resource=WISHLIST,
     actions=ResourceActions(
         "wishlist",
-        _RECORDS,
+        WISHLIST_RECORDS,
         actions.create_list,
         actions.update_list,
-        default_actions(_RECORDS)["delete"],
+        default_actions(WISHLIST_RECORDS)["delete"],
         actions.lock_wishlist_owner,
     ),
     writable=kinds(WishlistInput),

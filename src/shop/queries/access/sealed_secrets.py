@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Column, LargeBinary, bindparam, select, updat
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, statement
 from shop.models.access.operators import operators
+from shop.models.webhooks.endpoints import webhook_secrets
 
 
 class SealedRow(msgspec.Struct, frozen=True):
@@ -51,7 +52,10 @@ def _sealed_column(name: str, use: str, column: Column[Any]) -> SealedColumn:
     )
 
 
-SEALED_COLUMNS: Sequence[SealedColumn] = (_sealed_column("authenticators", "totp", operators.c.totp_sealed),)
+SEALED_COLUMNS: Sequence[SealedColumn] = (
+    _sealed_column("authenticators", "totp", operators.c.totp_sealed),
+    _sealed_column("webhook secrets", "webhook", webhook_secrets.c.sealed),
+)
 
 
 async def list_sealed(db: DatabaseSession, column: SealedColumn, *, after: UUID, most: int) -> list[SealedRow]:

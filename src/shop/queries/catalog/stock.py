@@ -181,14 +181,14 @@ _NO_DEFAULT = statement(
     update(stock_locations)
     .where(stock_locations.c.default, stock_locations.c.id.is_distinct_from(bindparam("but", type_=_ID)))
     .values(default=False, updated_at=func.now())
-    .returning(stock_locations.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(stock_locations),
+    into(StockLocation),
 )
 _DELETE_ITEMS = statement(
     delete(stock_items)
     .where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
-    .returning(stock_items.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(stock_items),
+    into(StockItem),
 )
 _WRONG_COUNTS = statement(
     select(stock_items.c.id, stock_items.c.count_on_hand, func.coalesce(func.sum(stock_movements.c.quantity), 0))
@@ -271,13 +271,14 @@ async def find_default_location(db: DatabaseSession) -> StockLocation | None:
     return await db.one(_DEFAULT_LOCATION)
 
 
-async def unset_default(db: DatabaseSession, but: UUID | None) -> None:
-    await db.all(_NO_DEFAULT, but=but)
+async def unset_default(db: DatabaseSession, but: UUID | None) -> list[StockLocation]:
+    """Returns the locations that are no longer the default."""
+    return await db.all(_NO_DEFAULT, but=but)
 
 
-async def delete_items(db: DatabaseSession, location_id: UUID) -> None:
-    """Deletes the stock items of a location; fails if one has movements or reservations."""
-    await db.all(_DELETE_ITEMS, location_id=location_id)
+async def delete_items(db: DatabaseSession, location_id: UUID) -> list[StockItem]:
+    """Deletes the stock items of a location and returns them; fails if one has movements or reservations."""
+    return await db.all(_DELETE_ITEMS, location_id=location_id)
 
 
 async def list_wrong_counts(db: DatabaseSession) -> list[tuple[UUID, int, int]]:

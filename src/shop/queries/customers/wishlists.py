@@ -87,10 +87,10 @@ _CLEAR_DEFAULT = statement(
     update(wishlists)
     .where(_is_owners, wishlists.c.is_default)
     .values(is_default=False, updated_at=_now)
-    .returning(wishlists.c.id),
-    _an_id,
+    .returning(wishlists),
+    into(Wishlist),
 )
-_DELETE = statement(delete(wishlists).where(_is_owners, _has_token).returning(wishlists.c.id), _an_id)
+_DELETE = statement(delete(wishlists).where(_is_owners, _has_token).returning(wishlists), into(Wishlist))
 
 _of_lists = wished_items.c.wishlist_id == any_of("ids", _ID)
 _order = (wished_items.c.created_at, wished_items.c.id)
@@ -209,12 +209,14 @@ async def insert_list(
     return cast(Wishlist, wishlist)
 
 
-async def clear_default(db: DatabaseSession, owner_id: UUID) -> None:
-    await db.one(_CLEAR_DEFAULT, owner_id=owner_id)
+async def clear_default(db: DatabaseSession, owner_id: UUID) -> list[Wishlist]:
+    """Returns the lists that are no longer the default."""
+    return await db.all(_CLEAR_DEFAULT, owner_id=owner_id)
 
 
-async def delete_list(db: DatabaseSession, owner_id: UUID, token: str) -> bool:
-    return await db.one(_DELETE, owner_id=owner_id, token=token) is not None
+async def delete_list(db: DatabaseSession, owner_id: UUID, token: str) -> Wishlist | None:
+    """Deletes a list with its items and returns it."""
+    return await db.one(_DELETE, owner_id=owner_id, token=token)
 
 
 async def list_items(db: DatabaseSession, list_ids: Sequence[UUID]) -> list[WishedItem]:

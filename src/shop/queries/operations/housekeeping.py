@@ -29,6 +29,8 @@ from shop.models.checkout.payments import payment_attempts, payment_sources, pay
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import addresses
 from shop.models.journal import audit_events, housekeeping_runs, idempotency_keys, outbox_mails, rate_counts
+from shop.models.webhooks.deliveries import webhook_deliveries
+from shop.models.webhooks.endpoints import webhook_endpoints, webhook_secrets
 from shop.queries.lookups import within_hours
 
 _LOCK_KEY = 7_426_732
@@ -138,6 +140,16 @@ PURGES: dict[str, Purge] = {
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),
     "counts": _purge(rate_counts, and_(rate_counts.c.seconds > 0, _window_ended)),
     "mails": _purge(outbox_mails, outbox_mails.c.created_at < _now - timedelta(days=30)),
+    # Also deletes their attempts.
+    "webhook deliveries": _purge(webhook_deliveries, webhook_deliveries.c.created_at < _now - timedelta(days=30)),
+    "webhook secrets": _purge(webhook_secrets, webhook_secrets.c.expires_at < _now),
+    "webhook endpoints": _purge(
+        webhook_endpoints,
+        and_(
+            webhook_endpoints.c.deleted_at < _now,
+            ~exists().where(webhook_deliveries.c.endpoint_id == webhook_endpoints.c.id),
+        ),
+    ),
     "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),
 }
 _run = insert(housekeeping_runs).values(

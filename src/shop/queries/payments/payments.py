@@ -278,8 +278,9 @@ async def insert_webhook_record(
     return await db.one(_INSERT_NOTICE, id=notice_id, **values) is not None
 
 
-async def end_refund(db: DatabaseSession, attempt_id: str, state: str) -> None:
-    await db.one(_END_REFUND, of_attempt=attempt_id, new_state=state)
+async def end_refund(db: DatabaseSession, attempt_id: str, state: str) -> UUID | None:
+    """Returns the id of the refund; None if it has ended before."""
+    return await db.one(_END_REFUND, of_attempt=attempt_id, new_state=state)
 
 
 async def is_older(db: DatabaseSession, attempt_id: UUID, age: int) -> bool:

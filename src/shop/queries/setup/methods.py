@@ -9,10 +9,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, dynamic_statement, statement
+from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.shipments import shipping_method_amounts, shipping_methods
-from shop.models.setup.zones import zone_members, zones
+from shop.models.setup.zones import Zone, zone_members, zones
 
 _ID = PG_UUID(as_uuid=True)
 MEMBERS: ColumnElement[Any] = (
@@ -51,8 +51,8 @@ _UNSET_DEFAULT_TAX = statement(
     update(zones)
     .where(zones.c.default_tax, zones.c.id != bindparam("but", type_=_ID))
     .values(default_tax=False, updated_at=func.now())
-    .returning(zones.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(zones),
+    into(Zone),
 )
 _REMOVE_AMOUNTS = statement(
     delete(shipping_method_amounts)
@@ -62,8 +62,9 @@ _REMOVE_AMOUNTS = statement(
 )
 
 
-async def unset_default_tax(db: DatabaseSession, but: UUID) -> None:
-    await db.all(_UNSET_DEFAULT_TAX, but=but)
+async def unset_default_tax(db: DatabaseSession, but: UUID) -> list[Zone]:
+    """Returns the zones that are no longer the default for taxes."""
+    return await db.all(_UNSET_DEFAULT_TAX, but=but)
 
 
 async def remove_amounts(db: DatabaseSession, method_id: UUID) -> None:

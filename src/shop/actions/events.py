@@ -1,0 +1,165 @@
+"""Writes the event log: `note_change` notes that a record changes, and the end of the transaction stores its events.
+
+The events follow from the row before the change and the row at the commit, so that nothing is written for a change that
+has no effect, and every reader sees the state after the change, however late it reads.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.base.ids import new_id
+from shop.queries import events, records
+from shop.queries.records import Records
+from shop.rules.events import changed_fields, list_event_types
+
+MAX_ROW_BYTES = 64 * 1024
+"""The size of the largest row that is stored with an event."""
+_SECRET = frozenset({"hash", "password_hash", "totp_sealed", "totp_step", "token_version"})
+
+
+class Subject(msgspec.Struct, frozen=True, eq=False):
+    """A kind of record that events are about: its type in the Platform API and how to read it."""
+
+    type: str
+    records: Records
+
+
+class NotedChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that the current transaction changes."""
+
+    subject: Subject
+    record_id: UUID
+    before: Any = None
+    """The row before the change; None for a new record."""
+    after: Any = None
+    """The row after the change, if it is known already, or the last row of a deleted record; otherwise it is read at
+    the end of the transaction.
+    """
+    is_deleted: bool = False
+    has_other_changes: bool = False
+    """Whether something changes that is not a column of the row, such as the ids of related records."""
+    type: str | None = None
+    """The type of its event, if it does not follow from the rows."""
+
+
+def note_change(
+    ctx: Context, subject: Subject, record_id: UUID, before: Any = None, *, has_other_changes: bool = False
+) -> None:
+    """Notes that the transaction creates a record, or changes one whose row was `before`."""
+    _note(
+        ctx,
+        NotedChange(subject=subject, record_id=record_id, before=before, has_other_changes=has_other_changes),
+    )
+
+
+async def note_locked(ctx: Context, subject: Subject, *record_ids: UUID) -> None:
+    """Notes that the transaction may change existing records; locks them and reads their rows."""
+    for record_id in sorted(record_ids):
+        if row := await records.lock_record(ctx.db, subject.records, record_id):
+            note_change(ctx, subject, record_id, row)
+
+
+async def note_rows(ctx: Context, subject: Subject, record_ids: Sequence[UUID], *, is_deleted: bool = False) -> None:
+    """Notes that the transaction may change or deletes records that the caller has locked; reads their rows."""
+    if record_ids:
+        for row, _ in await records.list_snapshots(ctx.db, subject.records, record_ids):
+            if is_deleted:
+                note_deletion(ctx, subject, row)
+            else:
+                note_change(ctx, subject, row.id, row)
+
+
+def note_replacement(ctx: Context, subject: Subject, before: Any, after: Any) -> None:
+    """Notes that the transaction changes a record from one row to another."""
+    _note(ctx, NotedChange(subject=subject, record_id=after.id, before=before, after=after))
+
+
+def note_deletion(ctx: Context, subject: Subject, before: Any) -> None:
+    """Notes that the transaction deletes a record whose whole row, as the Platform API shows it, was `before`."""
+    _note(ctx, NotedChange(subject=subject, record_id=before.id, before=before, after=before, is_deleted=True))
+
+
+def note_event(ctx: Context, type_: str, subject: Subject, record_id: UUID) -> None:
+    """Notes something that happened to a record without changing its row."""
+    _note(ctx, NotedChange(subject=subject, record_id=record_id, type=type_))
+
+
+def _note(ctx: Context, change: NotedChange) -> None:
+    if not ctx.logs_events:
+        return
+    if not ctx.db.is_in_transaction:
+        raise AssertionError(f"a change of a {change.subject.type} is not part of a transaction")
+    pending: dict[tuple[str, UUID, str | None], NotedChange] = ctx.db.pending
+    ctx.db.before_commit, ctx.db.after_commit = lambda: _write(ctx), ctx.shared.event_tail.pending.set
+    key = change.subject.type, change.record_id, change.type
+    if earlier := pending.get(key):
+        # Several steps of one change: the first one knows the row before it, the last one whether it remains.
+        change = msgspec.structs.replace(
+            change,
+            before=earlier.before,
+            has_other_changes=earlier.has_other_changes or change.has_other_changes,
+        )
+    pending[key] = change
+
+
+async def _write(ctx: Context) -> None:
+    changes: Sequence[NotedChange] = tuple(ctx.db.pending.values())
+    snapshots = await _load_snapshots(ctx, changes)
+    rows: list[dict[str, Any]] = []
+    for change in changes:
+        after, links = snapshots.get((change.subject.type, change.record_id), (change.after, {}))
+        after = None if change.is_deleted else after
+        for type_ in _list_types(change, after):
+            rows.append({**_describe(change, type_, after, links), "ordinal": len(rows), **_actor(ctx)})
+    if rows:
+        await events.insert_events(ctx.db, rows)
+
+
+def _list_types(change: NotedChange, after: Any) -> Sequence[str]:
+    if change.type:
+        return [change.type] if after is not None else []
+    return list_event_types(change.subject.type, change.before, after, has_other_changes=change.has_other_changes)
+
+
+async def _load_snapshots(
+    ctx: Context, changes: Sequence[NotedChange]
+) -> dict[tuple[str, UUID], tuple[Any, dict[str, Any]]]:
+    """Returns the rows and the ids of related records; one statement for each kind of record."""
+    ids_by_type: dict[str, tuple[Records, list[UUID]]] = {}
+    for change in changes:
+        if not change.is_deleted and change.after is None:
+            ids_by_type.setdefault(change.subject.type, (change.subject.records, []))[1].append(change.record_id)
+    return {
+        (type_, row.id): (row, links)
+        for type_, (of, ids) in ids_by_type.items()
+        for row, links in await records.list_snapshots(ctx.db, of, ids)
+    }
+
+
+def _describe(change: NotedChange, type_: str, after: Any, links: Mapping[str, Any]) -> dict[str, Any]:
+    before = change.before
+    values = _plain(next(row for row in (after, change.after, before) if row is not None))
+    names = changed_fields(before, after) if before is not None and after is not None else ()
+    return {
+        "id": new_id(),
+        "type": type_,
+        "subject_type": change.subject.type,
+        "subject_id": change.record_id,
+        "row": values if len(msgspec.json.encode(values)) <= MAX_ROW_BYTES else None,
+        "links": links,
+        "before": {name: value for name, value in _plain(before).items() if name in names} if names else {},
+    }
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """Returns the columns of a row as JSON values, without secrets."""
+    values: dict[str, Any] = msgspec.to_builtins(row)
+    return {name: value for name, value in values.items() if name not in _SECRET}
+
+
+def _actor(ctx: Context) -> Mapping[str, Any]:
+    return {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}

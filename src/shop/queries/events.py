@@ -1,0 +1,166 @@
+"""Statements of the event log: insert, number, read, and create or drop its partitions."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    column,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+
+from shop.db.pool import DatabaseSession
+from shop.db.statements import into, opaque_param, statement
+from shop.models.events import Event, event_counters, events
+
+STOCK_CHANGED = "stock.changed"
+_LOCK_KEY = 7_426_733
+_SECOND = timedelta(seconds=1)
+_COLUMNS = ("id", "type", "ordinal", "actor_kind", "actor_id", "subject_type", "subject_id", "row", "links", "before")
+_new = func.jsonb_populate_recordset(literal_column("null::events"), bindparam("rows", type_=JSONB)).table_valued(
+    *(column(name, events.c[name].type) for name in _COLUMNS), name="given"
+)
+# Not `now()`, which is the start of the transaction: two transactions that change one record would then have their
+# events in the wrong order if the second one started first.
+_INSERT = statement(
+    insert(events)
+    .from_select([*_COLUMNS, "occurred_at"], select(*(_new.c[name] for name in _COLUMNS), func.statement_timestamp()))
+    .returning(events.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_TRY_LOCK = statement(
+    select(func.pg_try_advisory_xact_lock(literal_column(str(_LOCK_KEY)))), lambda record: cast(bool, record[0])
+)
+_is_new = events.c.position.is_(None)
+_is_stock = events.c.type == literal_column(f"'{STOCK_CHANGED}'")
+_later = events.alias("later")
+_MERGE_STOCK = statement(
+    delete(events)
+    .where(
+        _is_new,
+        _is_stock,
+        exists().where(
+            _later.c.position.is_(None),
+            _later.c.type == events.c.type,
+            _later.c.subject_id == events.c.subject_id,
+            _later.c.occurred_at < func.date_trunc("second", events.c.occurred_at) + _SECOND,
+            or_(
+                _later.c.occurred_at > events.c.occurred_at,
+                and_(_later.c.occurred_at == events.c.occurred_at, _later.c.ordinal > events.c.ordinal),
+            ),
+        ),
+    )
+    .returning(events.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_order = (events.c.occurred_at, events.c.ordinal, events.c.id)
+_batch = (
+    select(events.c.id, events.c.occurred_at, func.row_number().over(order_by=_order).label("number"))
+    # A stock change waits until its second has passed, in which a later one may replace it.
+    .where(_is_new, or_(~_is_stock, events.c.occurred_at < func.clock_timestamp() - _SECOND))
+    .order_by(*_order)
+    .limit(bindparam("most", type_=BigInteger))
+    .cte("batch")
+)
+_size = select(func.count()).select_from(_batch).scalar_subquery()
+_counter = (
+    update(event_counters)
+    .values(last_position=event_counters.c.last_position + _size)
+    .returning(event_counters.c.last_position)
+    .cte("counter")
+)
+_NUMBER = statement(
+    update(events)
+    .where(events.c.id == _batch.c.id, events.c.occurred_at == _batch.c.occurred_at)
+    .values(position=select(_counter.c.last_position).scalar_subquery() - _size + _batch.c.number)
+    .returning(events.c.position),
+    lambda record: cast(int, record[0]),
+)
+_HAS_NEW = statement(
+    select(events.c.id).where(_is_new).limit(literal_column("1")), lambda record: cast(UUID, record[0])
+)
+_LAST_POSITION = statement(select(event_counters.c.last_position), lambda record: cast(int, record[0]))
+_after = events.c.position > opaque_param("after", BigInteger)
+_until = events.c.position <= opaque_param("until", BigInteger)
+_most = bindparam("most", type_=BigInteger)
+_LIST = statement(
+    select(events).where(_after, _until).order_by(events.c.position).limit(_most),
+    into(Event),
+)
+_patterns = opaque_param("patterns", ARRAY(Text()))
+_LIST_BY_TYPE = statement(
+    select(events)
+    .where(_after, _until, events.c.type.like(func.any(_patterns)))
+    .order_by(events.c.position)
+    .limit(_most),
+    into(Event),
+)
+_FIND = statement(select(events).where(events.c.id == bindparam("id")), into(Event))
+_CREATE_PARTITIONS = statement(
+    select(func.create_event_partitions(sql_cast(bindparam("days"), Integer))), lambda record: cast(int, record[0])
+)
+_DROP_PARTITIONS = statement(
+    select(func.drop_event_partitions(sql_cast(bindparam("days"), Integer))), lambda record: cast(int, record[0])
+)
+_FIRST_POSITION = statement(select(func.min(events.c.position)), lambda record: cast(int | None, record[0]))
+
+
+async def insert_events(db: DatabaseSession, rows: Sequence[Mapping[str, Any]]) -> None:
+    await db.all(_INSERT, rows=rows)
+
+
+async def number_events(db: DatabaseSession, most: int) -> int | None:
+    """Numbers a batch of committed events in the caller's transaction; returns their count, or None if another process
+    is doing so.
+    """
+    if not await db.one(_TRY_LOCK):
+        return None
+    if not await db.one(_HAS_NEW):
+        return 0
+    await db.all(_MERGE_STOCK)
+    return len(await db.all(_NUMBER, most=most))
+
+
+async def last_position(db: DatabaseSession) -> int:
+    return await db.one(_LAST_POSITION) or 0
+
+
+async def first_position(db: DatabaseSession) -> int | None:
+    """Returns the position of the oldest event that is kept."""
+    return await db.one(_FIRST_POSITION)
+
+
+async def list_events(
+    db: DatabaseSession, *, after: int, until: int, most: int, patterns: Sequence[str] = ()
+) -> list[Event]:
+    """Returns events by position, only those whose type matches one of the LIKE patterns if there are any."""
+    if patterns:
+        return await db.all(_LIST_BY_TYPE, after=after, until=until, most=most, patterns=list(patterns))
+    return await db.all(_LIST, after=after, until=until, most=most)
+
+
+async def find_event(db: DatabaseSession, event_id: UUID) -> Event | None:
+    return await db.one(_FIND, id=event_id)
+
+
+async def create_partitions(db: DatabaseSession, days: int) -> int:
+    return await db.one(_CREATE_PARTITIONS, days=days) or 0
+
+
+async def drop_partitions(db: DatabaseSession, days: int) -> int:
+    """Drops the partitions of days that are more than `days` ago; returns their number."""
+    return await db.one(_DROP_PARTITIONS, days=days) or 0

@@ -1,0 +1,167 @@
+"""Every route that changes data causes an event, or is listed here with the reason why it does not.
+
+Three proofs together, because valid input for each of some four hundred routes and forms would be a suite of its own:
+
+1. For every route: its code reaches one of the functions that note events, by the names in the code. This finds a new
+   route, or a new action of the dashboard, without events.
+2. For the Platform API, the storefront's accounts and the forms whose changes no API makes: a walk with valid requests,
+   in which every route must cause an event, and together they cause every type that the shop lists.
+3. For every row that any test of the suite lets the shop change: `tests/unlogged_changes.py` finds transactions that
+   change a record without an event about it. This proves the forms of the dashboard and of the website, which their own
+   tests submit.
+"""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from shop.actions import events
+from shop.platform.events.types import EVENT_TYPES
+from tests.builders import Make
+from tests.checkout_builders import CheckoutSetup
+from tests.events import walk
+from tests.events.call_graph import reaches
+from tests.events.feed import FeedReader, new_reader
+from tests.events.route_events import CHANGING_ROUTES, RouteEvents, name_of
+from tests.platform.client import Machine
+
+NOTE_FUNCTIONS = (
+    events.note_change,
+    events.note_deletion,
+    events.note_event,
+    events.note_locked,
+    events.note_replacement,
+    events.note_rows,
+)
+OPEN_CART = "open carts and their checkout have no events; the order has them when it completes"
+SESSION = "a session or a code; the audit has it"
+CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
+EXCEPTIONS = {
+    "DELETE /api/v2/storefront/auth/{token*}": SESSION,
+    "POST /api/v2/storefront/cart": OPEN_CART,
+    "DELETE /api/v2/storefront/cart": OPEN_CART,
+    "POST /api/v2/storefront/cart/add_item": OPEN_CART,
+    "POST /api/v2/storefront/cart/add_items": OPEN_CART,
+    "PATCH /api/v2/storefront/cart/set_quantity": OPEN_CART,
+    "DELETE /api/v2/storefront/cart/remove_line_item/{id}": OPEN_CART,
+    "PATCH /api/v2/storefront/cart/empty": OPEN_CART,
+    "PATCH /api/v2/storefront/cart/change_currency": OPEN_CART,
+    "PATCH /api/v2/storefront/cart/associate": OPEN_CART,
+    "PATCH /api/v2/storefront/cart/apply_coupon_code": OPEN_CART,
+    "DELETE /api/v2/storefront/cart/remove_coupon_code": OPEN_CART,
+    "DELETE /api/v2/storefront/cart/remove_coupon_code/{code}": OPEN_CART,
+    "PATCH /api/v2/storefront/checkout": OPEN_CART,
+    "PUT /api/v2/storefront/checkout": OPEN_CART,
+    "PATCH /api/v2/storefront/checkout/next": OPEN_CART,
+    "PATCH /api/v2/storefront/checkout/advance": OPEN_CART,
+    "PATCH /api/v2/storefront/checkout/select_shipping_method": OPEN_CART,
+    "POST /api/v2/storefront/checkout/create_payment": OPEN_CART,
+    "POST /api/v2/storefront/checkout/add_store_credit": OPEN_CART,
+    "POST /api/v2/storefront/checkout/remove_store_credit": OPEN_CART,
+    "POST /api/v2/storefront/checkout/validate_order_for_payment": OPEN_CART,
+    "POST /cart/items": OPEN_CART,
+    "POST /cart/items/{id}": OPEN_CART,
+    "POST /cart/items/{id}/remove": OPEN_CART,
+    "POST /cart/accept": OPEN_CART,
+    "POST /cart/coupon": OPEN_CART,
+    "POST /cart/coupon/remove": OPEN_CART,
+    "POST /checkout/delivery": OPEN_CART,
+    "POST /checkout/payment": OPEN_CART,
+    "POST /checkout/store-credit": OPEN_CART,
+    "POST /checkout/store-credit/remove": OPEN_CART,
+    "POST /orders/{number}/reorder": OPEN_CART,
+    "POST /api/v2/platform/orders": OPEN_CART,
+    "DELETE /api/v2/platform/orders/{id}": OPEN_CART,
+    "PATCH /api/v2/platform/orders/{id}/next": OPEN_CART,
+    "PATCH /api/v2/platform/orders/{id}/advance": OPEN_CART,
+    "PATCH /api/v2/platform/orders/{id}/empty": OPEN_CART,
+    "PATCH /api/v2/platform/orders/{id}/apply_coupon_code": OPEN_CART,
+    "PATCH /api/v2/platform/orders/{id}/use_store_credit": OPEN_CART,
+    "POST /api/v2/platform/line_items": OPEN_CART,
+    "PATCH /api/v2/platform/line_items/{id}": OPEN_CART,
+    "PUT /api/v2/platform/line_items/{id}": OPEN_CART,
+    "DELETE /api/v2/platform/line_items/{id}": OPEN_CART,
+    "POST /api/v2/platform/adjustments": OPEN_CART,
+    "PATCH /api/v2/platform/adjustments/{id}": OPEN_CART,
+    "PUT /api/v2/platform/adjustments/{id}": OPEN_CART,
+    "DELETE /api/v2/platform/adjustments/{id}": OPEN_CART,
+    "POST /api/v2/platform/shipments": OPEN_CART,
+    "PATCH /api/v2/platform/shipments/{id}/add_item": OPEN_CART,
+    "PATCH /api/v2/platform/shipments/{id}/remove_item": OPEN_CART,
+    "DELETE /api/v2/storefront/account/sessions/{id}": SESSION,
+    "DELETE /api/v2/storefront/account/credit_cards/{id}": "a saved card, which the platform does not list",
+    "POST /account/cards/{id}/delete": "a saved card, which the platform does not list",
+    "POST /shop_oauth/token": SESSION,
+    "POST /spree_oauth/token": SESSION,
+    "POST /shop_oauth/revoke": SESSION,
+    "POST /spree_oauth/revoke": SESSION,
+    "POST /shop_oauth/introspect": "only reads",
+    "POST /spree_oauth/introspect": "only reads",
+    "POST /sign-in": SESSION,
+    "POST /sign-out": SESSION,
+    "POST /account/sessions/others/end": SESSION,
+    "POST /account/sessions/{id}/end": SESSION,
+    "POST /admin/sign-in": SESSION,
+    "POST /admin/sign-in/code": SESSION,
+    "POST /admin/sign-out": SESSION,
+    "POST /admin/confirm": SESSION,
+    "POST /admin/account/sessions/end": SESSION,
+    "POST /admin/customers/{user_id}/sessions/{session_id}/end": SESSION,
+    "POST /admin/customers/{user_id}/sessions/end": SESSION,
+    "POST /admin/account/password": CREDENTIAL,
+    "POST /admin/account/authenticator": CREDENTIAL,
+    "POST /admin/account/authenticator/remove": CREDENTIAL,
+    "POST /admin/account/recovery-codes": CREDENTIAL,
+    "POST /admin/settings/checks": "only reads",
+    "POST /test_card/{client_secret}": "the test card of a try-out; the payment has the event",
+}
+"""Routes without events, with the reasons."""
+WALKED_PREFIXES = ("/api/v2/platform", "/api/v2/storefront")
+
+
+@pytest.mark.parametrize("route", CHANGING_ROUTES, ids=name_of)
+def test_the_code_of_every_route_that_changes_data_notes_events(route: Any) -> None:
+    assert reaches(route.handler, NOTE_FUNCTIONS) or name_of(route) in EXCEPTIONS
+
+
+def test_every_exception_is_a_route() -> None:
+    assert set(EXCEPTIONS) <= {name_of(route) for route in CHANGING_ROUTES}
+
+
+async def test_every_route_of_the_apis_causes_an_event_and_every_type_occurs(
+    http: httpx2.AsyncClient, writer: Machine, make: Make, checkout_setup: CheckoutSetup, db: Any, database_url: str
+) -> None:
+    noted, feed = RouteEvents(db), await new_reader(writer)
+    await noted.watch(http)
+    await walk.change_every_resource(writer)
+    await walk.move_records(writer, make)
+    await walk.import_catalog(writer)
+    await walk.run_order_operations(writer, checkout_setup, db)
+    await walk.complete_for_a_customer(writer, checkout_setup)
+    member = await walk.use_account(http, checkout_setup, make)
+    await walk.use_dashboard(http, db, await member.id())
+    await walk.leave_a_cart(http, checkout_setup, db, database_url)
+    await noted.read_new()
+    # Every event before this one can be shown; stock changes, which wait for a second, may come later.
+    last = await make.new("tax_categories", "tax_category", name="Last")
+    bodies = await read_until(feed, last.id)
+
+    without_events = {
+        name_of(route)
+        for route in CHANGING_ROUTES
+        if route.path.startswith(WALKED_PREFIXES) and not noted.types_by_route.get(name_of(route))
+    }
+    causing_events = {name for name in EXCEPTIONS if noted.types_by_route.get(name, set()) - {"stock.changed"}}
+    assert without_events - set(EXCEPTIONS) == set()
+    assert causing_events == set()
+    assert {each.type for each in EVENT_TYPES} == noted.types
+    assert [body["type"] for body in bodies if "attributes" not in body["data"]] == []
+
+
+async def read_until(feed: FeedReader, record_id: str) -> list[dict[str, Any]]:
+    """All events up to the first one about this record."""
+    bodies: list[dict[str, Any]] = []
+    while not any(body["data"]["id"] == record_id for body in bodies):
+        bodies += await feed.read()
+    return bodies
