@@ -117,7 +117,6 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "catalog/reservations",
     },
     "has no rows of its own": {
-        "audit",
         "context",
         "event_subjects",
         "event_tail",

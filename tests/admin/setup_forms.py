@@ -38,7 +38,7 @@ async def new_rate(dashboard: Dashboard, db: Any, make: Make, **fields: Any) -> 
 async def changed_fields(db: Any, record_id: str) -> list[set[str]]:
     """The fields that each audited update of a record changed, oldest first."""
     rows = await db.fetch(
-        "select detail from audit_events where subject_id = $1 and action like '%_updated' order by at, id",
+        "select changes from audit_events where subject_id = $1 and action like '%_updated' order by at, id",
         UUID(record_id),
     )
-    return [set(json.loads(row["detail"])["after"]) for row in rows]
+    return [set(json.loads(row["changes"])) for row in rows]

@@ -9,6 +9,7 @@ import pytest
 
 from shop.platform.collection import Collection
 from shop.rules.metadata import MAX_METADATA_BYTES, METADATA
+from shop.rules.personal_data import is_personal
 from tests.platform.builders import (
     ALL,
     CREATABLE,
@@ -305,8 +306,9 @@ async def test_every_change_is_audited_with_the_values_before_and_after(
     }
     change = builder_of(collection).change
     if collection.actions.update:
-        detail = attributes_by_action[f"{actions.name}_updated"]["detail"]
-        assert detail == {"before": {name: before[name] for name in change}, "after": change}
+        assert attributes_by_action[f"{actions.name}_updated"]["changes"] == {
+            name: None if is_personal(actions.name, name) else [before[name], value] for name, value in change.items()
+        }
 
 
 @each(ALL)

@@ -137,6 +137,7 @@ class Context:
     __slots__ = (
         "_bearer",
         "actor",
+        "audits_each_record",
         "catalog_version",
         "claim",
         "db",
@@ -167,6 +168,8 @@ class Context:
         """Whether try-out mode applies to this request; it does not apply to proxied requests."""
         self.logs_events = True
         """Whether changes are events; those of the demo data are not."""
+        self.audits_each_record = True
+        """Whether each changed record has an audit event; an import has one for all of them."""
 
     @property
     def providers(self) -> Mapping[str, Provider]:
@@ -187,7 +190,7 @@ class Context:
         context = Context(self.shared, self.claim)
         context.db.is_bounded = self.db.is_bounded
         context.actor, context.origin, context.is_try_out = self.actor, self.origin, self.is_try_out
-        context.logs_events = self.logs_events
+        context.logs_events, context.audits_each_record = self.logs_events, self.audits_each_record
         return context
 
     async def signed_in(self) -> Bearer:

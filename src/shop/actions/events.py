@@ -1,4 +1,5 @@
-"""Writes the event log: `note_change` notes that a record changes, and the end of the transaction stores its events.
+"""Writes the event log, the audit and the timelines: `note_change` notes that a record changes, and the end of the
+transaction stores its events.
 
 The events follow from the row before the change and the row at the commit, so that nothing is written for a change that
 has no effect, and every reader sees the state after the change, however late it reads.
@@ -11,14 +12,18 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
+from shop.base.actor import Actor
 from shop.base.ids import new_id
-from shop.queries import events, records
+from shop.base.money import major_units, plain_decimal
+from shop.queries import events, journal, records
 from shop.queries.records import Records
+from shop.rules.audit import AUDITED_ACTORS, Change, compare_values, name_action
 from shop.rules.events import changed_fields, list_event_types
+from shop.rules.personal_data import SECRETS
+from shop.rules.timeline import collect_facts, find_owner
 
 MAX_ROW_BYTES = 64 * 1024
 """The size of the largest row that is stored with an event."""
-_SECRET = frozenset({"hash", "password_hash", "totp_sealed", "totp_step", "token_version"})
 
 
 class Subject(msgspec.Struct, frozen=True, eq=False):
@@ -44,6 +49,37 @@ class NotedChange(msgspec.Struct, frozen=True, kw_only=True):
     """Whether something changes that is not a column of the row, such as the ids of related records."""
     type: str | None = None
     """The type of its event, if it does not follow from the rows."""
+
+
+class NotedAction(msgspec.Struct, frozen=True, kw_only=True):
+    """An audit event that the end of the transaction writes, with the changes of its record."""
+
+    id: UUID
+    actor: Actor
+    action: str
+    outcome: str = "done"
+    subject_id: UUID | None = None
+    subject_type: str | None = None
+    detail: Mapping[str, object] = {}
+    changes: Mapping[str, Change] | None = None
+    """The changes, if they are not those of a row."""
+    record_id: UUID | None = None
+    """The record whose changes it has."""
+
+
+class RecordChange(msgspec.Struct, frozen=True):
+    """What a transaction did to a record: its row before and after, and the types of its events."""
+
+    subject: Subject
+    before: Any
+    after: Any
+    types: Sequence[str]
+
+
+def note_action(ctx: Context, action: NotedAction) -> None:
+    """Notes an audit event of the current transaction."""
+    ctx.db.pending["audit", action.id, None] = action
+    ctx.db.before_commit = lambda: _write(ctx)
 
 
 def note_change(
@@ -107,16 +143,103 @@ def _note(ctx: Context, change: NotedChange) -> None:
 
 
 async def _write(ctx: Context) -> None:
-    changes: Sequence[NotedChange] = tuple(ctx.db.pending.values())
+    pending = tuple(ctx.db.pending.values())
+    actions = [each for each in pending if isinstance(each, NotedAction)]
+    changes = [each for each in pending if isinstance(each, NotedChange)]
     snapshots = await _load_snapshots(ctx, changes)
     rows: list[dict[str, Any]] = []
+    record_changes: dict[UUID, RecordChange] = {}
     for change in changes:
         after, links = snapshots.get((change.subject.type, change.record_id), (change.after, {}))
         after = None if change.is_deleted else after
-        for type_ in _list_types(change, after):
+        types = _list_types(change, after)
+        for type_ in types:
             rows.append({**_describe(change, type_, after, links), "ordinal": len(rows), **_actor(ctx)})
-    if rows:
-        await events.insert_events(ctx.db, rows)
+        other = record_changes.get(change.record_id)
+        before = after if change.type else change.before
+        record_changes[change.record_id] = (
+            RecordChange(change.subject, other.before if change.type else before, other.after, [*other.types, *types])
+            if other
+            else RecordChange(change.subject, before, after, types)
+        )
+    audit_rows = _build_audit_rows(ctx, actions, record_changes)
+    if rows or len(audit_rows) > 1:
+        await events.insert_events(ctx.db, rows, audit_rows, _build_entries(rows))
+    elif audit_rows:
+        await journal.insert_audit(ctx.db, **audit_rows[0])
+
+
+def _build_audit_rows(
+    ctx: Context, actions: Sequence[NotedAction], record_changes: dict[UUID, RecordChange]
+) -> list[dict[str, Any]]:
+    """Returns the audit events that actions noted, each with the changes of its record, and one for every other record
+    that an operator or application changed. Of several about one record, the last one has its changes.
+    """
+    types = {record_id: change.subject.type for record_id, change in record_changes.items()}
+    rows = []
+    for action in reversed(actions):
+        change = record_changes.pop(action.record_id, None) if action.record_id else None
+        changes = action.changes if action.changes is not None else _list_changes(change) if change else {}
+        subject_type = action.subject_type or (types.get(action.subject_id) if action.subject_id else None)
+        rows.append(build_audit_row(ctx, action, subject_type, changes))
+    rows.reverse()
+    if ctx.actor.kind in AUDITED_ACTORS and ctx.audits_each_record:
+        for record_id, change in record_changes.items():
+            if change.types:
+                name = name_action(change.subject.type, change.types)
+                action = NotedAction(id=new_id(), actor=ctx.actor, action=name, subject_id=record_id)
+                rows.append(build_audit_row(ctx, action, change.subject.type, _list_changes(change)))
+    return rows
+
+
+def build_audit_row(
+    ctx: Context, action: NotedAction, subject_type: str | None, changes: Mapping[str, Change]
+) -> dict[str, Any]:
+    """Returns the columns of an audit event."""
+    return {
+        "id": action.id,
+        "actor_kind": action.actor.kind,
+        "actor_id": action.actor.id,
+        "action": action.action,
+        "outcome": action.outcome,
+        "subject_id": action.subject_id,
+        "subject_type": subject_type,
+        "source": ctx.origin.source,
+        "request_id": ctx.origin.request_id,
+        "detail": dict(action.detail),
+        "changes": changes,
+    }
+
+
+def _list_changes(change: RecordChange) -> dict[str, Change]:
+    before, after = (_readable(change.subject.records, row) for row in (change.before, change.after))
+    return compare_values(change.subject.type, before, after)
+
+
+def _readable(of: Records, row: Any) -> dict[str, Any] | None:
+    """Returns the columns of a row with amounts as decimals."""
+    if row is None:
+        return None
+    values, currency = _plain(row), getattr(row, "currency", "")
+    for name in of.amounts & values.keys() if currency else ():
+        if isinstance(values[name], int):
+            values[name] = plain_decimal(major_units(values[name], currency))
+    return values
+
+
+def _build_entries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the entries of timelines."""
+    types = [row["type"] for row in rows]
+    return [
+        {
+            **{name: row[name] for name in ("id", "type", "ordinal", "actor_kind", "actor_id")},
+            **find_owner(row["subject_type"], row["subject_id"], row["row"] or {}),
+            "facts": facts,
+        }
+        for row in rows
+        if (facts := collect_facts(row["subject_type"], row["type"], row["row"] or {}, row["before"], types))
+        is not None
+    ]
 
 
 def _list_types(change: NotedChange, after: Any) -> Sequence[str]:
@@ -158,7 +281,7 @@ def _describe(change: NotedChange, type_: str, after: Any, links: Mapping[str, A
 def _plain(row: Any) -> dict[str, Any]:
     """Returns the columns of a row as JSON values, without secrets."""
     values: dict[str, Any] = msgspec.to_builtins(row)
-    return {name: value for name, value in values.items() if name not in _SECRET}
+    return {name: value for name, value in values.items() if name not in SECRETS}
 
 
 def _actor(ctx: Context) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.context import Context
 from shop.actions.events import Subject, note_change, note_deletion
 from shop.base.errors import Invalid, NotFound
@@ -30,8 +30,6 @@ Update = Callable[[Context, UUID, Any], Awaitable[None]]
 Delete = Callable[[Context, UUID], Awaitable[None]]
 Present = Callable[[Context, Any, Any], Awaitable[Values]]
 Tree = Mapping[str, "Tree"]
-_SECRET = frozenset({"hash", "password_hash"})
-_MAX_AUDIT_LENGTH = 5_000
 _Links = Mapping[UUID | None, Link]
 """Related records: of a to-many relation by the id of the owner, of a to-one relation by their own id."""
 
@@ -154,7 +152,8 @@ async def make(ctx: Context, actions: ResourceActions, values: Values) -> UUID:
     if actions.create is None:
         raise NotFound()
     record_id = await _await_write(actions, actions.create(ctx, values))
-    await audit(ctx, f"{actions.name}_created", "done", subject_id=record_id, detail={"values": audit_values(values)})
+    changes = {name: (None, value) for name, value in plain_values(values).items()}
+    audit_change(ctx, f"{actions.name}_created", actions.name, record_id, changes=changes)
     if actions.has_events:
         note_change(ctx, actions.subject, record_id)
     return record_id
@@ -174,9 +173,9 @@ async def change(ctx: Context, actions: ResourceActions, record_id: UUID, values
             has_other_changes = any(not hasattr(row, name) for name in changes)
             note_change(ctx, actions.subject, record_id, row, has_other_changes=has_other_changes)
         await _await_write(actions, actions.update(ctx, record_id, changes))
-        current = {name: current[name] for name in changes}
-        detail = {"before": audit_values(current), "after": audit_values(changes)}
-        await audit(ctx, f"{actions.name}_updated", "done", subject_id=record_id, detail=detail)
+        current, values = plain_values(current), plain_values(changes)
+        pairs = {name: (current[name], value) for name, value in values.items()}
+        audit_change(ctx, f"{actions.name}_updated", actions.name, record_id, changes=pairs)
     return bool(changes)
 
 
@@ -190,7 +189,7 @@ async def remove(ctx: Context, actions: ResourceActions, record_id: UUID) -> Non
         await actions.delete(ctx, record_id)
     except ConstraintViolation:
         raise Invalid({"base": ["is still in use; remove it from the records that use it first"]}) from None
-    await audit(ctx, f"{actions.name}_deleted", "done", subject_id=record_id)
+    audit_change(ctx, f"{actions.name}_deleted", actions.name, record_id)
 
 
 async def _lock_record(ctx: Context, actions: ResourceActions, record_id: UUID) -> RecordRow:
@@ -233,9 +232,9 @@ def _current_value(row: RecordRow, name: str, value: object) -> object:
     return current
 
 
-def audit_values(values: Values) -> dict[str, object]:
-    """Returns the values of a change as the audit log stores them, without secrets."""
-    return {name: _plain(value) for name, value in values.items() if name not in _SECRET}
+def plain_values(values: Values) -> dict[str, object]:
+    """Returns values as JSON has them."""
+    return {name: _plain(value) for name, value in values.items()}
 
 
 def _plain(value: object) -> object:
@@ -248,8 +247,6 @@ def _plain(value: object) -> object:
             return plain_decimal(value)
         case list():
             return [_plain(item) for item in value]
-        case str() if len(value) > _MAX_AUDIT_LENGTH:
-            return value[:_MAX_AUDIT_LENGTH] + "..."
     return value
 
 

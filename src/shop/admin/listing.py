@@ -9,7 +9,6 @@ from uuid import UUID
 import msgspec
 
 from shop.base.listing import CursorPosition, NumberCursor
-from shop.queries.dashboard import AuditRow
 from shop.web.input.request import Request
 
 SIZE = 25
@@ -88,13 +87,3 @@ def paginate_rows(
     newer = link(sides[0], page_rows[0]) if page_rows and (has_more if is_back else cursor) else None
     older = link(sides[1], page_rows[-1]) if page_rows and (is_back or has_more) else None
     return page_rows, Pages(newer, older)
-
-
-def timeline(events: Sequence[AuditRow], facts: Mapping[str, datetime | None]) -> list[AuditRow]:
-    """Merges the audit events of a record with the record's own timestamps, newest first."""
-    own = [
-        AuditRow(id=UUID(int=0), at=at, actor_kind="", action=name, outcome="done", operator_email=None)
-        for name, at in facts.items()
-        if at
-    ]
-    return sorted([*events, *own], key=lambda event: event.at, reverse=True)

@@ -92,6 +92,11 @@ def picture(row: Image | WebsiteImage | ListedProduct, width: int) -> str | None
     return f"{MEDIA}/{image_id}/{find_covering_style(styles_of(wide, high), width, 1).name}"
 
 
+def json_text(value: object) -> str:
+    """Formats a value as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -101,6 +106,7 @@ _templates = Environment(
 )
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
 _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": join_errors}
+_templates.filters["json_text"] = json_text
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

@@ -4,7 +4,8 @@ from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
-from shop.admin.operations import overview
+from shop.admin.operations import audit, event_log, overview
+from shop.admin.operations.event_log import RenderEvent
 from shop.admin.orders.routes import order_routes
 from shop.admin.promotions.routes import promotion_routes
 from shop.admin.route_builder import RouteBuilder, build_route
@@ -19,7 +20,7 @@ _CUSTOMER = "/admin/customers/{user_id}"
 _AUTHENTICATOR = "/admin/account/authenticator"
 
 
-def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
+def admin_routes(*, has_mailbox: bool, render_event: RenderEvent) -> tuple[Route, ...]:
     builder = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
     return (
         build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
@@ -27,6 +28,7 @@ def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
         builder.page("/admin", overview.show, "Overview"),
         *_customer_routes(builder),
         *_integration_routes(builder),
+        *_log_routes(builder, render_event),
         *_settings_routes(builder),
         *_account_routes(builder),
         *_authenticator_routes(builder),
@@ -93,6 +95,14 @@ def _integration_routes(builder: RouteBuilder) -> tuple[Route, ...]:
             "Revoke an application",
             back=f"{_API}/{{application_id}}/revoke",
         ),
+    )
+
+
+def _log_routes(builder: RouteBuilder, render_event: RenderEvent) -> tuple[Route, ...]:
+    return (
+        builder.page(event_log.PATH, event_log.listing, "Events"),
+        builder.page(f"{event_log.PATH}/{{event_id}}", event_log.make_event_page(render_event), "One event"),
+        builder.page(audit.PATH, audit.listing, "Audit"),
     )
 
 

@@ -9,6 +9,7 @@ from shop.actions.context import Context, Shared
 from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.base.errors import Unavailable
+from shop.platform.events.bodies import render_event
 from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.site import docs, health, reference
@@ -39,7 +40,8 @@ def all_routes(
     has_website: bool = True,
 ) -> tuple[Route, ...]:
     website = website_routes(get_shared, is_on=has_website)
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *website, *site)
+    admin = admin_routes(has_mailbox=has_mailbox, render_event=render_event)
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin, *website, *site)
 
 
 def worker_routes(

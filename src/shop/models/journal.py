@@ -59,9 +59,13 @@ class AuditEvent(Row, frozen=True, kw_only=True):
     outcome: str
     subject_id: UUID | None = None
     """The affected record, if any."""
+    subject_type: str | None = None
+    """The type of the record in the Platform API, if it is known."""
     source: str | None = None
     request_id: str | None = None
     detail: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    changes: dict[str, Any] = {}  # noqa: RUF012
+    """The values of each changed attribute before and after; null for an attribute with personal data."""
 
 
 class HousekeepingRun(Row, frozen=True, kw_only=True):

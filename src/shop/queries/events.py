@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     Integer,
+    Table,
     Text,
     and_,
     bindparam,
@@ -25,20 +26,53 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, opaque_param, statement
+from shop.models.access.users import users
+from shop.models.cart.orders import orders
+from shop.models.cart.timeline import timeline_entries
 from shop.models.events import Event, event_counters, events
+from shop.models.journal import audit_events
 
 STOCK_CHANGED = "stock.changed"
 _LOCK_KEY = 7_426_733
 _SECOND = timedelta(seconds=1)
 _COLUMNS = ("id", "type", "ordinal", "actor_kind", "actor_id", "subject_type", "subject_id", "row", "links", "before")
-_new = func.jsonb_populate_recordset(literal_column("null::events"), bindparam("rows", type_=JSONB)).table_valued(
-    *(column(name, events.c[name].type) for name in _COLUMNS), name="given"
+_AUDIT_COLUMNS = (
+    *("id", "actor_kind", "actor_id", "action", "outcome", "subject_id", "subject_type", "source", "request_id"),
+    *("detail", "changes"),
+)
+_TIMELINE_COLUMNS = ("id", "order_id", "user_id", "type", "ordinal", "actor_kind", "actor_id", "facts")
+
+
+def _rows_of(table: Table, parameter: str, names: Sequence[str]) -> Any:
+    """Returns the rows of a table that a parameter contains as JSON."""
+    return func.jsonb_populate_recordset(
+        literal_column(f"null::{table.name}"), bindparam(parameter, type_=JSONB)
+    ).table_valued(*(column(name, table.c[name].type) for name in names), name=parameter)
+
+
+_new = _rows_of(events, "rows", _COLUMNS)
+_new_audit = _rows_of(audit_events, "audit_rows", _AUDIT_COLUMNS)
+_new_entries = _rows_of(timeline_entries, "entries", _TIMELINE_COLUMNS)
+# Its owner may be deleted in the same transaction.
+_has_owner = or_(
+    exists().where(orders.c.id == _new_entries.c.order_id), exists().where(users.c.id == _new_entries.c.user_id)
 )
 # Not `now()`, which is the start of the transaction: two transactions that change one record would then have their
 # events in the wrong order if the second one started first.
 _INSERT = statement(
     insert(events)
     .from_select([*_COLUMNS, "occurred_at"], select(*(_new.c[name] for name in _COLUMNS), func.statement_timestamp()))
+    .add_cte(
+        insert(audit_events)
+        .from_select([*_AUDIT_COLUMNS, "at"], select(*(_new_audit.c[name] for name in _AUDIT_COLUMNS), func.now()))
+        .cte("new_audit_events"),
+        insert(timeline_entries)
+        .from_select(
+            [*_TIMELINE_COLUMNS, "at"],
+            select(*(_new_entries.c[name] for name in _TIMELINE_COLUMNS), func.statement_timestamp()).where(_has_owner),
+        )
+        .cte("new_timeline_entries"),
+    )
     .returning(events.c.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -119,8 +153,14 @@ _DROP_PARTITIONS = statement(
 _FIRST_POSITION = statement(select(func.min(events.c.position)), lambda record: cast(int | None, record[0]))
 
 
-async def insert_events(db: DatabaseSession, rows: Sequence[Mapping[str, Any]]) -> None:
-    await db.all(_INSERT, rows=rows)
+async def insert_events(
+    db: DatabaseSession,
+    rows: Sequence[Mapping[str, Any]],
+    audit_rows: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
+) -> None:
+    """Inserts events, audit events and timeline entries in one statement."""
+    await db.all(_INSERT, rows=rows, audit_rows=audit_rows, entries=entries)
 
 
 async def number_events(db: DatabaseSession, most: int) -> int | None:

@@ -182,9 +182,11 @@ _AUDIT = statement(
         action=bindparam("action"),
         outcome=bindparam("outcome"),
         subject_id=bindparam("subject_id"),
+        subject_type=bindparam("subject_type"),
         source=bindparam("source"),
         request_id=bindparam("request_id"),
         detail=bindparam("detail"),
+        changes=bindparam("changes"),
     )
     .returning(audit_events.c.id),
     lambda record: cast(UUID, record[0]),

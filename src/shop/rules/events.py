@@ -5,7 +5,7 @@ from typing import Any
 
 _NAMES = {"taxon": "category", "user": "customer", "shop": "settings"}
 """Names of events by the type of their subject, where they differ."""
-_UNIMPORTANT = frozenset({"updated_at", "updated_hour", "last_used_at", "lft", "rgt"})
+UNIMPORTANT = frozenset({"updated_at", "updated_hour", "last_used_at", "lft", "rgt"})
 """Columns whose change alone is no event: times, and numbers that follow from the place of other records."""
 
 
@@ -30,7 +30,7 @@ def event_name(subject_type: str) -> str:
 
 def changed_fields(before: Any, after: Any) -> list[str]:
     """Returns the columns of `before` whose values differ, but for times of update."""
-    names = (name for name in before.__struct_fields__ if name not in _UNIMPORTANT)
+    names = (name for name in before.__struct_fields__ if name not in UNIMPORTANT)
     return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 

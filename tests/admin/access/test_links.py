@@ -8,6 +8,7 @@ import pytest
 
 from shop.admin.routes import admin_routes
 from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.platform.events.bodies import render_event
 from tests.admin.dashboard import (
     SAME_ORIGIN,
     Dashboard,
@@ -198,7 +199,7 @@ async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.
         "ticket": "x",
     }
 
-    for route in admin_routes(has_mailbox=True):
+    for route in admin_routes(has_mailbox=True, render_event=render_event):
         path = route.path.replace("{token}", new_secret(OPERATOR_LINK)).replace("{", "").replace("}", "")
         if route.method == "GET":
             answer = await empty_client.get(path, params=fields)

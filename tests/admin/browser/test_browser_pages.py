@@ -44,8 +44,8 @@ FACTS = """() => ({
 })"""
 CUT_OFF = """() => [...document.querySelectorAll(".scroll")]
     .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent.trim())"""
-EVENT = """insert into audit_events (id, at, actor_kind, actor_id, action, outcome, subject_id, detail)
-    select gen_random_uuid(), now(), 'operator', $1, 'order_approved', 'done', id, $3 from orders where number = $2"""
+EVENT = """insert into timeline_entries (id, at, actor_kind, actor_id, type, order_id, facts)
+    select gen_random_uuid(), now(), 'operator', $1, 'shipment.shipped', id, $3 from orders where number = $2"""
 DEAD_MAIL = """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     values ($1, 'login_code', 'charles@analytical.example', $1, now(), now(), now(), now(), '550 No such mailbox')"""
@@ -69,13 +69,20 @@ async def fill_shop(dashboard: Dashboard, db: Any) -> dict[str, str]:
         address.id,
     )
     await member.post("/cart")
-    await db.execute(EVENT, dashboard.id, number, json.dumps({"note": "looked at"}))
+    await db.execute(EVENT, dashboard.id, number, json.dumps({"number": "H94311355", "tracking": "1Z999AA10123456784"}))
     await db.execute(DEAD_MAIL, uuid4())
     application_id = new_id()
     path = f"{API}/new"
     await dashboard.post(path, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
     await new_operator(db, password_hash=None)
-    return {"order": number, "customer": str(user_id), "application": str(application_id), "email": member.email}
+    event_id = await db.fetchval("select id from events where type = 'application.created' limit 1")
+    return {
+        "order": number,
+        "customer": str(user_id),
+        "application": str(application_id),
+        "event": str(event_id),
+        "email": member.email,
+    }
 
 
 async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> dict[str, str]:
@@ -206,6 +213,11 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "website": "/admin/settings/website?done=saved",
         "operators": "/admin/settings/operators",
         "invite": "/admin/settings/operators/new",
+        "events": "/admin/events",
+        "events, none": "/admin/events?type=nothing.happened",
+        "event": f"/admin/events/{ids['event']}",
+        "audit": "/admin/audit",
+        "audit, none": "/admin/audit?type=nothing",
         "account": "/admin/account",
         "password": "/admin/account/password",
         "authenticator": "/admin/account/authenticator",

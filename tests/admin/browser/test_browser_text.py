@@ -75,9 +75,13 @@ INSERTS = (
     created_at, updated_at)
     select key, 'R' || key, 'USD', payload, 'cart', payload, payload,
     (select id from addresses where user_id = customer_id and firstname = payload), now(), now() from params""",
-    """insert into audit_events (id, at, actor_kind, action, outcome, subject_id, detail)
-    select key, now(), 'system', 'order_approved', 'done', order_id,
-    json_build_object(payload, array[payload], 'note', payload) from params""",
+    """insert into audit_events (id, at, actor_kind, action, outcome, subject_id, subject_type, detail, changes)
+    select key, now(), 'system', payload, 'done', order_id, payload,
+    json_build_object(payload, array[payload], 'note', payload),
+    json_build_object(payload, array[payload, payload]) from params""",
+    """insert into timeline_entries (id, at, actor_kind, type, order_id, facts)
+    select key, now(), 'system', 'shipment.shipped', order_id, json_build_object('number', payload, 'tracking', payload)
+    from params""",
     """insert into operators (id, email, email_key, created_at, updated_at)
     select key, payload, key::text, now(), now() from params""",
     """insert into operator_sessions (id, hash, operator_id, source, user_agent, created_at, seen_at, authenticated_at)
@@ -158,6 +162,7 @@ async def test_user_input_is_escaped_on_every_page(
         "/admin/customer-groups": PAYLOADS,
         "/admin/price-lists": PAYLOADS,
         "/admin/stock": PAYLOADS,
+        "/admin/audit": PAYLOADS,
         "/admin/stock/locations": PAYLOADS,
         "/admin/taxons": PAYLOADS,
         f"{product}/variants": PAYLOADS,

@@ -87,7 +87,7 @@ async def test_the_ledger_shows_granted_spent_and_withdrawn_credit(
     assert f"-$10.00 spent: order {number} by the customer" in customer
     actions = [action for action, _ in await events(db, actor=dashboard.id, subject=await member.id())]
     assert actions == ["store_credit_granted"] * 3 + ["store_credit_withdrawn"]
-    assert "Store credit withdrawn: ¥500" in customer
+    assert f"{dashboard.email} withdrew ¥500 of store credit" in customer
     assert (await member.get("/account"))["store_credits"] == "7.5"
 
 

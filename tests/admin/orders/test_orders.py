@@ -16,6 +16,7 @@ from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter
 from tests.accounts import sign_in
 from tests.admin.dashboard import Dashboard
+from tests.admin.order_builders import text_of
 
 ORDERS = "/admin/orders"
 ORDER = """insert into orders
@@ -82,18 +83,19 @@ async def test_an_order_page_shows_details_amounts_and_timeline(
     order_id = await db.fetchval(
         "update orders set user_id = $2 where number = $1 returning id", f"{prefix}2", await member.id()
     )
-    insert = """insert into audit_events (id, at, actor_kind, actor_id, action, outcome, subject_id, detail)
-        values (gen_random_uuid(), now(), 'operator', $1, 'order_approved', 'done', $2, $3)"""
-    await db.execute(insert, dashboard.id, order_id, json.dumps({"note": "<b>looked at</b>"}))
+    insert = """insert into timeline_entries (id, at, actor_kind, actor_id, type, order_id, facts)
+        values (gen_random_uuid(), now(), 'operator', $1, 'shipment.shipped', $2, $3)"""
+    await db.execute(insert, dashboard.id, order_id, json.dumps({"number": "H1", "tracking": "<b>1Z</b>"}))
 
     page = (await dashboard.get(f"{ORDERS}/{prefix}2")).text
 
     assert f"/admin/customers/{await member.id()}" in page
     assert "€1,234.56" in page
-    timeline = re.findall(r"<li><b>([^<]+)</b>", page.partition('class="timeline"')[2])
-    assert timeline == ["Order approved", "Completed", "Cart created"]
-    assert f"by {dashboard.email}" in page
-    assert "&lt;b&gt;looked at&lt;/b&gt;" in page
+    timeline = text_of(page.partition('class="timeline"')[2])
+    assert f"{dashboard.email} shipped H1 with tracking <b>1Z</b>" in timeline
+    assert f"{member.email} placed order {prefix}2 for €1,234.56" in timeline
+    assert "Cart created" in timeline
+    assert "<b>1Z</b>" not in page
     assert '<time datetime="2001-07-15T12:00:00+00:00">15 Jul 2001, 12:00 UTC</time>' in page
 
 

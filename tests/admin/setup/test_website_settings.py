@@ -93,11 +93,11 @@ async def test_the_change_is_audited_with_what_differs(dashboard: Dashboard, db:
     await save(dashboard)
     await save(dashboard, radius="8")
 
-    details = await db.fetch(
-        "select detail from audit_events where action = 'website_changed' and actor_id = $1 order by at, id",
+    rows = await db.fetch(
+        "select changes from audit_events where action = 'website_changed' and actor_id = $1 order by at, id",
         dashboard.id,
     )
-    assert [json.loads(row["detail"]) for row in details][1] == {"before": {"radius": 4}, "after": {"radius": 8}}
+    assert [json.loads(row["changes"]) for row in rows][1] == {"radius": [4, 8]}
 
 
 async def test_featured_records_are_found_by_name_or_address_and_keep_their_order(

@@ -97,7 +97,10 @@ async def test_of_concurrent_uploads_one_image_remains_with_its_files(
     answers = await asyncio.gather(*(upload(writer, taxon_id=taxon) for _ in range(4)))
 
     (remaining,) = await list_images_of(db, taxon)
-    rows = await db.fetch("select subject_id::text from audit_events where detail->'values'->>'taxon_id' = $1", taxon)
+    rows = await db.fetch(
+        "select subject_id::text from audit_events where action = 'image_created' and changes->'taxon_id'->>1 = $1",
+        taxon,
+    )
     assert {answer.status for answer in answers} <= {201, 409}
     assert [row["subject_id"] for row in rows if (media / row["subject_id"]).exists()] == [remaining]
     assert len(rows) == 4

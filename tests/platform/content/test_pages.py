@@ -123,7 +123,7 @@ async def test_markdown_of_64_kib_is_accepted_and_more_is_refused_with_a_field_e
 async def test_the_audit_truncates_a_long_text(writer: Machine, db: Any) -> None:
     page = await new_page(writer, content="x" * 60_000)
 
-    statement = "select detail->'values'->>'content' from audit_events where subject_id = $1"
+    statement = "select changes->'content'->>1 from audit_events where subject_id = $1"
     assert await db.fetchval(statement, page.id) == "x" * 5_000 + "..."
 
 

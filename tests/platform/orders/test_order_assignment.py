@@ -38,8 +38,7 @@ async def test_each_assignment_is_audited(writer: Machine) -> None:
         "/audit_events", {"filter[subject_id_eq]": order.id, "filter[action_eq]": "order_updated"}
     )
     (event,) = response.json["data"]
-    assert event["attributes"]["detail"]["before"] == {"user_id": None, "channel": "shop"}
-    assert event["attributes"]["detail"]["after"] == {"user_id": user_id, "channel": "pos"}
+    assert event["attributes"]["changes"] == {"user_id": [None, user_id], "channel": ["shop", "pos"]}
 
 
 @pytest.mark.parametrize("name", ["user_id", "bill_address_id", "ship_address_id", "channel", "number"])

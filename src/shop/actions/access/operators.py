@@ -249,7 +249,7 @@ async def _lock_or_create_operator(ctx: Context, email: Email) -> Operator:
     operator_id = new_id()
     if await operators.insert_operator(ctx.db, id=operator_id, email=email.address, email_key=email.key):
         note_change(ctx, OPERATOR, operator_id)
-        await audit(ctx, "operator_made", "done", subject_id=operator_id, detail={"email": email.address})
+        await audit(ctx, "operator_made", "done", subject_id=operator_id)
     existing = await operators.find_by_key(ctx.db, email.key)
     operator = existing and await operators.lock_operator(ctx.db, existing.id)
     if operator is None:

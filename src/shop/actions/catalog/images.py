@@ -10,13 +10,13 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.catalog.products import refresh_products
 from shop.actions.catalog.taxons import lock_taxon_tree
 from shop.actions.context import Context, Shared
 from shop.actions.event_subjects import IMAGE
 from shop.actions.events import note_change, note_deletion
-from shop.actions.records import audit_values
+from shop.actions.records import plain_values
 from shop.base.errors import Invalid, NotFound, Unavailable
 from shop.base.ids import new_id
 from shop.models.catalog.images import Image, images
@@ -89,7 +89,7 @@ async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: NewIma
     note_change(ctx, IMAGE, image_id)
     await insert_image(ctx, image_id, picture, values)
     await _refresh_owner(ctx, values.get("product_id"), values.get("taxon_id"))
-    await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": audit_values(values)})
+    _audit_creation(ctx, image_id, values)
     return [previous_image.id] if previous_image else []
 
 
@@ -123,7 +123,7 @@ async def insert_shop_image(ctx: Context, image_id: UUID, picture: Picture) -> N
     """Inserts the row of an image of the shop, whose files are saved, in the caller's transaction."""
     values: NewImageInput = {"shop_id": ctx.shared.shop.id, "alt": None, "position": 0}
     await insert_image(ctx, image_id, picture, values)
-    await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": audit_values(values)})
+    _audit_creation(ctx, image_id, values)
 
 
 async def delete_shop_image(ctx: Context, image_id: UUID) -> None:
@@ -181,7 +181,7 @@ async def _delete(ctx: Context, image_id: UUID) -> Image:
         raise NotFound()
     if image.shop_id is None:
         note_deletion(ctx, IMAGE, image)
-    await audit(ctx, "image_deleted", "done", subject_id=image_id)
+    audit_change(ctx, "image_deleted", IMAGE.type, image_id)
     await queries.record_loose_files(ctx.db, image_id)
     return image
 
@@ -231,3 +231,8 @@ async def _check_variant(ctx: Context, product_id: UUID, variant_id: UUID | None
         raise Invalid({"product_id": ["is not a product"]})
     if variant_id and await queries.find_variants_product(ctx.db, variant_id) != product_id:
         raise Invalid({"variant_id": ["is not a variant of this product"]})
+
+
+def _audit_creation(ctx: Context, image_id: UUID, values: NewImageInput) -> None:
+    changes = {name: (None, value) for name, value in plain_values(values).items()}
+    audit_change(ctx, "image_created", IMAGE.type, image_id, changes=changes)

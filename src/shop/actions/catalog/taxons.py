@@ -6,7 +6,7 @@ Each action except a move runs in the caller's transaction.
 from collections.abc import Awaitable
 from uuid import UUID
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
 from shop.actions.event_subjects import IMAGE, TAXON
@@ -133,10 +133,11 @@ async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         except ConstraintViolation:
             raise Invalid({"new_parent_id": ["has a taxon with the same slug"]}) from None
         await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, index))
-        before = {"new_parent_id": str(taxon.parent_id), "new_position_idx": taxon.position}
-        after = {"new_parent_id": str(parent_id), "new_position_idx": index}
-        detail = {"before": before, "after": after}
-        await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
+        changes = {
+            "new_parent_id": (str(taxon.parent_id), str(parent_id)),
+            "new_position_idx": (taxon.position, index),
+        }
+        audit_change(ctx, "taxon_repositioned", TAXON.type, taxon_id, changes=changes)
         idempotency.record(taxon_id)
 
 

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.cart.access import account_of, acts_for_owner
 from shop.actions.cart.orders import Checkout, change_order, is_credit
 from shop.actions.context import Context
-from shop.actions.event_subjects import ORDER, PAYMENT, REFUND, STORE_CREDIT
+from shop.actions.event_subjects import CUSTOMER, ORDER, PAYMENT, REFUND, STORE_CREDIT
 from shop.actions.events import note_change, note_event
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
@@ -76,8 +76,8 @@ async def _record_event(
         **more,
     }
     await writes.insert_record(ctx.db, store_credit_events, new_id(), fields)
-    detail = {"amount": amount, "currency": currency, "reason": more.get("reason")}
-    await audit(ctx, f"store_credit_{action}", "done", subject_id=user_id, detail=detail)
+    detail = {"amount": amount, "currency": currency}
+    audit_change(ctx, f"store_credit_{action}", CUSTOMER.type, user_id, detail=detail, record_id=credit_id)
 
 
 async def reserve_credit(ctx: Context, checkout: Checkout, requested_amount: int | None) -> Checkout:

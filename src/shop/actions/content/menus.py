@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.content.pages import check_fields
 from shop.actions.context import Context
 from shop.actions.event_subjects import MENU_ITEM
@@ -115,10 +115,11 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
             raise NotFound()
         note_change(ctx, MENU_ITEM, item_id, item)
         await _move(ctx, tree, item, parent_id, index)
-        before = {"new_parent_id": str(item.parent_id), "new_position_idx": item.position}
-        after = {"new_parent_id": str(parent_id), "new_position_idx": index}
-        detail = {"before": before, "after": after}
-        await audit(ctx, "menu_item_repositioned", "done", subject_id=item_id, detail=detail)
+        changes = {
+            "new_parent_id": (str(item.parent_id), str(parent_id)),
+            "new_position_idx": (item.position, index),
+        }
+        audit_change(ctx, "menu_item_repositioned", MENU_ITEM.type, item_id, changes=changes)
         idempotency.record(item_id)
 
 

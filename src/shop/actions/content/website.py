@@ -6,15 +6,15 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.audit import audit
+from shop.actions.audit import audit_change
 from shop.actions.catalog import images
 from shop.actions.context import Context
-from shop.actions.event_subjects import note_settings
+from shop.actions.event_subjects import SHOP, note_settings
 from shop.actions.setup.shop import get_shop
 from shop.base.errors import Conflict, Invalid, Unavailable
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.models.setup.shop import Shop
+from shop.models.setup.shop import STORE_ID, Shop
 from shop.models.setup.website import MAX_FEATURED, WebsiteImage, WebsiteSettings
 from shop.queries.content import website as queries
 from shop.queries.content.website import SettingChoice
@@ -136,7 +136,7 @@ async def _save(
         ]
         for image_id in obsolete_ids:
             await images.delete_shop_image(ctx, image_id)
-        await audit(ctx, "website_changed", "done", detail=_differences(before, after))
+        audit_change(ctx, "website_changed", SHOP.type, STORE_ID, changes=_differences(before, after))
     return shop, obsolete_ids
 
 
@@ -154,10 +154,9 @@ def _as_json(settings: WebsiteSettings) -> dict[str, Any]:
     return values
 
 
-def _differences(before: WebsiteSettings, after: WebsiteSettings) -> dict[str, Any]:
+def _differences(before: WebsiteSettings, after: WebsiteSettings) -> dict[str, tuple[Any, Any]]:
     old, new = _as_json(before), _as_json(after)
-    names = [name for name in new if old[name] != new[name]]
-    return {"before": {name: old[name] for name in names}, "after": {name: new[name] for name in names}}
+    return {name: (old[name], new[name]) for name in new if old[name] != new[name]}
 
 
 async def _read_settings(ctx: Context, form: WebsiteForm) -> WebsiteSettings:

@@ -89,6 +89,7 @@ async def run_import(
 ) -> ImportReport:
     """Runs an import. `may_repeat`: a batch may contain several lines with the same key, applied in order."""
     result, changed_keys = ImportReport(dry_run), _ChangedKeys()
+    ctx.audits_each_record = False
     try:
         async for batch in _batches(lines, result, may_repeat=may_repeat):
             for line, outcome in zip(batch, await _run_batch(ctx, batch, work, dry_run=dry_run), strict=True):

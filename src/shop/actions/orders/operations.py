@@ -124,7 +124,8 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
             fields["tracking"] = tracking
         await writes.update_record(ctx.db, shipments, shipment_id, fields)
         await update_order_states(ctx, await lock_checkout(ctx, order_id), but=shipment_id)
-        await audit(ctx, f"shipment_{event}", "done", subject_id=order_id, detail={"shipment": shipment.number})
+        detail = {"shipment": shipment.number}
+        await audit(ctx, f"shipment_{event}", "done", subject_id=order_id, detail=detail, record_id=shipment_id)
 
 
 def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from shop.actions.cart.orders import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context
 from shop.actions.orders.resumption import find_resumption
+from shop.actions.timeline import TimelineItem, list_order_timeline
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.access.users import User
@@ -19,13 +20,10 @@ from shop.queries import dashboard
 from shop.queries.cart import orders
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
-from shop.queries.dashboard import AuditRow
 from shop.queries.orders import pages as order_pages
 from shop.queries.payments import payments, saved_cards
 from shop.rules.checkout.payments import Balance, find_refusal
 from shop.rules.setup.shipping import tracking_address
-
-MAX_EVENTS = 100
 
 
 class ShipmentView(msgspec.Struct, frozen=True):
@@ -63,7 +61,7 @@ class PaymentView(msgspec.Struct, frozen=True):
 
 
 class OrderPage(msgspec.Struct, frozen=True):
-    """An order with its parts, its owner and its audit events."""
+    """An order with its parts, its owner and its timeline."""
 
     order: Order
     lines: Sequence[CartLine]
@@ -71,7 +69,7 @@ class OrderPage(msgspec.Struct, frozen=True):
     payments: Sequence[PaymentView]
     addresses: Mapping[UUID, AddressWithCountry]
     user: User | None
-    events: Sequence[AuditRow]
+    timeline: Sequence[TimelineItem]
     balance: Balance
     can_resume: bool
 
@@ -94,14 +92,16 @@ async def get_order(ctx: Context, key: str) -> Order:
 async def get_page(ctx: Context, order: Order) -> OrderPage:
     checkout = await load_checkout(ctx, order)
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
+    payment_views = await _build_payments(ctx, checkout) if checkout.payments else ()
+    payment_parts = [(view.payment, view.attempts, view.refunds) for view in payment_views]
     return OrderPage(
         order,
         checkout.lines,
         await _build_shipments(ctx, checkout) if checkout.shipments else (),
-        await _build_payments(ctx, checkout) if checkout.payments else (),
+        payment_views,
         await users.find_addresses(ctx.db, ids) if ids else {},
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
-        await dashboard.list_events(ctx.db, order.id, most=MAX_EVENTS),
+        await list_order_timeline(ctx, order, checkout.shipments, payment_parts),
         checkout.balance,
         order.canceled_at is not None and (await find_resumption(ctx, checkout)).refusal is None,
     )

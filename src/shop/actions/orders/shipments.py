@@ -107,7 +107,8 @@ async def transfer(
         if location is None or not location.active:
             raise _error("stock_location_id", "is not an active stock location", "stock_location_not_found")
         target_id = await _move(ctx, checkout, source, item, quantity, location.id, target)
-        await audit(ctx, "shipment_transfer", "done", subject_id=checkout.order.id, detail={"shipment": source.number})
+        detail = {"shipment": source.number}
+        await audit(ctx, "shipment_transfer", "done", subject_id=checkout.order.id, detail=detail, record_id=source.id)
         return target_id
 
 

@@ -93,7 +93,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         raise NotFound()
     note_change(ctx, PAYMENT, payment.id, payment)
     detail = {"payment": payment.number, "act": attempt.act, "amount": attempt.amount, "message": result.message}
-    await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail)
+    await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail, record_id=payment.id)
     if result.outcome == "declined":
         return await _decline(ctx, order, payment, attempt)
     change = _CHANGES[attempt.act](payment, attempt)
@@ -133,7 +133,7 @@ async def _void_awaited_payments(ctx: Context, order: Order, new_payment: Paymen
         note_change(ctx, PAYMENT, each.id, each)
         await queries.change_payment(ctx.db, each.id, PaymentChange(*PAYMENT_MOVES["voided"]))
         detail = {"payment": each.number, "act": "void", "amount": each.amount, "message": None}
-        await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail)
+        await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=each.id)
 
 
 async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:

@@ -10,13 +10,11 @@ from shop.actions.event_subjects import note_settings
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.models.setup.countries import Country, State
-from shop.models.setup.shop import Shop, Store
+from shop.models.setup.shop import STORE_ID, Shop, Store
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
 from shop.queries.setup import shop as shop_queries
 from shop.rules.setup.shop import currency_codes, shop_errors
-
-_EDITABLE = ("name", "currencies", "default_country", "default_locale")
 
 
 class ShopOptions(msgspec.Struct, frozen=True):
@@ -53,8 +51,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")
         note_settings(ctx, before, updated_shop)
-        detail = {"before": _editable_values(before), "after": _editable_values(updated_shop)}
-        await audit(ctx, "shop_changed", "done", detail=detail)
+        await audit(ctx, "shop_changed", "done", subject_id=STORE_ID)
     ctx.shared.shop = updated_shop
 
 
@@ -101,7 +98,3 @@ async def get_store(ctx: Context) -> Store:
         country.id if country else None,
         parseaddr(ctx.shared.settings.mail_from)[1] or None,
     )
-
-
-def _editable_values(shop: Shop) -> dict[str, object]:
-    return {name: getattr(shop, name) for name in _EDITABLE}

@@ -4,8 +4,9 @@ from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.customers import sessions as session_actions
+from shop.actions.timeline import list_customer_timeline
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param, timeline
+from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import NotFound
 from shop.models.access.users import AccountUser
@@ -18,7 +19,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/customers"
-MAX_ORDERS, MAX_EVENTS, MAX_LINES = 20, 50, 5
+MAX_ORDERS, MAX_LINES = 20, 5
 _NOTICES = {
     "ended": "Session ended. Its tokens no longer work.",
     "all": "All sessions ended. The customer must sign in again.",
@@ -36,19 +37,19 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
-    events = await dashboard.list_events(ctx.db, customer.id, most=MAX_EVENTS)
+    orders = await dashboard.list_users_orders(ctx.db, customer.id, most=MAX_ORDERS)
     return page(
         "customers/customer.html",
         page_context,
         customer=customer,
         addresses=await users.list_addresses(ctx.db, customer.id),
-        orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MAX_ORDERS),
+        orders=orders,
         groups=await price_preview.list_groups_of(ctx.db, customer.id),
         lists=await price_preview.list_customers_lists(ctx.db, customer.id),
         balances=await credit_pages.list_balances(ctx.db, customer.id),
         credit_lines=await credit_pages.list_ledger(ctx.db, customer.id, most=MAX_LINES),
         sessions=await session_queries.list_sessions(ctx.db, customer.id),
-        events=timeline(events, {"asked_for_an_account": customer.created_at}),
+        timeline=await list_customer_timeline(ctx, customer, orders),
         notice=notice_of(request, _NOTICES),
     )
 

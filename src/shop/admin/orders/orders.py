@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
-from shop.admin.listing import SIZE, day_param, paginate_rows, read_cursor, text_param, timeline
+from shop.admin.listing import SIZE, day_param, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page
 from shop.models.cart.orders import Order
 from shop.queries import dashboard
@@ -65,13 +65,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 async def order_page(ctx: Context, page_context: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
     details = await order_pages.get_page(ctx, order)
-    facts = {
-        "canceled": order.canceled_at,
-        "approved": order.approved_at,
-        "completed": order.completed_at,
-        "cart_created": order.created_at,
-    }
-    context = {"details": details, "order": order, "events": timeline(details.events, facts), "here": address_of(order)}
+    context = {"details": details, "order": order, "here": address_of(order)}
     return page("orders/order.html", page_context, status, **{"tracking": {}, **more}, **context, labels=LABELS)
 
 

@@ -24,12 +24,15 @@ APPLICATIONS = Collection(
 AUDIT_EVENT = resource(
     "audit_event",
     AuditEvent,
-    attributes=["at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "source", "request_id", "detail"],
+    attributes=[
+        *("at", "actor_kind", "actor_id", "action", "outcome", "subject_type", "subject_id", "source", "request_id"),
+        *("detail", "changes"),
+    ],
 )
 AUDIT_EVENTS = Collection(
     path="audit_events",
     resource=AUDIT_EVENT,
     actions=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
-    filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "request_id"),
+    filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_type", "subject_id", "request_id"),
     sorts=("at",),
 )
