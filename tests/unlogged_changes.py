@@ -59,7 +59,10 @@ EXEMPT: Mapping[str, tuple[Exempt, ...]] = {
     "promotion": (Exempt("counts a use, of an order that has its own event", fields=("uses",)),),
     "webhook_delivery": (Exempt("delivers an event"),),
     "webhook_attempt": (Exempt("delivers an event"),),
-    "webhook_endpoint": (Exempt("the state of its queue", fields=_QUEUE),),
+    "webhook_endpoint": (
+        Exempt("the state of its queue", fields=_QUEUE),
+        Exempt("housekeeping; its deletion had an event", while_="latter = '{}' and former ->> 'deleted_at' <> ''"),
+    ),
     "taxon": (_MOVES,),
     "menu_item": (_MOVES,),
 }
@@ -137,7 +140,7 @@ group by 1, 2, 3, 4 order by 1, 2, 3
 def watch(url: str) -> None:
     """Creates the triggers."""
     # Two resources can show the records of one table; the first one names the subject of their events.
-    names = {COLLECTIONS[name].actions.records.table.name: name for name in reversed(COLLECTIONS)}.values()
+    names = {COLLECTIONS[name].actions.records.table.name: name for name in reversed(list(COLLECTIONS))}.values()
     execute(url, _SETUP, *(_watch_statement(name) for name in names))
 
 

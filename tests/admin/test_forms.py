@@ -9,11 +9,11 @@ import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
-from shop.platform.events.bodies import render_event
+from shop.app.routes import PLATFORM_EVENTS
 from tests.accounts import sign_in as sign_in_shopper
 from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, Dashboard, new_operator
 
-ROUTES = admin_routes(has_mailbox=True, render_event=render_event)
+ROUTES = admin_routes(has_mailbox=True, events=PLATFORM_EVENTS)
 FORMS = [route.path for route in ROUTES if route.method == "POST"]
 OPERATORS_FORMS = [route.path for route in ROUTES if route.method == "POST" and route.who == "operator"]
 PAGES = [route.path for route in ROUTES if route.method == "GET" and route.who == "operator"]

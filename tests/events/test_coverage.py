@@ -37,6 +37,7 @@ NOTE_FUNCTIONS = (
 OPEN_CART = "open carts and their checkout have no events; the order has them when it completes"
 SESSION = "a session or a code; the audit has it"
 CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
+DELIVERY = "sends events again or signs them with another secret; the audit has it"
 EXCEPTIONS = {
     "DELETE /api/v2/storefront/auth/{token*}": SESSION,
     "POST /api/v2/storefront/cart": OPEN_CART,
@@ -113,6 +114,10 @@ EXCEPTIONS = {
     "POST /admin/account/authenticator": CREDENTIAL,
     "POST /admin/account/authenticator/remove": CREDENTIAL,
     "POST /admin/account/recovery-codes": CREDENTIAL,
+    "POST /admin/integrations/webhooks/{endpoint_id}/rotate": DELIVERY,
+    "POST /admin/integrations/webhooks/{endpoint_id}/test": DELIVERY,
+    "POST /admin/integrations/webhooks/{endpoint_id}/replay": DELIVERY,
+    "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": DELIVERY,
     "POST /admin/settings/checks": "only reads",
     "POST /test_card/{client_secret}": "the test card of a try-out; the payment has the event",
 }

@@ -5,13 +5,14 @@ from shop.admin.access import account, authenticator, integrations, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
 from shop.admin.operations import audit, event_log, overview
-from shop.admin.operations.event_log import RenderEvent
 from shop.admin.orders.routes import order_routes
+from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
 from shop.admin.route_builder import RouteBuilder, build_route
 from shop.admin.session import OperatorGuard, require_same_origin
 from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
+from shop.admin.webhooks.routes import webhook_routes
 from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"
@@ -20,7 +21,7 @@ _CUSTOMER = "/admin/customers/{user_id}"
 _AUTHENTICATOR = "/admin/account/authenticator"
 
 
-def admin_routes(*, has_mailbox: bool, render_event: RenderEvent) -> tuple[Route, ...]:
+def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, ...]:
     builder = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
     return (
         build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
@@ -28,7 +29,7 @@ def admin_routes(*, has_mailbox: bool, render_event: RenderEvent) -> tuple[Route
         builder.page("/admin", overview.show, "Overview"),
         *_customer_routes(builder),
         *_integration_routes(builder),
-        *_log_routes(builder, render_event),
+        *_log_routes(builder, events),
         *_settings_routes(builder),
         *_account_routes(builder),
         *_authenticator_routes(builder),
@@ -36,6 +37,7 @@ def admin_routes(*, has_mailbox: bool, render_event: RenderEvent) -> tuple[Route
         *catalog_routes(builder),
         *promotion_routes(builder),
         *setup_routes(builder),
+        *webhook_routes(builder, events),
     )
 
 
@@ -98,10 +100,10 @@ def _integration_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     )
 
 
-def _log_routes(builder: RouteBuilder, render_event: RenderEvent) -> tuple[Route, ...]:
+def _log_routes(builder: RouteBuilder, events: PlatformEvents) -> tuple[Route, ...]:
     return (
-        builder.page(event_log.PATH, event_log.listing, "Events"),
-        builder.page(f"{event_log.PATH}/{{event_id}}", event_log.make_event_page(render_event), "One event"),
+        builder.page(event_log.PATH, event_log.make_event_list(events.types), "Events"),
+        builder.page(f"{event_log.PATH}/{{event_id}}", event_log.make_event_page(events.render_event), "One event"),
         builder.page(audit.PATH, audit.listing, "Audit"),
     )
 

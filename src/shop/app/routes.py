@@ -6,10 +6,13 @@ from pathlib import Path
 import msgspec
 
 from shop.actions.context import Context, Shared
+from shop.admin.platform_events import PlatformEvents
 from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.base.errors import Unavailable
 from shop.platform.events.bodies import render_event
+from shop.platform.events.types import EVENT_TYPES
+from shop.platform.events.webhook_bodies import render_webhook
 from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.site import docs, health, reference
@@ -27,7 +30,7 @@ DOCUMENTED_APIS = (
 )
 """The APIs with a public OpenAPI description."""
 
-
+PLATFORM_EVENTS = PlatformEvents(EVENT_TYPES, render_event, render_webhook)
 _WITHOUT_DATABASE = frozenset({"/livez", "/website/{name}"})
 """The routes that are served before the database answers: the probe, and the styles of error pages."""
 
@@ -40,7 +43,7 @@ def all_routes(
     has_website: bool = True,
 ) -> tuple[Route, ...]:
     website = website_routes(get_shared, is_on=has_website)
-    admin = admin_routes(has_mailbox=has_mailbox, render_event=render_event)
+    admin = admin_routes(has_mailbox=has_mailbox, events=PLATFORM_EVENTS)
     return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin, *website, *site)
 
 

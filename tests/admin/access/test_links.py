@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
+from shop.app.routes import PLATFORM_EVENTS
 from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
-from shop.platform.events.bodies import render_event
 from tests.admin.dashboard import (
     SAME_ORIGIN,
     Dashboard,
@@ -199,7 +199,7 @@ async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.
         "ticket": "x",
     }
 
-    for route in admin_routes(has_mailbox=True, render_event=render_event):
+    for route in admin_routes(has_mailbox=True, events=PLATFORM_EVENTS):
         path = route.path.replace("{token}", new_secret(OPERATOR_LINK)).replace("{", "").replace("}", "")
         if route.method == "GET":
             answer = await empty_client.get(path, params=fields)

@@ -24,6 +24,8 @@ from tests.admin.catalog_forms import (
     upload,
 )
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, backdate_session, new_dashboard, new_link, new_operator
+from tests.admin.webhooks.forms import PATH as WEBHOOKS
+from tests.admin.webhooks.forms import create_endpoint
 from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, accessibility_violations, scrolls_sideways, visit
 from tests.service import Service
 
@@ -49,6 +51,14 @@ EVENT = """insert into timeline_entries (id, at, actor_kind, actor_id, type, ord
 DEAD_MAIL = """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     values ($1, 'login_code', 'charles@analytical.example', $1, now(), now(), now(), now(), '550 No such mailbox')"""
+FAILING = "update webhook_endpoints set failing_since = now(), paused_until = now() where id = $1"
+DISABLED = """update webhook_endpoints set enabled = false, disabled_at = now(),
+    disabled_reason = 'The endpoint answered 410 Gone.' where id = $1"""
+DELIVERY = """insert into webhook_deliveries (id, endpoint_id, event_id, event_type, occurred_at, position, subject_id,
+    state, attempt_count, created_at, ended_at)
+    values ($1, $2, $1, 'order.completed', now(), 4711, $1, 'failed', 1, now(), now())"""
+ATTEMPT = """insert into webhook_attempts (id, delivery_id, number, status, milliseconds, response, created_at)
+    values (gen_random_uuid(), $1, 1, 500, 1234, '<h1>Internal server error</h1>' || repeat('x', 2000), now())"""
 SIZES = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
 
 
@@ -192,6 +202,48 @@ async def signed_out_pages(page: Page, email: str, link: str) -> AsyncIterator[s
     yield "not found"
 
 
+async def webhook_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIterator[str]:
+    """Visits the webhook pages: empty, with an endpoint in each state, and after refused forms."""
+    await page.goto(WEBHOOKS)
+    yield "webhooks, empty"
+    long_path = "a-rather-long-path/of-the-warehouse"
+    first, failing, gone = [
+        await create_endpoint(dashboard, f"https://{name}.example/{long_path}", "order.*", "zone.*", fields="state")
+        for name in ("works", "failing", "gone")
+    ]
+    await db.execute(FAILING, failing.id)
+    await db.execute(DISABLED, gone.id)
+    delivery = new_id()
+    await db.execute(DELIVERY, delivery, first.id)
+    await db.execute(ATTEMPT, delivery)
+    paths_by_name = {
+        "webhooks": WEBHOOKS,
+        "new endpoint": f"{WEBHOOKS}/new",
+        "endpoint": first.path,
+        "endpoint, failing": failing.path,
+        "endpoint, disabled": gone.path,
+        "endpoint, edit": f"{first.path}/edit",
+        "endpoint, delete": f"{first.path}/delete",
+        "deliveries, none": f"{first.path}/deliveries?state=succeeded",
+        "deliveries": f"{first.path}/deliveries",
+        "delivery": f"{first.path}/deliveries/{delivery}",
+        "replay": f"{first.path}/replay",
+        "replay, disabled": f"{gone.path}/replay",
+    }
+    async for name in visit_paths(page, paths_by_name):
+        yield name
+    await page.goto(f"{first.path}/replay")
+    await page.get_by_role("button", name="Replay").click()
+    yield "replay, refused"
+    await page.goto(f"{WEBHOOKS}/new")
+    await page.get_by_label("URL", exact=True).fill("ftp://x")
+    await page.get_by_role("button", name="Create endpoint").click()
+    yield "new endpoint, refused"
+    await page.goto(first.path)
+    await page.get_by_role("button", name="Rotate secret").click()
+    yield "endpoint's secret"
+
+
 async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIterator[str]:
     """Visits the pages of a signed-in operator, by path and by form."""
     ids = await fill_shop(dashboard, db)
@@ -237,6 +289,8 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
     await page.get_by_label("Currencies").fill("doubloons")
     await page.get_by_role("button", name="Save").click()
     yield "shop, refused"
+    async for name in webhook_pages(page, dashboard, db):
+        yield name
     async for name in second_factor_pages(page):
         yield name
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
@@ -317,4 +371,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 72
+    assert len(problems) == 89

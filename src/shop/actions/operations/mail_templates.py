@@ -91,6 +91,7 @@ async def _operator_notice(shared: Shared, db: DatabaseSession, outbox_mail: Out
         return None
     notice, at = NOTICES[event.action], event.at.astimezone(UTC)
     public_url = shared.settings.public_url
+    path = f"{notice.page}/{event.subject_id}" if notice.page else "/admin/account"
     context = {
         "shop": shared.shop.name,
         "email": outbox_mail.recipient,
@@ -98,7 +99,8 @@ async def _operator_notice(shared: Shared, db: DatabaseSession, outbox_mail: Out
         "body": notice.body.format(**event.detail),
         "at": f"{at.day} {at:%B %Y, %H:%M} UTC",
         "source": event.source or "the command line",
-        "account_url": f"{public_url.rstrip('/')}/admin/account" if public_url else None,
+        "is_about_account": notice.page is None,
+        "page_url": f"{public_url.rstrip('/')}{path}" if public_url else None,
     }
     mail = Mail(
         mark=str(outbox_mail.id),

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from shop.actions.access.operator_notices import notify_operators
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.events import note_event
@@ -15,6 +16,7 @@ from shop.queries import events, writes
 from shop.queries.records import Records
 from shop.queries.webhooks import deliveries, endpoints, secrets
 from shop.rules.outgoing_urls import url_error
+from shop.rules.webhooks.disabling import choice_reason
 from shop.rules.webhooks.possible_types import list_possible_types
 from shop.rules.webhooks.subscriptions import fields_error, patterns_error
 
@@ -31,10 +33,15 @@ class ShownEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
 
 
 async def create_endpoint(ctx: Context, values: WebhookEndpointInput) -> UUID:
+    return await insert_endpoint(ctx, new_id(), values)
+
+
+async def insert_endpoint(ctx: Context, endpoint_id: UUID, values: WebhookEndpointInput) -> UUID:
+    """Creates an endpoint with this id, and its secret."""
     _check(ctx, values)
     if await endpoints.count_endpoints(ctx.db) >= MAX_ENDPOINTS:
         raise Invalid({"base": [f"exceeds the limit of {MAX_ENDPOINTS} endpoints; delete one first"]})
-    endpoint_id, end = new_id(), await events.last_position(ctx.db)
+    end = await events.last_position(ctx.db)
     await writes.insert_record(ctx.db, webhook_endpoints, endpoint_id, {"types": ["*"], **values, "position": end})
     await create_secret(ctx, endpoint_id)
     return endpoint_id
@@ -54,7 +61,7 @@ async def update_endpoint(ctx: Context, endpoint_id: UUID, values: WebhookEndpoi
             pass
         await endpoints.enable(ctx.db, endpoint_id, await events.last_position(ctx.db))
     elif values.get("enabled") is False:
-        await endpoints.disable(ctx.db, endpoint_id, "Disabled through the API.")
+        await endpoints.disable(ctx.db, endpoint_id, choice_reason(ctx.actor.kind))
 
 
 async def delete_endpoint(ctx: Context, endpoint_id: UUID) -> None:
@@ -64,16 +71,18 @@ async def delete_endpoint(ctx: Context, endpoint_id: UUID) -> None:
 
 
 async def disable_endpoint(ctx: Context, endpoint_id: UUID, reason: str) -> None:
-    """Disables an endpoint that does not work."""
+    """Disables an endpoint that does not work, and notifies all operators."""
     url = await endpoints.disable(ctx.db, endpoint_id, reason)
     if url is None:
         return
     note_event(ctx, "webhook_endpoint.disabled", WEBHOOK_ENDPOINT.subject, endpoint_id)
     detail = {"url": url, "reason": reason}
-    await audit(ctx, "webhook_endpoint_disabled", "done", subject_id=endpoint_id, detail=detail)
+    audit_id = await audit(ctx, "webhook_endpoint_disabled", "done", subject_id=endpoint_id, detail=detail)
+    await notify_operators(ctx, audit_id)
 
 
-def _check(ctx: Context, values: WebhookEndpointInput) -> None:
+def find_errors(ctx: Context, values: WebhookEndpointInput) -> dict[str, list[str]]:
+    """Returns the errors of the values, by field."""
     errors = {
         "url": url_error(values["url"], is_try_out=ctx.is_try_out) if "url" in values else None,
         "types": patterns_error(values["types"], list_possible_types(values["types"])) if "types" in values else None,
@@ -84,8 +93,12 @@ def _check(ctx: Context, values: WebhookEndpointInput) -> None:
             else None
         ),
     }
-    if any(errors.values()):
-        raise Invalid({name: [error] for name, error in errors.items() if error})
+    return {name: [error] for name, error in errors.items() if error}
+
+
+def _check(ctx: Context, values: WebhookEndpointInput) -> None:
+    if errors := find_errors(ctx, values):
+        raise Invalid(errors)
 
 
 _is_shown = webhook_endpoints.c.deleted_at.is_(None)

@@ -25,18 +25,26 @@ async def create_secret(ctx: Context, endpoint_id: UUID) -> None:
     )
 
 
-async def rotate_secret(ctx: Context, endpoint_id: UUID, overlap_hours: int | None) -> None:
-    """Creates a secret; the old one remains valid for the overlap."""
+async def rotate_secret(
+    ctx: Context, endpoint_id: UUID, overlap_hours: int | None, *, replaces: UUID | None = None
+) -> bool:
+    """Creates a secret; the old one remains valid for the overlap.
+
+    Returns False if `replaces` is not the newest secret: a form submitted twice rotates the secret once.
+    """
     hours = OVERLAP_HOURS if overlap_hours is None else overlap_hours
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
-            return
-        if await endpoints.find_endpoint(ctx.db, endpoint_id) is None:
+            return False
+        if not await endpoints.lock_endpoint(ctx.db, endpoint_id):
             raise NotFound()
+        if replaces and replaces not in [each.id for each in (await secrets.list_valid(ctx.db, endpoint_id))[:1]]:
+            return False
         await secrets.expire_secrets(ctx.db, endpoint_id, hours * 3600)
         await create_secret(ctx, endpoint_id)
         await audit(ctx, "webhook_secret_rotated", "done", subject_id=endpoint_id, detail={"overlap_hours": hours})
         idempotency.record(endpoint_id)
+    return True
 
 
 async def list_secrets(shared: Shared, db: DatabaseSession, endpoint_id: UUID) -> list[str]:

@@ -1,20 +1,20 @@
 """Pages of the event log: the list, and one event with its changes and webhook deliveries."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from shop.actions.context import Context, Shared
+from shop.actions.context import Context
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, Pages, text_param
 from shop.admin.operations.log_filters import list_actor_options, name_actors, page_of, read_filter
 from shop.admin.pages import PageContext, page
+from shop.admin.platform_events import RenderEvent
 from shop.admin.session import Page
 from shop.base.errors import NotFound
 from shop.base.ids import event_id
 from shop.models.events import Event
 from shop.queries import events, logs
-from shop.rules.event_types import NAMED_TYPES
+from shop.rules.event_types import EventType
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -22,37 +22,29 @@ PATH = "/admin/events"
 MAX_DELIVERIES = 50
 
 
-class RenderedEvent(Protocol):
-    """An event as the Platform API shows it."""
+def make_event_list(types: Sequence[EventType]) -> Page:
+    """Returns the handler of the list; `types` can be chosen in its filter."""
+    names = sorted(each.type for each in types)
 
-    @property
-    def data(self) -> dict[str, Any]: ...
+    async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        params, criteria = await read_filter(request, ctx)
+        side, position = _read_position(request)
+        rows = await logs.list_events(ctx.db, criteria, side, position, most=SIZE + 1)
+        page_rows, pages = _paginate(rows, side, params)
+        return page(
+            "operations/events.html",
+            page_context,
+            events=page_rows,
+            pages=pages,
+            params=params,
+            is_filtered=any(params.values()),
+            types=names,
+            actors=await list_actor_options(ctx),
+            names=await name_actors(ctx, page_rows),
+            page_of=page_of,
+        )
 
-    @property
-    def changes(self) -> dict[str, list[Any]]: ...
-
-
-RenderEvent = Callable[[Shared, Event, str], RenderedEvent]
-"""Renders an event of a shop with an origin for its URLs."""
-
-
-async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params, criteria = await read_filter(request, ctx)
-    side, position = _read_position(request)
-    rows = await logs.list_events(ctx.db, criteria, side, position, most=SIZE + 1)
-    page_rows, pages = _paginate(rows, side, params)
-    return page(
-        "operations/events.html",
-        page_context,
-        events=page_rows,
-        pages=pages,
-        params=params,
-        is_filtered=any(params.values()),
-        types=[each.type for each in NAMED_TYPES],
-        actors=await list_actor_options(ctx),
-        names=await name_actors(ctx, page_rows),
-        page_of=page_of,
-    )
+    return listing
 
 
 def make_event_page(render_event: RenderEvent) -> Page:

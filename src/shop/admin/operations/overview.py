@@ -9,8 +9,10 @@ import msgspec
 from shop.actions.context import Context
 from shop.admin.pages import PageContext, page
 from shop.models.journal import OutboxMail
+from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.queries import dashboard
 from shop.queries.dashboard import Day, MailWarning, Tally
+from shop.queries.webhooks import pages as webhook_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -53,6 +55,7 @@ class Overview(msgspec.Struct, frozen=True):
     tally: Tally
     dead_mails: list[OutboxMail]
     mail_warnings: list[MailWarning]
+    failed_endpoints: list[WebhookEndpoint]
 
 
 class _OverviewCache:
@@ -83,7 +86,8 @@ async def _load_overview(ctx: Context) -> Overview:
     days = await dashboard.list_days(ctx.db)
     tally = await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
-    return Overview(days, tally, mails, await dashboard.list_mail_warnings(ctx.db))
+    warnings = await dashboard.list_mail_warnings(ctx.db)
+    return Overview(days, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))
 
 
 def draw_chart(days: Sequence[Day], across: int) -> Chart:

@@ -67,6 +67,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'pending' and next_at is not null"),
     )
     op.create_index("ix_webhook_deliveries_endpoint_id", "webhook_deliveries", ["endpoint_id", "id"])
+    op.create_index("ix_webhook_deliveries_state", "webhook_deliveries", ["endpoint_id", "state", "id"])
     op.create_index(
         "ix_webhook_deliveries_subject",
         "webhook_deliveries",

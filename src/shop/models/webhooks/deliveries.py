@@ -57,6 +57,7 @@ webhook_deliveries = table(
     index("ix_webhook_deliveries_subject", "endpoint_id", "subject_id", "position", "id", where="state = 'pending'"),
     index("ix_webhook_deliveries_endpoint_id", "endpoint_id", "id"),
     index("ix_webhook_deliveries_event_id", "event_id"),
+    index("ix_webhook_deliveries_state", "endpoint_id", "state", "id"),
     index("ix_webhook_deliveries_created_at", "created_at"),
 )
 webhook_attempts = table(

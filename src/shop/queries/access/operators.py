@@ -139,6 +139,12 @@ _LOCK_ENABLED = statement(
     .with_for_update(),
     _one,
 )
+_LIST_ENABLED_EMAILS = statement(
+    select(operators.c.email)
+    .where(operators.c.disabled_at.is_(None), operators.c.password_hash.is_not(None))
+    .order_by(operators.c.id),
+    lambda record: cast(str, record[0]),
+)
 _HAS_OPERATORS = statement(select(operators.c.id).limit(1), _one)
 _EPOCH = statement(
     select(sql_cast(func.floor(func.extract("epoch", _now)), BigInteger)), lambda record: cast(int, record[0])
@@ -241,6 +247,11 @@ async def lock_operator(db: DatabaseSession, operator_id: UUID) -> Operator | No
 async def lock_enabled(db: DatabaseSession) -> list[UUID]:
     """Locks all operators who can sign in, so that two cannot disable each other concurrently."""
     return await db.all(_LOCK_ENABLED)
+
+
+async def list_enabled_emails(db: DatabaseSession) -> list[str]:
+    """Returns the addresses of all operators who can sign in."""
+    return await db.all(_LIST_ENABLED_EMAILS)
 
 
 async def has_operators(db: DatabaseSession) -> bool:

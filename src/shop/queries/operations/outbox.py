@@ -1,11 +1,13 @@
 """Statements for the outbox of e-mails to send."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, bindparam, func, literal_column, select, update
+from sqlalchemy import ARRAY, BigInteger, Text, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.cart.orders import orders
@@ -27,6 +29,28 @@ _INSERT = statement(
         awaits_budget=bindparam("awaits_budget"),
         source=bindparam("source"),
         created_at=_now,
+    )
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_new = (
+    func.unnest(bindparam("ids", type_=ARRAY(mails.c.id.type)), bindparam("recipients", type_=ARRAY(Text())))
+    .table_valued("id", "recipient")
+    .render_derived()
+)
+_INSERT_MANY = statement(
+    insert(mails)
+    .from_select(
+        ["id", "recipient", "kind", "ref_id", "not_after", "next_at", "created_at"],
+        select(
+            _new.c.id,
+            _new.c.recipient,
+            bindparam("kind", type_=Text()),
+            bindparam("ref_id", type_=mails.c.ref_id.type),
+            _now + seconds("ttl"),
+            _now,
+            _now,
+        ),
     )
     .returning(mails.c.id),
     lambda record: cast(UUID, record[0]),
@@ -107,6 +131,12 @@ async def insert_mail(
     db: DatabaseSession, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
 ) -> None:
     await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, source=source, **values)
+
+
+async def insert_mails(db: DatabaseSession, recipients: Sequence[str], *, kind: str, ref_id: UUID, ttl: int) -> None:
+    """Inserts one e-mail for each recipient."""
+    ids = [new_id() for _ in recipients]
+    await db.all(_INSERT_MANY, ids=ids, recipients=list(recipients), kind=kind, ref_id=ref_id, ttl=ttl)
 
 
 async def lease_mail(db: DatabaseSession, *, lease: int) -> OutboxMail | None:

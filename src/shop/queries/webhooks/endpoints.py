@@ -121,6 +121,9 @@ _LOCK_OWN = statement(
 )
 _LOCK = statement(select(endpoints).where(_this, _is_active).with_for_update(key_share=True), into(WebhookEndpoint))
 _FIND = statement(select(endpoints).where(_this, endpoints.c.deleted_at.is_(None)), into(WebhookEndpoint))
+_LOCK_ANY = statement(
+    select(endpoints.c.id).where(_this, endpoints.c.deleted_at.is_(None)).with_for_update(key_share=True), _id
+)
 _MARK_SUCCESS = statement(update(endpoints).where(_this).values(failing_since=None).returning(endpoints.c.id), _id)
 _pause_end = _now + seconds("pause")
 _MARK_FAILURE = statement(
@@ -235,6 +238,11 @@ async def lock_own(db: DatabaseSession, endpoint_id: UUID, process_id: UUID) -> 
 async def lock_active(db: DatabaseSession, endpoint_id: UUID) -> WebhookEndpoint | None:
     """Locks an enabled endpoint."""
     return await db.one(_LOCK, endpoint_id=endpoint_id)
+
+
+async def lock_endpoint(db: DatabaseSession, endpoint_id: UUID) -> bool:
+    """Locks an endpoint, enabled or not; returns False if there is none."""
+    return await db.one(_LOCK_ANY, endpoint_id=endpoint_id) is not None
 
 
 async def find_endpoint(db: DatabaseSession, endpoint_id: UUID) -> WebhookEndpoint | None:

@@ -1,4 +1,4 @@
-"""Texts of the e-mails to operators about their own account, by action of the audit event."""
+"""Texts of the e-mails to operators about their own account or the shop, by action of the audit event."""
 
 import msgspec
 
@@ -8,6 +8,8 @@ class NoticeText(msgspec.Struct, frozen=True):
 
     subject: str
     body: str
+    page: str | None = None
+    """The path of the page about it, followed by the id of the subject; None if it is about the operator's account."""
 
 
 NOTICES = {
@@ -37,5 +39,10 @@ NOTICES = {
     "password_changed": NoticeText(
         "Your password was changed",
         "The password of your account was changed, and your other sessions were ended.",
+    ),
+    "webhook_endpoint_disabled": NoticeText(
+        "A webhook endpoint was disabled",
+        "The webhook endpoint {url} was disabled. {reason} It receives no events until an operator enables it again.",
+        "/admin/integrations/webhooks",
     ),
 }
