@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.catalog import catalog_tables
+from bench.events import event_tables
 from bench.load_test import (
     Sample,
     Server,
@@ -237,6 +238,7 @@ def main() -> None:
             flood(bench, platform_url)
             catalog_tables(bench, make_url)
             purchase_tables(bench, make_url)
+            event_tables(bench)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:

@@ -30,6 +30,8 @@ T = TypeVar("T")
 POLL_SECONDS = 1.0
 DELIVERY_LOOPS = 4
 """Concurrent deliveries: a mail server that hangs on one message does not delay the next."""
+NUMBERING_SECONDS = 0.02
+"""Events that are committed within this time are numbered together."""
 HOUSEKEEPING_SECONDS = 60.0
 DEMO_SECONDS = 0.1
 """The pause between batches of demo orders, so that they hardly slow down requests."""
@@ -77,6 +79,7 @@ async def _run_event_loop(shared: Shared) -> None:
     while not _is_canceled():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(shared.event_tail.pending.wait(), POLL_SECONDS)
+            await asyncio.sleep(NUMBERING_SECONDS)
         shared.event_tail.pending.clear()
         while await _log_errors(number_events(shared)) == EVENT_BATCH:
             pass

@@ -43,8 +43,9 @@ class EventTail:
         """Returns the last position, as of at most POLL_SECONDS ago."""
         async with self._lock:
             if monotonic() - self._checked_at >= POLL_SECONDS:
-                self._position = await events.last_position(database.session())
+                # Before the query: events that are numbered meanwhile reset it again.
                 self._checked_at = monotonic()
+                self._position = await events.last_position(database.session())
             return self._position
 
     async def wait(self, database: Database, after: int, seconds: float) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import (
     BigInteger,
     Integer,
@@ -43,6 +44,14 @@ _AUDIT_COLUMNS = (
 _TIMELINE_COLUMNS = ("id", "order_id", "user_id", "type", "ordinal", "actor_kind", "actor_id", "facts")
 
 
+class SequencerStart(msgspec.Struct, frozen=True):
+    """Whether this process may number events, and what there is to do."""
+
+    is_locked: bool
+    has_events: bool
+    has_stock_changes: bool
+
+
 def _rows_of(table: Table, parameter: str, names: Sequence[str]) -> Any:
     """Returns the rows of a table that a parameter contains as JSON."""
     return func.jsonb_populate_recordset(
@@ -75,9 +84,6 @@ _INSERT = statement(
     )
     .returning(events.c.id),
     lambda record: cast(UUID, record[0]),
-)
-_TRY_LOCK = statement(
-    select(func.pg_try_advisory_xact_lock(literal_column(str(_LOCK_KEY)))), lambda record: cast(bool, record[0])
 )
 _is_new = events.c.position.is_(None)
 _is_stock = events.c.type == literal_column(f"'{STOCK_CHANGED}'")
@@ -124,8 +130,13 @@ _NUMBER = statement(
     .returning(events.c.position),
     lambda record: cast(int, record[0]),
 )
-_HAS_NEW = statement(
-    select(events.c.id).where(_is_new).limit(literal_column("1")), lambda record: cast(UUID, record[0])
+_START = statement(
+    select(
+        func.pg_try_advisory_xact_lock(literal_column(str(_LOCK_KEY))),
+        exists().where(_is_new),
+        exists().where(_is_new, _is_stock),
+    ),
+    lambda record: SequencerStart(*record),
 )
 _LAST_POSITION = statement(select(event_counters.c.last_position), lambda record: cast(int, record[0]))
 _after = events.c.position > opaque_param("after", BigInteger)
@@ -167,11 +178,13 @@ async def number_events(db: DatabaseSession, most: int) -> int | None:
     """Numbers a batch of committed events in the caller's transaction; returns their count, or None if another process
     is doing so.
     """
-    if not await db.one(_TRY_LOCK):
+    start = await db.one(_START)
+    if start is None or not start.is_locked:
         return None
-    if not await db.one(_HAS_NEW):
+    if not start.has_events:
         return 0
-    await db.all(_MERGE_STOCK)
+    if start.has_stock_changes:
+        await db.all(_MERGE_STOCK)
     return len(await db.all(_NUMBER, most=most))
 
 

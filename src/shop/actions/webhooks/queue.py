@@ -30,7 +30,7 @@ from shop.models.events import Event
 from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.queries import events
 from shop.queries.webhooks import deliveries, endpoints
-from shop.queries.webhooks.deliveries import DueDelivery
+from shop.queries.webhooks.deliveries import AttemptRecord, DueDelivery
 from shop.queries.webhooks.endpoints import EndpointHealth, LeasedEndpoint
 from shop.rules.webhooks.schedule import MAX_FAILURE_TIME, ResponseMeaning, is_dead, read_response, retry_delay
 from shop.rules.webhooks.subscriptions import is_subscribed
@@ -49,6 +49,8 @@ QUEUE_LENGTH = 40
 SEND_SECONDS = 17
 """The longest duration of an attempt; none starts if the lease may end before it."""
 RETRY_SECONDS = 1.0
+ROUND_SECONDS = 0.005
+"""Attempts that end within this time are recorded together."""
 SHOP = Actor("shop")
 _log = structlog.get_logger("shop.webhooks")
 
@@ -105,6 +107,8 @@ class EndpointQueue:
                 self.wake.clear()
                 if not await self._run_round():
                     await self.wake.wait()
+                    if self._sending:
+                        await asyncio.sleep(ROUND_SECONDS)
         finally:
             for task in self._sending:
                 task.cancel()
@@ -251,7 +255,9 @@ class EndpointQueue:
         async with ctx.db.transaction():
             health = await endpoints.lock_own(ctx.db, endpoint_id, self._process_id)
             if health:
-                meanings = [await self._record_attempt(ctx, each, health.now) for each in results]
+                meanings = [self._read_result(each, health.now) for each in results]
+                attempts = [self._end_of(each, meaning) for each, meaning in zip(results, meanings, strict=True)]
+                await deliveries.record_attempts(ctx.db, attempts)
                 reason = await self._record_health(ctx, endpoint_id, health, meanings)
                 if reason:
                     await disable_endpoint(ctx, endpoint_id, reason)
@@ -262,17 +268,20 @@ class EndpointQueue:
             self._queue.clear()
             _log.warning("webhook endpoint disabled", endpoint=str(endpoint_id), reason=reason)
 
-    async def _record_attempt(self, ctx: Context, attempt: AttemptResult, now: float) -> ResponseMeaning:
-        delivery, result = attempt.due.delivery, attempt.result
-        meaning = read_response(None if result.error else result.status, result.retry_after, now, self._busy_count)
+    def _read_result(self, attempt: AttemptResult, now: float) -> ResponseMeaning:
+        result = attempt.result
+        return read_response(None if result.error else result.status, result.retry_after, now, self._busy_count)
+
+    def _end_of(self, attempt: AttemptResult, meaning: ResponseMeaning) -> AttemptRecord:
+        """Returns what is recorded of an attempt, and when the next one follows."""
+        delivery = attempt.due.delivery
         share = random.random()  # noqa: S311  Jitter, not a secret.
         delay = retry_delay(delivery.attempt_count + 1, share, meaning.pause) if attempt.due.event else None
         state = "succeeded" if meaning.outcome == "success" else "failed" if delay is None else "pending"
         wait = None if delay is None or state != "pending" else ceil(delay)
-        await deliveries.record_attempt(ctx.db, attempt_record(delivery.id, state, wait, result))
         # The next event about the same record may be due now.
         self._has_due |= state != "pending"
-        return meaning
+        return attempt_record(delivery.id, state, wait, attempt.result)
 
     async def _record_health(
         self, ctx: Context, endpoint_id: UUID, health: EndpointHealth, meanings: Sequence[ResponseMeaning]

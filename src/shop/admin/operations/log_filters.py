@@ -36,7 +36,7 @@ _PAGES = {
     "stock_location": "/admin/stock/locations/{}",
     "taxon": "/admin/taxons/{}",
     "user": "/admin/customers/{}",
-    "webhook_endpoint": "/admin/webhooks/{}",
+    "webhook_endpoint": "/admin/integrations/webhooks/{}",
 }
 """The pages of records, by the type of the record."""
 
