@@ -32,6 +32,9 @@ DIFFERS = {
     "POST /spree_oauth/revoke": "only its own application can revoke a platform token",
     "POST /api/v2/platform/images": "multipart; the file in `attachment`",
     "POST /api/v2/platform/users": "without a password",
+    "POST /api/v2/platform/webhooks/subscribers": "types of events as in `docs/events.md`; requests follow Standard "
+    "Webhooks",
+    "GET /api/v2/platform/webhooks/events": "one record for each attempt; the event log is `GET /events`",
 }
 """Operations that differ from Spree's."""
 ABSENT = {
@@ -42,7 +45,6 @@ ABSENT = {
     r"cms_sections": "pages are Markdown, without sections",
     r"gift_cards": "store credit instead",
     r"data_feeds": "exports as NDJSON instead (`docs/import.md`)",
-    r"webhooks": "not yet",
     r"stores": "one shop; its settings are in the dashboard",
     r"roles": "operators are managed in the dashboard and by `shop admin`",
     r"stock_movements": "movements are immutable; another movement corrects one",

@@ -59,9 +59,10 @@ EXEMPT: Mapping[str, tuple[Exempt, ...]] = {
     "promotion": (Exempt("counts a use, of an order that has its own event", fields=("uses",)),),
     "webhook_delivery": (Exempt("delivers an event"),),
     "webhook_attempt": (Exempt("delivers an event"),),
+    "event": (Exempt("an attempt to deliver an event"),),
     "webhook_endpoint": (
         Exempt("the state of its queue", fields=_QUEUE),
-        Exempt("housekeeping; its deletion had an event", while_="latter = '{}' and former ->> 'deleted_at' <> ''"),
+        Exempt("was deleted before", while_="tg_op = 'DELETE' and former ->> 'deleted_at' is not null"),
     ),
     "taxon": (_MOVES,),
     "menu_item": (_MOVES,),
@@ -84,7 +85,7 @@ create unlogged table noted.changes (
     tx text, name text, record_id uuid, owner text, owner_id uuid, operation text, fields text[], statement text,
     former jsonb, latter jsonb, number bigint default nextval('noted.numbers')
 );
-create function noted.note_event() returns trigger language plpgsql as $$
+create function noted.note_logged() returns trigger language plpgsql as $$
 begin
     insert into noted.changes values (
         pg_current_xact_id()::text, new.subject_type, new.subject_id, null, null, 'EVENT', array[new.type]
@@ -92,7 +93,7 @@ begin
     return null;
 end
 $$;
-create trigger note_event after insert on events for each row execute function noted.note_event();
+create trigger note_logged after insert on events for each row execute function noted.note_logged();
 """
 _WATCH = """
 create function noted.note_{name}() returns trigger language plpgsql as $$

@@ -37,8 +37,12 @@ NOTE_FUNCTIONS = (
 OPEN_CART = "open carts and their checkout have no events; the order has them when it completes"
 SESSION = "a session or a code; the audit has it"
 CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
-DELIVERY = "sends events again or signs them with another secret; the audit has it"
+WEBHOOK = "sends events again, or a test, or signs them with another secret; the audit has it"
 EXCEPTIONS = {
+    "POST /api/v2/platform/webhook_endpoints/{id}/test": WEBHOOK,
+    "POST /api/v2/platform/webhook_endpoints/{id}/replay": WEBHOOK,
+    "POST /api/v2/platform/webhook_deliveries/{id}/resend": WEBHOOK,
+    "POST /api/v2/platform/webhook_endpoints/{id}/rotate_secret": WEBHOOK,
     "DELETE /api/v2/storefront/auth/{token*}": SESSION,
     "POST /api/v2/storefront/cart": OPEN_CART,
     "DELETE /api/v2/storefront/cart": OPEN_CART,
@@ -114,10 +118,10 @@ EXCEPTIONS = {
     "POST /admin/account/authenticator": CREDENTIAL,
     "POST /admin/account/authenticator/remove": CREDENTIAL,
     "POST /admin/account/recovery-codes": CREDENTIAL,
-    "POST /admin/integrations/webhooks/{endpoint_id}/rotate": DELIVERY,
-    "POST /admin/integrations/webhooks/{endpoint_id}/test": DELIVERY,
-    "POST /admin/integrations/webhooks/{endpoint_id}/replay": DELIVERY,
-    "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": DELIVERY,
+    "POST /admin/integrations/webhooks/{endpoint_id}/rotate": WEBHOOK,
+    "POST /admin/integrations/webhooks/{endpoint_id}/test": WEBHOOK,
+    "POST /admin/integrations/webhooks/{endpoint_id}/replay": WEBHOOK,
+    "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": WEBHOOK,
     "POST /admin/settings/checks": "only reads",
     "POST /test_card/{client_secret}": "the test card of a try-out; the payment has the event",
 }
@@ -146,6 +150,7 @@ async def test_every_route_of_the_apis_causes_an_event_and_every_type_occurs(
     await walk.complete_for_a_customer(writer, checkout_setup)
     member = await walk.use_account(http, checkout_setup, make)
     await walk.use_dashboard(http, db, await member.id())
+    await walk.fail_an_endpoint(writer, make, db)
     await walk.leave_a_cart(http, checkout_setup, db, database_url)
     await noted.read_new()
     # Every event before this one can be shown; stock changes, which wait for a second, may come later.

@@ -1,15 +1,20 @@
 """The event log over HTTP: what it contains, in which order, and how it is read."""
 
+import asyncio
+import re
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 
+from shop.platform.events.bodies import SUBJECTS
+from shop.rules.personal_data import SECRETS
+from tests.admin.dashboard import new_dashboard
 from tests.builders import Make
 from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.events.feed import FeedReader, new_reader
-from tests.platform.client import Machine, new_machine
+from tests.platform.client import Machine, ask_for_token, new_app, new_machine, revoke_app
 
 
 @pytest.fixture
@@ -82,6 +87,7 @@ async def test_an_open_cart_has_no_events_and_a_purchase_has_all(
     assert [event["position"] for event in page] == sorted(event["position"] for event in page)
 
 
+@pytest.mark.security("E-02")
 @pytest.mark.parametrize(
     ("params", "code"),
     [
@@ -92,6 +98,15 @@ async def test_an_open_cart_has_no_events_and_a_purchase_has_all(
         ({"page[number]": "1"}, "bad_page"),
         ({"wait": "31"}, "bad_page"),
         ({"wait": "soon"}, "bad_page"),
+        ({"wait": "0" * 9 + "86400"}, "bad_page"),
+        ({"wait": "1" * 5000}, "bad_page"),
+        ({"page[size]": "0000000019999"}, "bad_page"),
+        ({"page[after]": "9" * 19}, "bad_page"),
+        ({"page[after]": "\u0661\u0662"}, "bad_page"),
+        ({"page[after][]": "1"}, "bad_page"),
+        ({"filter": "order.*"}, "bad_filter"),
+        ({"filter[type_in]": ",".join(["order.*"] * 51)}, "bad_filter"),
+        ({"filter[type_in]": "order.completed' or 1=1 --"}, "bad_filter"),
         ({"filter[type_in]": "order"}, "bad_filter"),
         ({"filter[type_in]": "order.%"}, "bad_filter"),
         ({"filter[type_eq]": "order.*"}, "bad_filter"),
@@ -105,6 +120,7 @@ async def test_parameters_that_cannot_be_used_are_refused(
     assert (answer.status, answer.json["code"]) == (400, code)
 
 
+@pytest.mark.security("E-02")
 async def test_a_cursor_from_the_future_or_the_distant_past_is_refused(reader: FeedReader) -> None:
     answer = await reader.machine.get("/events", {"page[after]": "999999999999"})
 
@@ -120,6 +136,26 @@ async def test_every_type_is_listed_with_its_subject(reader: FeedReader) -> None
     assert len(types) == len(answer.json["data"])
 
 
+async def test_every_type_has_an_example_that_is_rendered_like_an_event(reader: FeedReader, make: Make) -> None:
+    examples = {each["type"]: each["example"] for each in (await reader.machine.get("/event_types")).json["data"]}
+    category = await make.new("tax_categories", "tax_category", name="Books")
+    await make.change("tax_categories", category.id, "tax_category", name="Printed books")
+    created, updated = await reader.read_about(category.id, until="tax_category.updated")
+
+    for type_, example in examples.items():
+        assert example["type"] == type_
+        assert "attributes" in example["data"], type_
+        assert example["changes"] or not type_.endswith(".updated"), type_
+    for event in (created, updated):
+        example = examples[event["type"]]
+        assert event.keys() == example.keys()
+        assert event["data"]["attributes"].keys() == example["data"]["attributes"].keys()
+        assert event["changes"].keys() == example["changes"].keys()
+    assert examples["order.canceled"]["changes"]["state"] == ["complete", "canceled"]
+    assert examples["stock.sold_out"]["data"]["attributes"]["count_on_hand"] == 0
+
+
+@pytest.mark.security("E-01")
 async def test_the_log_needs_a_token_that_may_read(http: httpx2.AsyncClient, make: Make) -> None:
     for path in ("/events", "/events/stream", "/event_types"):
         assert (await http.get(f"/api/v2/platform{path}")).status_code == 401
@@ -141,3 +177,65 @@ async def test_an_event_that_another_version_wrote_does_not_stop_readers(
         "truncated": True,
         "url": str(reader.machine.http.base_url.join(f"/api/v2/platform/tax_categories/{created.id}")),
     }
+
+
+SHOWN_SECRETS = {
+    ("wishlist", "token"): "opens a public wishlist, and the Platform API shows it",
+    ("webhook_endpoint", "secret"): "no column: only the response to a creation has it",
+    ("subscriber", "secret"): "no column: only the response to a creation has it",
+}
+
+
+@pytest.mark.security("E-07")
+def test_no_column_with_a_secret_is_stored_in_an_event() -> None:
+    names = [(type_, name) for type_, kind in SUBJECTS.items() for name in kind.records.row.__struct_fields__]
+    secrets = {each for each in names if re.search("hash|password|totp|secret|sealed|token", each[1])}
+
+    assert {each for each in secrets if each[1] not in SECRETS} == set(SHOWN_SECRETS)
+
+
+@pytest.mark.security("E-07")
+async def test_the_stored_event_of_an_operator_has_no_password(reader: FeedReader, db: Any) -> None:
+    dashboard = await new_dashboard(reader.machine.http, db)
+    email = f"{uuid4().hex}@operators.example"
+    assert (await dashboard.post("/admin/settings/operators/new", email=email)).status_code < 400
+    operator_id = await db.fetchval("select id from operators where email = $1", email)
+
+    (event,) = await reader.read_about(str(operator_id), until="operator.created")
+
+    assert event["data"]["attributes"].keys() == {"email", "created_at", "disabled_at"}
+    row = await db.fetchval("select row::text from events where subject_id = $1", operator_id)
+    assert email in row
+    assert not re.search("password|totp|hash", row)
+
+
+async def test_a_wait_ends_with_a_matching_event_and_not_with_another(reader: FeedReader, make: Make) -> None:
+    other_reader = FeedReader(reader.machine, reader.cursor)
+    waiting = asyncio.create_task(reader.read("zone.created", wait=20))
+    await make.new("tax_categories", "tax_category", name=f"Other {uuid4().hex}")
+    assert await other_reader.read("tax_category.created")
+    assert not waiting.done()
+
+    zone = await make.new("zones", "zone", name=f"Zone {uuid4().hex}")
+
+    assert [event["data"]["id"] for event in await waiting] == [zone.id]
+
+
+@pytest.mark.security("E-01")
+async def test_a_token_that_is_revoked_while_its_request_waits_gets_no_events(
+    reader: FeedReader, http: httpx2.AsyncClient, db: Any, make: Make
+) -> None:
+    app = await new_app(db, "read")
+    machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
+    cursor = (await machine.get("/events", {"page[after]": "now"})).json["meta"]["cursor"]
+    waiting = asyncio.create_task(
+        machine.get("/events", {"page[after]": cursor, "wait": "20", "filter[type_in]": "zone.created"})
+    )
+    # When another reader has an event that came later, the request waits.
+    await make.new("tax_categories", "tax_category", name=f"Other {uuid4().hex}")
+    assert await FeedReader(reader.machine, cursor).read("tax_category.created")
+
+    await revoke_app(db, app)
+    await make.new("zones", "zone", name=f"Zone {uuid4().hex}")
+
+    assert (await waiting).status == 401

@@ -12,6 +12,7 @@ import pytest
 from shop.platform.events.feed import MAX_STREAMS
 from tests.builders import Make
 from tests.platform.client import Machine, ask_for_token, new_app, new_machine, revoke_app
+from tests.service import Service
 
 STREAM = "/api/v2/platform/events/stream"
 
@@ -58,6 +59,7 @@ async def test_an_event_arrives_and_the_stream_resumes_after_it(machine: Machine
     assert (body["position"], body["type"]) == (int(cursor), "tax_category.created")
 
 
+@pytest.mark.security("E-01")
 async def test_a_revoked_application_no_longer_receives_events(http: httpx2.AsyncClient, db: Any, make: Make) -> None:
     app = await new_app(db, "read")
     machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
@@ -72,6 +74,7 @@ async def test_a_revoked_application_no_longer_receives_events(http: httpx2.Asyn
     assert not any(created.id in line for line in rest)
 
 
+@pytest.mark.security("E-03")
 @pytest.mark.torture
 async def test_streams_are_limited(machine: Machine) -> None:
     async with asyncio.TaskGroup() as group:
@@ -91,3 +94,36 @@ async def test_streams_are_limited(machine: Machine) -> None:
         closing.set()
 
     assert (answer.status, answer.headers["retry-after"]) == (429, "15")
+
+
+@pytest.mark.security("E-03")
+async def test_a_stream_ends_at_once_when_its_reader_disconnects(machine: Machine, service: Service) -> None:
+    since = len(service.lines)
+    async with open_stream(machine):
+        pass
+
+    # Long before the next comment, which comes after 15 seconds.
+    service.wait_for(lambda line: STREAM in line and '"status":499' in line.replace(" ", ""), 8, since=since)
+
+
+@pytest.mark.security("E-03")
+@pytest.mark.torture
+async def test_streams_that_are_opened_at_once_are_limited_too(machine: Machine) -> None:
+    closing = asyncio.Event()
+    opened: asyncio.Queue[bool] = asyncio.Queue()
+    headers = {"Authorization": f"Bearer {machine.access_token}"}
+
+    async def hold() -> None:
+        async with machine.http.stream("GET", STREAM, headers=headers, timeout=60) as response:
+            lines = response.aiter_lines()
+            is_open = response.status_code == 200 and await anext(lines, "") == ": connected"
+            opened.put_nowait(is_open)
+            await closing.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(MAX_STREAMS + 30):
+            group.create_task(hold())
+        results = [await opened.get() for _ in range(MAX_STREAMS + 30)]
+        closing.set()
+
+    assert sum(results) == MAX_STREAMS

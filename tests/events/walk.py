@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
+from aiohttp import web
 
 from shop.actions.operations.abandoned_carts import note_abandoned_carts
 from shop.base.ids import new_id
@@ -18,6 +19,7 @@ from tests.platform.catalog_builders import move, reposition
 from tests.platform.client import Machine, operator_context
 from tests.platform.orders.test_shipment_contents import Sale, new_sale, patch_shipment
 from tests.shopper import Answer
+from tests.webhooks.receiver import new_category, new_endpoint, open_receiver, wait_until
 
 
 def succeeded(answer: Answer) -> Answer:
@@ -74,6 +76,7 @@ async def run_order_operations(machine: Machine, setup: CheckoutSetup, db: Any) 
     shipment, payment = await _parts(machine, card)
     for verb in ("pend", "ready", "cancel", "resume", "ship"):
         succeeded(await machine.patch(f"/shipments/{shipment}/{verb}", {}))
+    succeeded(await machine.patch(f"/shipments/{shipment}/deliver", {}))
     for method, tracking in (("PATCH", "1Z 5"), ("PUT", "1Z 6")):
         succeeded(await machine.ask(method, f"/shipments/{shipment}", json={"shipment": {"tracking": tracking}}))
     refund = {"payment_id": payment, "amount": "0.25", "reason": "late"}
@@ -191,6 +194,15 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     fields = fields_of((await dashboard.get("/admin/settings/shop")).text)
     await submit("/settings/shop", **{**fields, "name": f"Shop {uuid4().hex[:6]}"})
     await submit("/settings/shop", **{**fields, "version": str(int(fields["version"]) + 1)})
+
+
+async def fail_an_endpoint(machine: Machine, builder: Make, db: Any) -> None:
+    """An endpoint that answers 410, which disables it."""
+    async with open_receiver() as receiver:
+        receiver.responses = [web.Response(status=410)]
+        endpoint = await new_endpoint(machine, receiver.url)
+        await new_category(builder)
+        await wait_until(db, "not (select enabled from webhook_endpoints where id = $1)", endpoint.id)
 
 
 async def leave_a_cart(http: httpx2.AsyncClient, setup: CheckoutSetup, db: Any, database_url: str) -> None:

@@ -330,6 +330,13 @@ async def _webhook_deliveries(machine: Machine, _db: Any, count: int) -> Sequenc
     return [(await machine.post(path, {})).json["data"]["id"] for _ in range(count)]
 
 
+async def _subscriber_events(machine: Machine, db: Any, count: int) -> Sequence[str]:
+    """The attempts of these tests."""
+    delivery_ids = await _webhook_deliveries(machine, db, count)
+    rows = await db.fetch("select id from webhook_attempts where delivery_id = any($1) order by id", delivery_ids)
+    return [str(row["id"]) for row in rows]
+
+
 def _menu_item(number: int) -> Body:
     required = {"name": "Mugs" if number % 2 else f"Item {number}"}
     return required if number % 3 == 2 else {**required, "destination": f"/{number}", "code": "a", "new_window": True}
@@ -466,6 +473,7 @@ BUILDERS = {
     "application": Builder(find=_applications),
     "webhook_endpoint": Builder(_webhook_endpoint, {"description": "theirs", "types": ["order.*"]}),
     "webhook_delivery": Builder(find=_webhook_deliveries),
+    "event": Builder(find=_subscriber_events),
     "subscriber": Builder(_subscriber, {"subscriptions": ["order.*"]}),
     "audit_event": Builder(find=_audit_events),
 }

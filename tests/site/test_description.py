@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from shop.app.routes import DOCUMENTED_APIS
 from shop.jsonapi.filtering import MAX_CONDITIONS
+from shop.platform.events.types import EVENT_TYPES
 from shop.site.reference import CREDENTIALS, build_openapi
 from shop.storefront.product_filters import FILTERS
 from shop.storefront.resources.orders import CART
@@ -171,6 +172,18 @@ def test_the_two_sign_in_responses_have_different_required_properties() -> None:
     assert notice["required"] == ["message"]
     assert {"access_token", "refresh_token"} <= set(tokens["required"])
     assert not set(notice["properties"]) & set(tokens["properties"])
+
+
+def test_every_type_of_event_is_a_webhook_with_the_same_body() -> None:
+    webhooks = DESCRIPTION["webhooks"]
+    operations = [methods["post"] for methods in webhooks.values()]
+
+    assert list(webhooks) == [each.type for each in EVENT_TYPES]
+    assert [each["summary"] for each in operations] == [each.description for each in EVENT_TYPES]
+    assert len({each["operationId"] for each in operations}) == len(operations)
+    assert {each["requestBody"]["$ref"] for each in operations} == {"#/components/requestBodies/Webhook"}
+    content = DESCRIPTION["components"]["requestBodies"]["Webhook"]["content"]["application/json"]
+    assert content["schema"] == {"$ref": "#/components/schemas/EventBody"}
 
 
 def test_every_tag_has_a_description() -> None:

@@ -90,6 +90,7 @@ async def test_every_event_arrives_in_order_although_the_service_is_killed(
 
 
 @pytest.mark.security("A-06")
+@pytest.mark.security("A-06")
 async def test_the_secret_of_an_endpoint_is_encrypted_again_with_a_new_key(own_database: Callable[..., str]) -> None:
     async with operator_context(own_database()) as ctx:
         values: dict[str, Any] = {"url": "https://example.com/hook", "types": ["*"]}

@@ -1,5 +1,6 @@
 """Webhook endpoints: their URLs, secrets, filters, and how they are disabled and enabled again."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ REFUSED_URLS = [
 ]
 
 
+@pytest.mark.security("E-05")
 @pytest.mark.parametrize("url", REFUSED_URLS)
 async def test_an_endpoint_with_an_unsafe_url_is_refused(writer: Machine, url: str) -> None:
     answer = await writer.post("/webhook_endpoints", {"webhook_endpoint": {"url": url, "types": ["*"]}})
@@ -35,6 +37,7 @@ async def test_an_endpoint_with_an_unsafe_url_is_refused(writer: Machine, url: s
     assert (answer.status, list(answer.json["errors"])) == (422, ["url"])
 
 
+@pytest.mark.security("E-05")
 async def test_loopback_is_refused_for_a_proxied_request(writer: Machine, receiver: Receiver) -> None:
     body = {"webhook_endpoint": {"url": receiver.url, "types": ["*"]}}
 
@@ -43,6 +46,7 @@ async def test_loopback_is_refused_for_a_proxied_request(writer: Machine, receiv
     assert (answer.status, list(answer.json["errors"])) == (422, ["url"])
 
 
+@pytest.mark.security("E-05")
 async def test_a_url_that_became_unsafe_is_not_sent_to(endpoint: Endpoint, make: Make, db: Any) -> None:
     await db.execute("update webhook_endpoints set url = 'https://169.254.169.254/' where id = $1", endpoint.id)
     await new_category(make)
@@ -74,6 +78,7 @@ async def test_an_endpoint_with_an_invalid_field_is_refused(writer: Machine, fie
     assert (answer.status, list(answer.json["errors"])) == (422, [field])
 
 
+@pytest.mark.security("E-01")
 async def test_reading_needs_read_access_and_writing_write_access(
     reader: Machine, endpoint: Endpoint, receiver: Receiver
 ) -> None:
@@ -90,6 +95,7 @@ async def test_reading_needs_read_access_and_writing_write_access(
     ] * 3
 
 
+@pytest.mark.security("E-04")
 async def test_a_secret_is_shown_once_and_encrypted_at_rest(endpoint: Endpoint, db: Any) -> None:
     assert endpoint.secret.startswith("whsec_")
     assert is_recorded(endpoint.secret)
@@ -116,6 +122,7 @@ async def test_a_repeated_creation_with_one_idempotency_key_shows_the_same_secre
     await writer.delete(f"/webhook_endpoints/{first.json['data']['id']}")
 
 
+@pytest.mark.security("E-04")
 async def test_a_rotated_secret_signs_beside_the_old_one(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:
@@ -135,6 +142,7 @@ async def test_a_rotated_secret_signs_beside_the_old_one(
     assert after.is_signed_with(new_secret)
 
 
+@pytest.mark.security("E-04")
 async def test_a_secret_does_not_work_for_another_endpoint(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:
@@ -174,6 +182,38 @@ async def test_410_disables_the_endpoint_and_enabling_starts_at_the_end(
     assert missed not in {each.json["data"]["id"] for each in receiver.deliveries}
 
 
+async def test_an_enabled_endpoint_that_is_enabled_again_keeps_its_queue(
+    receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
+) -> None:
+    receiver.responses = [web.Response(status=500)]
+    category = await new_category(make)
+    await wait_until(
+        db, "exists (select from webhook_deliveries where endpoint_id = $1 and attempt_count = 1)", endpoint.id
+    )
+
+    await endpoint.change(enabled=True, description="Ours")
+    (delivery,) = await endpoint.list_deliveries()
+    await endpoint.retry_now(db)
+
+    assert delivery["attributes"]["state"] == "pending"
+    assert len(await receiver.wait_for(2, category)) == 2
+
+
+@pytest.mark.security("E-04")
+async def test_concurrent_rotations_leave_two_valid_secrets(
+    receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
+) -> None:
+    answers = await asyncio.gather(*(endpoint.post("rotate_secret") for _ in range(6)))
+    for answer in answers:
+        record_secret(answer["attributes"]["secret"])
+
+    (delivery,) = await receiver.wait_for(1, await new_category(make))
+
+    assert len(delivery.signatures) == 2
+    query = "select count(*) from webhook_secrets where endpoint_id = $1 and expires_at is null"
+    assert await db.fetchval(query, endpoint.id) == 1
+
+
 async def test_five_days_of_failure_disable_the_endpoint(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:
@@ -202,6 +242,7 @@ async def test_only_subscribed_types_and_changes_of_fields_are_sent(
     await writer.delete(f"/webhook_endpoints/{endpoint.id}")
 
 
+@pytest.mark.security("E-04")
 async def test_an_endpoint_has_events_and_a_deleted_one_is_hidden(receiver: Receiver, writer: Machine, db: Any) -> None:
     reader = await new_reader(writer)
     endpoint = await new_endpoint(writer, receiver.url)
@@ -236,3 +277,35 @@ async def test_a_subscriber_is_an_endpoint_under_its_name_in_spree(
     assert delivery.is_signed_with(secret)
     assert (await writer.delete(path)).status == 204
     assert (await writer.get(path)).status == 404
+
+
+async def test_attempts_are_listed_under_their_names_in_spree(
+    receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
+) -> None:
+    receiver.responses = [web.Response(status=500)]
+    await new_category(make)
+    await receiver.wait_for(1)
+    await endpoint.wait_for_state(db, "pending")
+    await endpoint.retry_now(db)
+    await endpoint.wait_for_state(db, "succeeded")
+
+    answer = await endpoint.machine.get(
+        "/webhooks/events", {"filter[subscriber_id_eq]": endpoint.id, "sort": "id", "include": "subscriber"}
+    )
+
+    failed, succeeded = [each["attributes"] for each in answer.json["data"]]
+    assert {each["type"] for each in answer.json["data"]} == {"event"}
+    assert {name: failed[name] for name in ("name", "url", "response_code", "success", "request_errors")} == {
+        "name": "tax_category.created",
+        "url": receiver.url,
+        "response_code": "500",
+        "success": False,
+        "request_errors": "",
+    }
+    assert (succeeded["response_code"], succeeded["success"]) == ("200", True)
+    assert isinstance(succeeded["execution_time"], int)
+    assert [(each["type"], each["id"]) for each in answer.json["included"]] == [("subscriber", endpoint.id)]
+    only = await endpoint.machine.get(
+        "/webhooks/events", {"filter[subscriber_id_eq]": endpoint.id, "filter[success_eq]": "false"}
+    )
+    assert [each["attributes"] for each in only.json["data"]] == [failed]

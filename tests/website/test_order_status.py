@@ -271,13 +271,14 @@ async def test_the_timeline_shows_payment_shipment_and_refund(
     payment = await db.fetchval("select id from payments where order_id = $1", order_id)
 
     await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": f"1Z&{HOSTILE}"}})
+    assert (await writer.patch(f"/shipments/{shipment}/deliver", {})).status == 200
     await writer.post("/refunds", {"refund": {"payment_id": str(payment), "amount": "4.00", "reason": "Late"}})
     page = await buyer.get(f"/orders/{number}")
 
     assert "Order placed" in before
     assert "Preparing your order" in before
     text = plain_text(page)
-    assert text.index("Order placed") < text.index("Payment received") < text.index("Shipped")
+    assert text.index("Order placed") < text.index("Payment received") < text.index("Shipped") < text.index("Delivered")
     assert "Refunded $4.00" in text
     assert "Preparing your order" not in text
     assert 'href="https://carrier.example/?id=1Z%26' in page.text

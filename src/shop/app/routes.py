@@ -10,7 +10,7 @@ from shop.admin.platform_events import PlatformEvents
 from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.base.errors import Unavailable
-from shop.platform.events.bodies import render_event
+from shop.platform.events.bodies import EventBody, render_event
 from shop.platform.events.types import EVENT_TYPES
 from shop.platform.events.webhook_bodies import render_webhook
 from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
@@ -26,7 +26,13 @@ from shop.website.routes import website_routes
 
 DOCUMENTED_APIS = (
     reference.ApiDefinition("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
-    reference.ApiDefinition("Platform", PLATFORM_ROUTES, PLATFORM_RESOURCES),
+    reference.ApiDefinition(
+        "Platform",
+        PLATFORM_ROUTES,
+        PLATFORM_RESOURCES,
+        {each.type: each.description for each in EVENT_TYPES},
+        EventBody,
+    ),
 )
 """The APIs with a public OpenAPI description."""
 

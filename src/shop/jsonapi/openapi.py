@@ -21,6 +21,7 @@ from shop.jsonapi.schema import (
     Schema,
     Structs,
     all_name,
+    class_name,
     document_name,
     page_name,
     reference,
@@ -60,6 +61,11 @@ class Api(msgspec.Struct, frozen=True):
     """The security schemes by name."""
     parameters: Mapping[str, str] = {}
     """The description of each path parameter."""
+    webhooks: Mapping[str, str] = {}
+    """The description of each type of webhook."""
+    webhook_body: Any = None
+    """The struct of the body that all webhooks have."""
+    webhook_tag: str = ""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,10 +146,12 @@ def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> 
         "servers": [{"url": "/"}],
         "tags": [{"name": tag, "description": api.tags.get(tag, "")} for tag in tags],
         "paths": paths,
+        **({"webhooks": {name: _webhook(name, context) for name in api.webhooks}} if api.webhooks else {}),
         "components": {
             "schemas": _reachable_schemas(
                 paths, _merge_schemas(ERRORS, context.structs.components, resource_schemas(resources))
             ),
+            **(_webhook_components(context) if api.webhooks else {}),
             "securitySchemes": dict(api.credentials),
         },
     }
@@ -156,6 +164,42 @@ def _merge_schemas(*groups: Mapping[str, Schema]) -> dict[str, Schema]:
             raise ValueError(f"duplicate schema names: {', '.join(sorted(duplicates))}")
         schemas |= group
     return schemas
+
+
+_WEBHOOK_HEADERS = {
+    "WebhookId": ("webhook-id", "The id of the event: the same in every attempt."),
+    "WebhookTimestamp": ("webhook-timestamp", "The time of the attempt, in seconds since 1970."),
+    "WebhookSignature": (
+        "webhook-signature",
+        "The HMAC-SHA256 signatures of id, timestamp and body, by Standard Webhooks.",
+    ),
+}
+
+
+def _webhook(name: str, context: SchemaContext) -> dict[str, Any]:
+    """Describes one type of webhook; everything but its name and description is shared by all types."""
+    operation = {
+        "tags": [context.api.webhook_tag],
+        "summary": context.api.webhooks[name],
+        "operationId": "on" + class_name(name.replace(".", "_")),
+        "security": [],
+        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in _WEBHOOK_HEADERS],
+        "requestBody": {"$ref": "#/components/requestBodies/Webhook"},
+        "responses": {"2XX": {"$ref": "#/components/responses/WebhookReceived"}},
+    }
+    return {"post": operation}
+
+
+def _webhook_components(context: SchemaContext) -> dict[str, Any]:
+    schema = context.structs.schema(context.api.webhook_body)
+    return {
+        "parameters": {
+            name: {"name": header, "in": "header", "required": True, "schema": {"type": "string"}, "description": text}
+            for name, (header, text) in _WEBHOOK_HEADERS.items()
+        },
+        "requestBodies": {"Webhook": {"required": True, "content": {"application/json": {"schema": schema}}}},
+        "responses": {"WebhookReceived": {"description": "Received. Any other status is repeated later."}},
+    }
 
 
 _NOTHING_LEFT = {"description": "Success without content."}

@@ -178,6 +178,7 @@ ROUTES = (
     _shipment_route("ready", "Mark a shipment as ready"),
     _shipment_route("pend", "Mark a shipment as pending"),
     operation_route(SHIPMENTS, "ship", ShipmentTracking, _ship, "Ship a shipment: mark it as shipped"),
+    _route(SHIPMENTS, "deliver", operations.deliver_shipment, "Mark a shipped shipment as delivered"),
     _shipment_route("cancel", "Cancel a shipment"),
     _shipment_route("resume", "Resume a canceled shipment"),
     _item_route("add_item", ShipmentItemInput, _add_item, "Add items to a shipment of an open order"),

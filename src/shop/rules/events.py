@@ -75,6 +75,7 @@ def _decide_shipment(before: Any, after: Any) -> Sequence[str]:
     if after is None:
         return ["deleted"]
     verbs = [after.state] if after.state != before.state and after.state in {"ready", "shipped", "canceled"} else []
+    verbs += ["delivered"] if after.delivered_at and not before.delivered_at else []
     verbs += ["tracking_changed"] if after.tracking != before.tracking else []
     return verbs or (["updated"] if changed_fields(before, after) else [])
 

@@ -55,6 +55,8 @@ class Section(msgspec.Struct, frozen=True):
     name: str
     sentence: str
     entries: Sequence[Entry]
+    webhooks: Sequence[tuple[str, str]] = ()
+    """The types of webhooks, each with what causes it."""
 
 
 def make_docs_handler(apis: Sequence[ApiDefinition]) -> Handler:
@@ -111,7 +113,12 @@ def _sort_key(section: Section) -> tuple[Any, ...]:
 def _section(description: dict[str, Any], tag: Mapping[str, Any], examples: ExampleGenerator) -> Section:
     api, _, name = tag["name"].partition(": ")
     section_entries = list(entries(description, tag["name"], examples))
-    return Section(_slug(tag["name"]), api, name, tag["description"], section_entries)
+    webhooks = [
+        (type_, methods["post"]["summary"])
+        for type_, methods in description.get("webhooks", {}).items()
+        if methods["post"]["tags"] == [tag["name"]]
+    ]
+    return Section(_slug(tag["name"]), api, name, tag["description"], section_entries, webhooks)
 
 
 def _operations(sections: Iterable[Section]) -> str:

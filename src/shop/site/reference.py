@@ -43,6 +43,10 @@ class ApiDefinition(msgspec.Struct, frozen=True):
     name: str
     routes: Sequence[Route]
     resources: Resources
+    webhooks: Mapping[str, str] = {}
+    """The types of webhooks, each with what causes it."""
+    webhook_body: Any = None
+    """The struct of their body."""
 
 
 CREDENTIALS: Mapping[str, Mapping[str, Any]] = {
@@ -114,7 +118,18 @@ def build_openapi(apis: Iterable[ApiDefinition]) -> dict[str, Any]:
             tag = f"{definition.name}: {topic}"
             tags[tag] = tags.get(tag) or sentence
             operations.append(_operation(route, tag, names, definition.resources))
-    api = Api("Shop", "2", topics.ABOUT, tags, CREDENTIALS, topics.PARAMETERS)
+    webhooks = next((each for each in apis if each.webhooks), ApiDefinition("", (), {}))
+    api = Api(
+        "Shop",
+        "2",
+        topics.ABOUT,
+        tags,
+        CREDENTIALS,
+        topics.PARAMETERS,
+        webhooks.webhooks,
+        webhooks.webhook_body,
+        f"{webhooks.name}: {topics.EVENTS}",
+    )
     return openapi(api, operations, resources)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 _STOREFRONT, _PLATFORM = "/api/v2/storefront/", "/api/v2/platform/"
+EVENTS = "Events"
 
 _TOPICS: Mapping[str, tuple[str, str]] = {
     "/api/v2/storefront/auth": (
@@ -48,6 +49,19 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
         "Bulk import and export of products and prices as NDJSON. An export can be imported unchanged.",
     ),
     "/api/v2/platform/exports": ("Import and export", ""),
+    "/api/v2/platform/webhooks/": (
+        "Spree's webhooks",
+        "Webhook endpoints and their requests under their names in Spree.",
+    ),
+    "/api/v2/platform/webhook_": (
+        "Webhooks",
+        "Endpoints that receive events, signed as Standard Webhooks describes, and the log of deliveries to them.",
+    ),
+    "/api/v2/platform/event": (
+        EVENTS,
+        "The log of all changes: a feed without gaps, a live stream, and the types of events. "
+        "`event_types` shows an example of each type.",
+    ),
     "/shop_oauth": ("Tokens", "OAuth 2 tokens of applications."),
     "/spree_oauth": ("Tokens", ""),
     "/.well-known": ("Tokens", ""),

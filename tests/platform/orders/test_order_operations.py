@@ -12,7 +12,9 @@ from tests.accounts import new_email
 from tests.builders import Make, ProductIds
 from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup, on_hand
 from tests.db.processes import until
+from tests.events.feed import new_reader
 from tests.platform.client import Machine
+from tests.platform.orders.test_shipment_contents import new_sale, patch_shipment
 from tests.shopper import Answer
 
 
@@ -67,6 +69,48 @@ async def test_a_shipment_is_shipped_once_with_its_tracking_number(
         422,
         "illegal_transition",
     )
+
+
+async def test_a_shipped_shipment_is_delivered_once_and_with_the_last_one_the_order(
+    writer: Machine, checkout_setup: CheckoutSetup, mug: ProductIds, http: httpx2.AsyncClient
+) -> None:
+    order = await buy(http, checkout_setup, mug)
+    shipment_id = await last_related_id(writer, order.id, "shipments")
+    path, feed = f"/shipments/{shipment_id}", await new_reader(writer)
+
+    early = await writer.patch(f"{path}/deliver", {})
+    await writer.patch(f"{path}/ship", {})
+    delivered = await writer.patch(f"{path}/deliver", {})
+    again = await writer.patch(f"{path}/deliver", {})
+
+    events = await feed.read_about(shipment_id, order.id, until="order.delivered")
+    assert [event["type"] for event in events if "deliver" in event["type"]] == [
+        "shipment.delivered",
+        "order.delivered",
+    ]
+    assert (delivered.status, delivered["state"], delivered["delivered_at"] is not None) == (200, "shipped", True)
+    assert events[-2]["changes"].keys() == {"delivered_at"}
+    assert (early.status, early.code, again.status, again.code) == (422, "illegal_transition") * 2
+
+
+async def test_an_order_is_delivered_only_with_its_last_shipment(writer: Machine, db: Any) -> None:
+    sale, feed = await new_sale(writer, db), await new_reader(writer)
+    (first,) = await sale.shipments(writer)
+    fields = {"variant_id": sale.mug.variant_id, "quantity": 1, "stock_location_id": sale.locations[1]}
+    second = await patch_shipment(writer, first, "transfer_to_location", **fields)
+    for shipment_id in (first, second.id):
+        assert (await writer.patch(f"/shipments/{shipment_id}/ship", {})).status == 200
+
+    for shipment_id in (second.id, first):
+        assert (await writer.patch(f"/shipments/{shipment_id}/deliver", {})).status == 200
+
+    events = await feed.read_about(first, second.id, sale.order_id, until="order.delivered")
+    about = [(event["type"], event["data"]["id"]) for event in events if "delivered" in event["type"]]
+    assert about == [
+        ("shipment.delivered", second.id),
+        ("shipment.delivered", first),
+        ("order.delivered", sale.order_id),
+    ]
 
 
 async def test_canceling_an_order_restocks_its_items_and_refunds_it(

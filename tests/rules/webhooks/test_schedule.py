@@ -81,6 +81,7 @@ def test_each_busy_response_doubles_the_pause_up_to_15_minutes() -> None:
     assert read_response(429, "3", NOW, 9).pause == 3
 
 
+@pytest.mark.security("E-06")
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

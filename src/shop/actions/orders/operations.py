@@ -13,6 +13,8 @@ from shop.actions.catalog.reservations import restock
 from shop.actions.checkout import store_credit
 from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.context import Context
+from shop.actions.event_subjects import ORDER
+from shop.actions.events import note_event
 from shop.actions.payments.settlement import call_provider, settle, update_order_states
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
@@ -108,10 +110,8 @@ async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tup
 async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking: str | None = None) -> None:
     """Applies `ready`, `pend`, `ship`, `cancel` or `resume`, as `SHIPMENT_MOVES` allows."""
     async with ctx.db.transaction():
-        order_id = await writes.find_value(ctx.db, shipments, shipment_id, "order_id")
-        if order_id is None:
-            raise NotFound()
-        checkout = await lock_checkout(ctx, order_id)
+        checkout = await _lock_checkout_of(ctx, shipment_id)
+        order_id = checkout.order.id
         if checkout.order.completed_at is None:
             raise illegal_transition("Complete the order first.")
         shipment = next(each for each in checkout.shipments if each.id == shipment_id)
@@ -126,6 +126,28 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
         await update_order_states(ctx, await lock_checkout(ctx, order_id), but=shipment_id)
         detail = {"shipment": shipment.number}
         await audit(ctx, f"shipment_{event}", "done", subject_id=order_id, detail=detail, record_id=shipment_id)
+
+
+async def deliver_shipment(ctx: Context, shipment_id: UUID) -> None:
+    """Records that a shipped shipment arrived; with the last one, the order is delivered."""
+    async with ctx.db.transaction():
+        checkout = await _lock_checkout_of(ctx, shipment_id)
+        shipment = next(each for each in checkout.shipments if each.id == shipment_id)
+        if shipment.state != "shipped" or shipment.delivered_at is not None:
+            raise illegal_transition("Only a shipped shipment that has not been delivered can be delivered.")
+        await orders.mark_delivered(ctx.db, shipment_id)
+        others = [each for each in checkout.shipments if each.id != shipment_id and each.state != "canceled"]
+        if all(each.delivered_at for each in others):
+            note_event(ctx, "order.delivered", ORDER, checkout.order.id)
+        detail = {"shipment": shipment.number}
+        await audit(ctx, "shipment_deliver", "done", subject_id=checkout.order.id, detail=detail)
+
+
+async def _lock_checkout_of(ctx: Context, shipment_id: UUID) -> Checkout:
+    order_id = await writes.find_value(ctx.db, shipments, shipment_id, "order_id")
+    if order_id is None:
+        raise NotFound()
+    return await lock_checkout(ctx, order_id)
 
 
 def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> str:

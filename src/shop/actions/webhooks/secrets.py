@@ -36,6 +36,7 @@ async def rotate_secret(
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return False
+        # Locked: two rotations at once would both leave a secret that never expires.
         if not await endpoints.lock_endpoint(ctx.db, endpoint_id):
             raise NotFound()
         if replaces and replaces not in [each.id for each in (await secrets.list_valid(ctx.db, endpoint_id))[:1]]:

@@ -90,6 +90,8 @@ class Shipment(Row, frozen=True, kw_only=True):
     pre_tax_amount: int = 0
     tracking: str | None = None
     shipped_at: datetime | None = None
+    delivered_at: datetime | None = None
+    """Set when the carrier or the merchant reports that the shipment arrived."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime

@@ -1,6 +1,7 @@
 """The event log for applications: a feed without gaps, a live stream, and the types of events."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -8,8 +9,10 @@ import msgspec
 from shop.actions.access import oauth
 from shop.actions.context import Context
 from shop.actions.operations import event_log
+from shop.actions.operations.event_log import EventPage
 from shop.base.errors import CursorExpired, Forbidden, Malformed, RateLimitError, Unauthenticated
 from shop.platform.events.bodies import EventBody, render_event
+from shop.platform.events.examples import render_example
 from shop.platform.events.types import EVENT_TYPES
 from shop.rules.event_types import EventType, parse_type_patterns
 from shop.web.endpoint import Route
@@ -41,10 +44,16 @@ class EventFeed(msgspec.Struct, frozen=True):
     meta: EventFeedMeta
 
 
-class EventTypeList(msgspec.Struct, frozen=True):
-    """The types of events, each with what causes it."""
+class EventTypeExample(EventType, frozen=True):
+    """A type of event with an example of its body."""
 
-    data: list[EventType]
+    example: EventBody
+
+
+class EventTypeList(msgspec.Struct, frozen=True):
+    """The types of events, each with what causes it and an example."""
+
+    data: list[EventTypeExample]
 
 
 async def list_events(request: Request, ctx: Context) -> Reply:
@@ -53,13 +62,22 @@ async def list_events(request: Request, ctx: Context) -> Reply:
     size, wait = _read_size(request.params), _read_number(request.params, "wait", 0, MAX_WAIT_SECONDS)
     patterns = _read_patterns(request.params)
     after = await _read_position(ctx, _page(request.params).get("after"))
-    page = await event_log.read_page(ctx.shared, after, size, patterns)
-    if not page.events and wait:
-        await ctx.shared.event_tail.wait(ctx.shared.database, page.position, wait)
-        page = await event_log.read_page(ctx.shared, page.position, size, patterns)
+    page = await _read_when_ready(ctx, after, size, patterns, wait)
     origin = request.origin(ctx.shared.settings.public_url)
     bodies = [render_event(ctx.shared, event, origin) for event in page.events]
     return json_reply(EventFeed(bodies, EventFeedMeta(str(page.position))))
+
+
+async def _read_when_ready(ctx: Context, after: int, size: int, patterns: Sequence[str], wait: int) -> EventPage:
+    """Reads a page; waits until a matching event comes or the time is up."""
+    end = monotonic() + wait
+    page = await event_log.read_page(ctx.shared, after, size, patterns)
+    while not page.events and (left := end - monotonic()) > 0:
+        await ctx.shared.event_tail.wait(ctx.shared.database, page.position, left)
+        # The token may have been revoked meanwhile.
+        await oauth.authorize(ctx.with_new_session(), "read")
+        page = await event_log.read_page(ctx.shared, page.position, size, patterns)
+    return page
 
 
 async def stream_events(request: Request, ctx: Context) -> Reply:
@@ -77,6 +95,8 @@ async def stream_events(request: Request, ctx: Context) -> Reply:
 
 async def _stream(ctx: Context, after: int, patterns: Sequence[str], origin: str) -> AsyncGenerator[bytes]:
     shared, position = ctx.shared, after
+    if shared.event_tail.stream_count >= MAX_STREAMS:
+        return  # Others have connected since the limit was checked; the reader connects again.
     with shared.event_tail.count_stream():
         yield b": connected\n\n"
         while await _is_authorized(ctx):
@@ -99,9 +119,14 @@ async def _is_authorized(ctx: Context) -> bool:
     return True
 
 
-async def list_event_types(_request: Request, ctx: Context) -> Reply:
+async def list_event_types(request: Request, ctx: Context) -> Reply:
     await oauth.authorize(ctx, "read")
-    return json_reply(EventTypeList(list(EVENT_TYPES)))
+    origin = request.origin(ctx.shared.settings.public_url)
+    types = [
+        EventTypeExample(each.type, each.subject_type, each.description, render_example(ctx.shared, each, origin))
+        for each in EVENT_TYPES
+    ]
+    return json_reply(EventTypeList(types))
 
 
 async def _read_position(ctx: Context, cursor: Any) -> int:
@@ -129,7 +154,7 @@ def _read_size(params: Mapping[str, Any]) -> int:
 
 def _read_number(params: Mapping[str, Any], name: str, least: int, most: int) -> int:
     text = str(params.get(name, least))
-    if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or not least <= int(text) <= most:
         raise Malformed(f"{name} must be a number from {least} to {most}.", code="bad_page")
     return int(text)
 

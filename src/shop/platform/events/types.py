@@ -16,8 +16,9 @@ def _derive_types() -> Sequence[EventType]:
         if not actions.has_events or resource_type in {"order", "price", "stock_item"}:
             continue
         name = event_name(resource_type)
+        article = "An" if name[0] in "aeiou" else "A"
         types += [
-            EventType(f"{name}.{verb}", resource_type, f"A {name.replace('_', ' ')} was {verb}.")
+            EventType(f"{name}.{verb}", resource_type, f"{article} {name.replace('_', ' ')} was {verb}.")
             for action, verb in _VERBS.items()
             if getattr(actions, action) is not None
         ]

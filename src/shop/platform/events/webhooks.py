@@ -1,4 +1,8 @@
-"""Platform resources of webhooks: endpoints, deliveries and their attempts; and endpoints under Spree's names."""
+"""Platform resources of webhooks: endpoints, deliveries and their attempts; and endpoints and attempts under Spree's
+names.
+"""
+
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -14,6 +18,7 @@ from shop.models.webhooks.deliveries import WebhookAttempt, WebhookDelivery, web
 from shop.models.webhooks.inputs import SubscriberInput, WebhookEndpointInput
 from shop.platform.collection import Collection, kinds
 from shop.queries.records import Records
+from shop.queries.webhooks.records import WEBHOOK_EVENTS, WebhookEvent
 
 _STAMPS = ("created_at", "updated_at")
 
@@ -99,4 +104,25 @@ SUBSCRIBERS = Collection(
     filters=("url",),
     filtered_as={"active": "enabled"},
     reveal=reveal_secret,
+)
+SUBSCRIBER_EVENTS = Collection(
+    path="webhooks/events",
+    resource=resource(
+        "event",
+        WebhookEvent,
+        attributes=[
+            computed("execution_time", lambda attempt, _context: attempt.milliseconds, int),
+            "name",
+            computed("request_errors", lambda attempt, _context: attempt.error or "", str),
+            computed("response_code", lambda attempt, _context: str(attempt.status or "") or None, str | None),
+            "success",
+            "url",
+            "created_at",
+            computed("updated_at", lambda attempt, _context: attempt.created_at, datetime),
+        ],
+        relations=[one("subscriber", "subscriber")],
+    ),
+    actions=ResourceActions("event", WEBHOOK_EVENTS),
+    filters=("name", "subscriber_id", "success"),
+    filtered_as={"response_code": "status", "request_errors": "error"},
 )

@@ -67,6 +67,7 @@ SHIPMENT = resource(
         "tracking",
         computed("tracking_url", lambda shipment, _context: shipment.tracking_url, str | None),
         "shipped_at",
+        "delivered_at",
         money("cost"),
         money("amount", lambda shipment: shipment.cost),
         money("discounted_cost"),
@@ -95,7 +96,7 @@ SHIPMENTS = Collection(
     writable=kinds(ShipmentInput),
     required=("order_id", "stock_location_id", "variant_id"),
     create_only=("order_id", "stock_location_id", "variant_id", "quantity"),
-    filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
+    filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "delivered_at", "tracking"),
     sorts=("number", "shipped_at", "state"),
     find_by=("id", "number"),
     codes={

@@ -13,7 +13,13 @@ from shop.models.checkout.coupons import adjustments
 from shop.models.checkout.shipments import shipment_items, shipping_method_categories, shipping_method_zones
 from shop.models.setup.zones import zone_members
 from shop.platform.collection import Collection
-from shop.platform.events.webhooks import SUBSCRIBERS, WEBHOOK_ATTEMPTS, WEBHOOK_DELIVERIES, WEBHOOK_ENDPOINTS
+from shop.platform.events.webhooks import (
+    SUBSCRIBER_EVENTS,
+    SUBSCRIBERS,
+    WEBHOOK_ATTEMPTS,
+    WEBHOOK_DELIVERIES,
+    WEBHOOK_ENDPOINTS,
+)
 from shop.platform.resources.access import APPLICATIONS, AUDIT_EVENTS
 from shop.platform.resources.catalog import (
     OPTION_TYPES,
@@ -131,6 +137,7 @@ _ALL = (
     WEBHOOK_ENDPOINTS,
     WEBHOOK_DELIVERIES,
     SUBSCRIBERS,
+    SUBSCRIBER_EVENTS,
 )
 _RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS, WEBHOOK_ATTEMPTS)
 """Resources without routes, shown only as related records."""

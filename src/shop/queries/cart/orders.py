@@ -142,6 +142,13 @@ _MARK_SHIPPED = statement(
     .returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_MARK_DELIVERED = statement(
+    update(shipments)
+    .where(shipments.c.id == bindparam("shipment_id"))
+    .values(delivered_at=func.now(), updated_at=func.now())
+    .returning(shipments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _COMPLETE = statement(
     update(orders)
     .where(orders.c.id == bindparam("order_id"), _IS_OPEN)
@@ -173,6 +180,10 @@ async def cancel_order(db: DatabaseSession, order_id: UUID, canceler_id: UUID | 
 
 async def mark_shipped(db: DatabaseSession, shipment_id: UUID) -> None:
     await db.one(_MARK_SHIPPED, shipment_id=shipment_id)
+
+
+async def mark_delivered(db: DatabaseSession, shipment_id: UUID) -> None:
+    await db.one(_MARK_DELIVERED, shipment_id=shipment_id)
 
 
 async def find_order(db: DatabaseSession, order_id: UUID) -> Order | None:

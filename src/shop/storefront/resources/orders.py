@@ -176,6 +176,7 @@ SHIPMENT = resource(
         "number",
         "state",
         "shipped_at",
+        "delivered_at",
         "tracking",
         "tracking_url",
         money("final_price"),

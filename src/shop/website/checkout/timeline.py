@@ -1,4 +1,4 @@
-"""The timeline of an order: placed, paid, shipped, refunded, canceled."""
+"""The timeline of an order: placed, paid, shipped, delivered, refunded, canceled."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -25,6 +25,7 @@ def build_timeline(page: OrderStatus, money: Callable[[int], str]) -> list[Timel
     order = page.order
     entries = [TimelineEntry("Order placed", order.completed_at), *_payment_entries(page, money)]
     entries += [_shipped(shipment) for shipment in page.shipments if shipment.shipment.state == "shipped"]
+    entries += [_delivered(shipment) for shipment in page.shipments if shipment.shipment.delivered_at]
     entries += [TimelineEntry(f"Refunded {money(refund.amount)}", refund.created_at) for refund in page.refunds]
     if order.canceled_at is not None:
         entries.append(TimelineEntry("Order canceled", order.canceled_at))
@@ -52,6 +53,10 @@ def _shipped(shipment: TrackedShipment) -> TimelineEntry:
     row = shipment.shipment
     detail = f"{shipment.method}, shipment {row.number}" if shipment.method else f"Shipment {row.number}"
     return TimelineEntry("Shipped", row.shipped_at, True, detail, row.tracking, shipment.tracking_url)
+
+
+def _delivered(shipment: TrackedShipment) -> TimelineEntry:
+    return TimelineEntry("Delivered", shipment.shipment.delivered_at, detail=f"Shipment {shipment.shipment.number}")
 
 
 def _entries_to_come(page: OrderStatus) -> list[TimelineEntry]:
