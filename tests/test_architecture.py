@@ -83,6 +83,8 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "customers/assignments",
         "imports/batch_runner",
         "operations/event_log",
+        "operations/mail_contents",
+        "operations/mail_previews",
         "operations/mail_templates",
         "operations/order_mail",
         "orders/assignment",
@@ -122,6 +124,8 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "event_tail",
         "hash_queue",
         "mail/budget",
+        "operations/mail_examples",
+        "operations/mail_layout",
         "webhooks/sender",
     },
 }

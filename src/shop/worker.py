@@ -14,6 +14,7 @@ import structlog
 from shop.actions.catalog.products import update_due_products
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
+from shop.actions.customers.restocks import BATCH, queue_back_in_stock
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.outbox import MailSender, deliver, lease
@@ -130,6 +131,8 @@ async def _run_due_tasks(shared: Shared) -> None:
         _log.info("expired stock reservations released", carts=cart_count)
     if product_count := await update_due_products(shared):
         _log.info("scheduled product changes applied", count=product_count)
+    while await queue_back_in_stock(shared) == BATCH:
+        pass
 
 
 async def _log_errors(work: Coroutine[Any, Any, T]) -> T | None:

@@ -123,6 +123,8 @@ EXCEPTIONS = {
     "POST /admin/integrations/webhooks/{endpoint_id}/replay": WEBHOOK,
     "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": WEBHOOK,
     "POST /admin/settings/checks": "only reads",
+    "POST /admin/settings/mails/{kind}/preview": "only reads",
+    "POST /admin/settings/mails/{kind}/test": "an e-mail with example data to the operator; the audit has it",
     "POST /test_card/{client_secret}": "the test card of a try-out; the payment has the event",
 }
 """Routes without events, with the reasons."""

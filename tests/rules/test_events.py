@@ -19,13 +19,17 @@ def order(**values: Any) -> Any:
     return row(**{**dict.fromkeys(columns), **values})
 
 
+def shipment(**values: Any) -> Any:
+    return row(**{"state": "pending", "tracking": None, "cost": 5, "delivered_at": None, **values})
+
+
 def user(**values: Any) -> Any:
     return row(**{"first_name": None, "verified_at": None, "disabled_at": None, **values})
 
 
 NEW, OLD = row(name="Books", updated_at=1), row(name="Paper", updated_at=0)
 DONE = order(completed_at=1)
-SHIPMENT = row(state="pending", tracking=None, cost=5)
+SHIPMENT = shipment()
 VERIFIED = user(verified_at=1)
 
 
@@ -67,16 +71,17 @@ VERIFIED = user(verified_at=1)
         ("shipment", None, SHIPMENT, ["shipment.created"]),
         ("shipment", SHIPMENT, None, ["shipment.deleted"]),
         ("shipment", SHIPMENT, SHIPMENT, []),
-        ("shipment", SHIPMENT, row(state="ready", tracking=None, cost=5), ["shipment.ready"]),
-        ("shipment", SHIPMENT, row(state="canceled", tracking=None, cost=5), ["shipment.canceled"]),
+        ("shipment", SHIPMENT, shipment(state="ready"), ["shipment.ready"]),
+        ("shipment", SHIPMENT, shipment(state="canceled"), ["shipment.canceled"]),
         (
             "shipment",
             SHIPMENT,
-            row(state="shipped", tracking="1Z", cost=5),
+            shipment(state="shipped", tracking="1Z"),
             ["shipment.shipped", "shipment.tracking_changed"],
         ),
-        ("shipment", row(state="ready", tracking=None, cost=5), SHIPMENT, ["shipment.updated"]),
-        ("shipment", SHIPMENT, row(state="pending", tracking=None, cost=6), ["shipment.updated"]),
+        ("shipment", shipment(state="ready"), SHIPMENT, ["shipment.updated"]),
+        ("shipment", SHIPMENT, shipment(cost=6), ["shipment.updated"]),
+        ("shipment", shipment(state="shipped"), shipment(state="shipped", delivered_at=1), ["shipment.delivered"]),
         ("user", None, user(), []),
         ("user", user(), user(first_name="Ada"), []),
         ("user", user(), None, []),

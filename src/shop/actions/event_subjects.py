@@ -46,6 +46,7 @@ class ShopSettings(msgspec.Struct, frozen=True):
     default_country: str
     default_locale: str
     website: dict[str, object]
+    mails: dict[str, object] = {}
 
 
 ORDER = Subject("order", ORDERS)
@@ -81,4 +82,5 @@ def note_settings(ctx: Context, before: Shop, after: Shop) -> None:
 
 
 def _settings_of(shop: Shop) -> ShopSettings:
-    return ShopSettings(STORE_ID, shop.name, shop.currencies, shop.default_country, shop.default_locale, shop.website)
+    names = ("name", "currencies", "default_country", "default_locale", "website", "mails")
+    return ShopSettings(STORE_ID, *(getattr(shop, name) for name in names))

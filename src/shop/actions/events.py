@@ -1,5 +1,5 @@
 """Writes the event log, the audit and the timelines: `note_change` notes that a record changes, and the end of the
-transaction stores its events.
+transaction stores its events and queues their e-mails.
 
 The events follow from the row before the change and the row at the commit, so that nothing is written for a change that
 has no effect, and every reader sees the state after the change, however late it reads.
@@ -12,18 +12,22 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
+from shop.actions.mail_events import queue_mails
 from shop.base.actor import Actor
 from shop.base.ids import new_id
 from shop.base.money import major_units, plain_decimal
 from shop.queries import events, journal, records
-from shop.queries.records import Records
+from shop.queries.customers import restocks
+from shop.queries.records import Records, RecordSnapshot
 from shop.rules.audit import AUDITED_ACTORS, Change, compare_values, name_action
 from shop.rules.events import changed_fields, list_event_types
+from shop.rules.mail_events import MailRequest, list_mails
 from shop.rules.personal_data import SECRETS
 from shop.rules.timeline import collect_facts, find_owner
 
 MAX_ROW_BYTES = 64 * 1024
 """The size of the largest row that is stored with an event."""
+STOCK_BACK = "stock.back"
 
 
 class Subject(msgspec.Struct, frozen=True, eq=False):
@@ -102,11 +106,11 @@ async def note_locked(ctx: Context, subject: Subject, *record_ids: UUID) -> None
 async def note_rows(ctx: Context, subject: Subject, record_ids: Sequence[UUID], *, is_deleted: bool = False) -> None:
     """Notes that the transaction may change or deletes records that the caller has locked; reads their rows."""
     if record_ids:
-        for row, _ in await records.list_snapshots(ctx.db, subject.records, record_ids):
+        for snapshot in await records.list_snapshots(ctx.db, {subject.records: record_ids}):
             if is_deleted:
-                note_deletion(ctx, subject, row)
+                note_deletion(ctx, subject, snapshot.row)
             else:
-                note_change(ctx, subject, row.id, row)
+                note_change(ctx, subject, snapshot.row.id, snapshot.row)
 
 
 def note_replacement(ctx: Context, subject: Subject, before: Any, after: Any) -> None:
@@ -149,12 +153,19 @@ async def _write(ctx: Context) -> None:
     snapshots = await _load_snapshots(ctx, changes)
     rows: list[dict[str, Any]] = []
     record_changes: dict[UUID, RecordChange] = {}
+    mails: list[MailRequest] = []
+    restocked_ids: list[UUID] = []
     for change in changes:
-        after, links = snapshots.get((change.subject.type, change.record_id), (change.after, {}))
-        after = None if change.is_deleted else after
+        snapshot = snapshots.get((change.subject.records, change.record_id))
+        after = None if change.is_deleted else snapshot.row if snapshot else change.after
         types = _list_types(change, after)
-        for type_ in types:
-            rows.append({**_describe(change, type_, after, links), "ordinal": len(rows), **_actor(ctx)})
+        if types:
+            columns = {**_describe(change, after, snapshot.links if snapshot else {}), **_actor(ctx)}
+            rows += [
+                {"id": new_id(), "type": type_, "ordinal": len(rows) + n, **columns} for n, type_ in enumerate(types)
+            ]
+        mails += list_mails(types, change.before, after, actor_kind=ctx.actor.kind, actor_id=ctx.actor.id)
+        restocked_ids += [after.variant_id] if after is not None and STOCK_BACK in types else []
         other = record_changes.get(change.record_id)
         before = after if change.type else change.before
         record_changes[change.record_id] = (
@@ -167,6 +178,10 @@ async def _write(ctx: Context) -> None:
         await events.insert_events(ctx.db, rows, audit_rows, _build_entries(rows))
     elif audit_rows:
         await journal.insert_audit(ctx.db, **audit_rows[0])
+    if mails:
+        await queue_mails(ctx, mails)
+    if restocked_ids:
+        await restocks.insert_restocked(ctx.db, restocked_ids)
 
 
 def _build_audit_rows(
@@ -248,28 +263,20 @@ def _list_types(change: NotedChange, after: Any) -> Sequence[str]:
     return list_event_types(change.subject.type, change.before, after, has_other_changes=change.has_other_changes)
 
 
-async def _load_snapshots(
-    ctx: Context, changes: Sequence[NotedChange]
-) -> dict[tuple[str, UUID], tuple[Any, dict[str, Any]]]:
-    """Returns the rows and the ids of related records; one statement for each kind of record."""
-    ids_by_type: dict[str, tuple[Records, list[UUID]]] = {}
+async def _load_snapshots(ctx: Context, changes: Sequence[NotedChange]) -> dict[tuple[Records, UUID], RecordSnapshot]:
+    ids_by_kind: dict[Records, list[UUID]] = {}
     for change in changes:
         if not change.is_deleted and change.after is None:
-            ids_by_type.setdefault(change.subject.type, (change.subject.records, []))[1].append(change.record_id)
-    return {
-        (type_, row.id): (row, links)
-        for type_, (of, ids) in ids_by_type.items()
-        for row, links in await records.list_snapshots(ctx.db, of, ids)
-    }
+            ids_by_kind.setdefault(change.subject.records, []).append(change.record_id)
+    return {(each.kind, each.row.id): each for each in await records.list_snapshots(ctx.db, ids_by_kind)}
 
 
-def _describe(change: NotedChange, type_: str, after: Any, links: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(change: NotedChange, after: Any, links: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the columns that all events of a change have in common."""
     before = change.before
     values = _plain(next(row for row in (after, change.after, before) if row is not None))
     names = changed_fields(before, after) if before is not None and after is not None else ()
     return {
-        "id": new_id(),
-        "type": type_,
         "subject_type": change.subject.type,
         "subject_id": change.record_id,
         "row": values if len(msgspec.json.encode(values)) <= MAX_ROW_BYTES else None,

@@ -42,6 +42,8 @@ class OutboxMail(Row, frozen=True, kw_only=True):
     """Whether it must be counted against the mail budget before sending."""
     source: str | None = None
     """The source of the request that caused it, until it is counted."""
+    is_test: bool = False
+    """Whether an operator sent it to themselves, with example data."""
     created_at: datetime
     sent_at: datetime | None = None
     dead_at: datetime | None = None

@@ -156,6 +156,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "promotion_id",
             "pre_tax_amount",
             "tracking",
+            "delivered_at",
             "shipped_at",
             "currency",
             "selected_shipping_rate_id",

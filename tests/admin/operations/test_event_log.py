@@ -102,7 +102,7 @@ async def test_an_event_shows_its_changes_side_by_side_and_its_deliveries(
     text = text_of(page)
     assert re.search(rf"name 0 \w+ {re.escape(name)}", text)
     assert name not in page
-    assert f'href="/admin/webhooks/deliveries/{delivery_id}"' in page
+    assert f'href="/admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}"' in page
     assert "https://erp.example/hook failed 3" in text
     assert '"type": "tax_category"' in text
     await db.execute("delete from webhook_endpoints where id = $1", endpoint_id)

@@ -72,7 +72,7 @@ async def test_requesting_a_code_returns_only_a_notice(http: httpx2.AsyncClient)
 
 
 @pytest.mark.security("L-01")
-async def test_the_email_has_a_six_digit_code_and_its_lifetime_and_no_code_in_its_subject(
+async def test_the_email_has_a_six_digit_code_and_its_lifetime_and_the_code_in_its_subject(
     http: httpx2.AsyncClient,
 ) -> None:
     email = new_address()
@@ -84,7 +84,7 @@ async def test_the_email_has_a_six_digit_code_and_its_lifetime_and_no_code_in_it
     assert code.isdigit()
     assert code in mail["text"]
     assert code in mail["html"]
-    assert code not in mail["subject"]
+    assert mail["subject"] == f"{code} is your code for Tested"
     assert "10 minutes" in mail["text"]
 
 

@@ -351,7 +351,7 @@ async def test_after_too_many_failures_an_address_is_sent_a_long_code(limited_cl
     mail = (await mails_to(limited_client, email))[0]
     assert len(long) == 26
     assert " ".join(long[at : at + 5] for at in range(0, 26, 5)) in mail["text"]
-    assert long not in mail["subject"]
+    assert long[:5] not in mail["subject"]
 
 
 @pytest.mark.security("L-05")

@@ -77,6 +77,7 @@ async def test_an_item_is_shown_with_its_variant_and_price(make: Make, wishlist_
         "display_price": "$12.50",
         "total": "25.0",
         "display_total": "$25.00",
+        "notify_when_in_stock": False,
     }
     assert item.json["data"]["relationships"] == {"variant": {"data": {"id": mug.variant_id, "type": "variant"}}}
     assert await wishlist_owner.items() == [item.json["data"]]

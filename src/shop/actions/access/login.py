@@ -12,6 +12,7 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import CUSTOMER
 from shop.actions.events import note_change, note_event
 from shop.actions.mail import budget as mail_budget
+from shop.actions.mail_events import queue_mails
 from shop.base.actor import Actor
 from shop.base.crypto.secrets import new_bytes
 from shop.base.email import Email
@@ -19,9 +20,12 @@ from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.base.ids import new_id
 from shop.models.access.sessions import LoginRequest
 from shop.queries.access import login as login_queries
+from shop.queries.access import sessions as session_queries
 from shop.queries.customers import users
 from shop.queries.operations import outbox
 from shop.rules.access.codes import login_code, matches
+from shop.rules.access.devices import device_kind
+from shop.rules.mail_events import NEW_SIGN_IN, MailRequest
 
 _NO_REQUEST = UUID(int=0)
 
@@ -122,7 +126,16 @@ async def _redeem(ctx: Context, request: LoginRequest) -> UserTokens | None:
         note_change(ctx, CUSTOMER, user.id, user)
         note_event(ctx, "customer.signed_in", CUSTOMER, user.id)
         await users.verify_user(ctx.db, user.id, **name_fields)
-        pair = await sessions.new_session(ctx, sessions.USER, user_id=user.id)
+        session_id = new_id()
+        if await _is_new_device(ctx, user.id):
+            await queue_mails(ctx, [MailRequest(kind=NEW_SIGN_IN, ref_id=session_id, recipient=user.email)])
+        pair = await sessions.new_session(ctx, sessions.USER, user_id=user.id, session_id=session_id)
         await rate_limits.reset_failures(ctx, request.email_key)
         await audit(ctx, "sign_in", "done", actor_id=user.id)
         return pair
+
+
+async def _is_new_device(ctx: Context, user_id: UUID) -> bool:
+    """Whether the customer has sessions, but none of this kind of device."""
+    agents = await session_queries.list_user_agents(ctx.db, user_id)
+    return bool(agents) and device_kind(ctx.origin.user_agent) not in map(device_kind, agents)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.base.ids import new_id
 from shop.models.access.operators import Operator
 from shop.queries.access import operators
 from shop.queries.operations import outbox
@@ -25,5 +26,6 @@ async def notify_operators(ctx: Context, audit_id: UUID) -> None:
 
 
 async def _queue(ctx: Context, recipients: Sequence[str], audit_id: UUID) -> None:
-    await outbox.insert_mails(ctx.db, recipients, kind=KIND, ref_id=audit_id, ttl=_TTL)
+    for recipient in recipients:
+        await outbox.insert_mail(ctx.db, id=new_id(), kind=KIND, recipient=recipient, ref_id=audit_id, ttl=_TTL)
     ctx.shared.mail_queued.set()

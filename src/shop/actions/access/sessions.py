@@ -59,11 +59,12 @@ async def new_session(
     user_id: UUID | None = None,
     application_id: UUID | None = None,
     scope: str | None = None,
+    session_id: UUID | None = None,
 ) -> UserTokens:
     settings = ctx.shared.settings
     session = await session_queries.insert_session(
         ctx.db,
-        id=new_id(),
+        id=session_id or new_id(),
         user_id=user_id,
         application_id=application_id,
         scope=scope,

@@ -23,9 +23,7 @@ from shop.queries import writes
 from shop.queries.access import sessions as session_queries
 from shop.queries.cart import orders
 from shop.queries.customers import users as user_queries
-from shop.queries.operations import outbox
 
-NOTIFICATION_TTL = 3 * 24 * 3600
 _NAMES = ("first_name", "last_name", "selected_locale")
 _EXTRAS = ("alternative_phone", "public_metadata", "private_metadata")
 
@@ -41,15 +39,12 @@ async def create_user(ctx: Context, values: UserInput) -> UUID:
 
 
 async def update_user(ctx: Context, user_id: UUID, values: UserInput) -> None:
-    """Updates a user. A new e-mail address ends every session and notifies the old address."""
+    """Updates a user. A new e-mail address ends every session; its event tells both addresses."""
     fields = await _validate_user(ctx, user_id, values)
     before = await user_queries.find_user(ctx.db, user_id)
     await writes.update_record(ctx.db, users, user_id, fields)
     if before and before.email_key != fields.get("email_key", before.email_key):
         await session_queries.end_users_sessions(ctx.db, user_id, "the e-mail was changed")
-        await outbox.insert_mail(
-            ctx.db, id=new_id(), kind="email_changed", recipient=before.email, ref_id=user_id, ttl=NOTIFICATION_TTL
-        )
         await audit(ctx, "user_email_changed", "done", subject_id=user_id)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from shop.actions.context import Context
 from shop.actions.event_subjects import WISHED_ITEM, WISHLIST
@@ -16,6 +16,7 @@ from shop.actions.events import note_change, note_deletion, note_rows
 from shop.base.errors import Invalid, NotFound, Unauthenticated
 from shop.base.ids import new_id
 from shop.base.input_types import MAX_UNITS
+from shop.base.values import REQUIRED
 from shop.models.catalog.products import variants
 from shop.models.customers.inputs import (
     MAX_WISHED_ITEMS,
@@ -23,6 +24,7 @@ from shop.models.customers.inputs import (
     OwnWishlistFields,
     OwnWishlistUpdateFields,
     WishedItemInput,
+    WishedQuantityInput,
     WishlistInput,
     read_wishlist_name,
 )
@@ -111,7 +113,7 @@ async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
 
 
 async def add_item(ctx: Context, wishlist_ref: WishlistRef, item: OwnWishedItemInput) -> WishedItemView:
-    """Adds a variant to a wishlist; an existing item is unchanged."""
+    """Adds a variant to a wishlist; an existing item keeps its quantity."""
     async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
         item_id = idempotency.existing_id or await _ensure_item(ctx, wishlist, item)
@@ -128,12 +130,15 @@ async def add_to_default(ctx: Context, pricing: Pricing, item: OwnWishedItemInpu
 
 
 async def _ensure_item(ctx: Context, wishlist: Wishlist, item: OwnWishedItemInput) -> UUID:
-    present = {each.variant_id: each.id for each in await queries.list_items(ctx.db, [wishlist.id])}
-    if item.variant_id in present:
-        return present[item.variant_id]
-    await _check_new(ctx, present, {"variant_id": item.variant_id})
+    rows = {each.variant_id: each for each in await queries.list_items(ctx.db, [wishlist.id])}
+    if row := rows.get(item.variant_id):
+        note_change(ctx, WISHED_ITEM, row.id, row)
+        await _set_notify(ctx, wishlist, [item])
+        return row.id
+    await _check_new(ctx, {each.variant_id: each.id for each in rows.values()}, {"variant_id": item.variant_id})
     (item_id,) = await queries.add_items(ctx.db, wishlist.id, [item])
     note_change(ctx, WISHED_ITEM, item_id)
+    await _set_notify(ctx, wishlist, [item])
     return item_id
 
 
@@ -159,6 +164,7 @@ async def add_items(ctx: Context, wishlist_ref: WishlistRef, items: Sequence[Own
             ctx.db, wishlist.id, list({item.variant_id: item for item in items}.values())
         ):
             note_change(ctx, WISHED_ITEM, item_id)
+        await _set_notify(ctx, wishlist, items)
         idempotency.record(wishlist.id)
         return wishlist
 
@@ -176,16 +182,34 @@ async def _check_new(ctx: Context, present: Mapping[UUID, UUID], new: Mapping[st
         raise Invalid(errors)
 
 
-async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, quantity: int) -> WishedItemView:
-    """Sets the quantity of an item and returns the item."""
+async def change_item(
+    ctx: Context, wishlist_ref: WishlistRef, item_id: UUID, values: WishedQuantityInput
+) -> WishedItemView:
+    """Sets the quantity of an item, or whether its owner waits for stock, and returns the item."""
+    if values.quantity is UNSET and values.notify_when_in_stock is UNSET:
+        raise Invalid({"quantity": [REQUIRED]})
     async with ctx.transaction() as idempotency:
         wishlist = await _lock_own_list(ctx, wishlist_ref)
         if not idempotency.existing_id:
             await note_rows(ctx, WISHED_ITEM, [item_id])
-            if not await queries.set_quantity(ctx.db, wishlist.id, item_id, quantity):
+            quantity, notify = _or_none(values.quantity), _or_none(values.notify_when_in_stock)
+            if not await queries.update_item(ctx.db, wishlist.id, item_id, quantity=quantity, notify=notify):
                 raise NotFound()
             idempotency.record(item_id)
         return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
+
+
+async def _set_notify(ctx: Context, wishlist: Wishlist, items: Sequence[OwnWishedItemInput]) -> None:
+    """Sets whether the owner waits for stock, for the items that say so; their changes are noted already."""
+    by_variant = {
+        item.variant_id: notify for item in items if (notify := _or_none(item.notify_when_in_stock)) is not None
+    }
+    if not by_variant:
+        return
+    for row in await queries.list_items(ctx.db, [wishlist.id]):
+        if row.variant_id in by_variant:
+            notify = by_variant[row.variant_id]
+            await queries.update_item(ctx.db, wishlist.id, row.id, quantity=None, notify=notify)
 
 
 async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID) -> WishedItemView:
@@ -219,8 +243,13 @@ async def list_items(ctx: Context, lists: Sequence[Wishlist]) -> list[WishedItem
 
 
 async def list_priced_items(ctx: Context, lists: Sequence[Wishlist], pricing: Pricing) -> list[WishedItemView]:
-    """Returns the items with the caller's prices."""
-    return await queries.list_priced_items(ctx.db, [each.id for each in lists], pricing)
+    """Returns the items with the caller's prices. Others do not see what the owner of a public list waits for."""
+    own_ids = {each.id for each in lists if each.user_id == pricing.user_id}
+    items = await queries.list_priced_items(ctx.db, [each.id for each in lists], pricing)
+    return [
+        item if item.wishlist_id in own_ids else msgspec.structs.replace(item, notify_when_in_stock=False)
+        for item in items
+    ]
 
 
 async def create_list(ctx: Context, values: WishlistInput) -> UUID:
@@ -266,6 +295,10 @@ def _owner(pricing: Pricing) -> UUID:
     if pricing.user_id is None:
         raise Unauthenticated("Send a user token with this request.")
     return pricing.user_id
+
+
+def _or_none(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
 
 
 def _require(record: T | None) -> T:

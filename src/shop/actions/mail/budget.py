@@ -1,9 +1,11 @@
-"""The budget for e-mail that unverified callers can cause: login codes, and order confirmations to addresses other than
-the signed-in owner's. It has windows per address, per source and for the whole shop.
+"""The budget for e-mail that unverified callers can cause: login codes, order confirmations to addresses other than the
+signed-in owner's, failed payments, and sign-ins from new devices. It has windows per address, per source and for the
+whole shop. E-mail that operators, applications or the shop itself cause spends none.
 
                       an address and a source       the shop
     code              all of it                     half of it; all of it for a verified customer's address
-    confirmation      half of it                    half of it
+    new device        none: its code paid for it    all of it
+    any other         half of it                    half of it
 
 Neither orders nor unknown addresses can exhaust the budget that customers need to sign in. An e-mail beyond its share
 waits in the outbox until its windows have room, and is dropped when it expires.
@@ -19,6 +21,7 @@ from shop.models.journal import OutboxMail
 from shop.queries import journal
 from shop.queries.access import login
 from shop.queries.operations import outbox
+from shop.rules.mail_events import NEW_SIGN_IN
 from shop.rules.rate_limits import (
     Count,
     Limit,
@@ -117,6 +120,9 @@ async def _limits_of(ctx: Context, mail: OutboxMail) -> tuple[list[Limit], list[
         # Its address and its source were counted by the request.
         is_verified = email is not None and await login.is_verified(ctx.db, email.key)
         return [] if is_verified else unverified, everyone
+    if mail.kind == NEW_SIGN_IN:
+        # It follows a redeemed code, which its address and its source have paid for.
+        return [], everyone
     key = email.budget_key if email else mail.recipient
     by_address = build_limits(BY_ADDRESS, key, half_of(settings.limit_mails_per_address))
     quotas = half_of(settings.limit_mails_per_source)

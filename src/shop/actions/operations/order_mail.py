@@ -49,7 +49,6 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base
     ]
     rates = await shipments.list_shipping_rates(db, order.id)
     return {
-        "shop": shared.shop.name,
         "number": order.number,
         "lines": [(line.quantity, line.name, line.options_text, money(line.amount)) for line in line_items],
         "sums": [(label, money(amount)) for label, amount in _sums(order)],
@@ -63,14 +62,7 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base
         "payment_url": await _payment_url(shared, db, order, base_url) if requests else None,
         "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
         "addresses": await _addresses(db, order),
-        "status_url": _status_url(shared, order, base_url),
     }
-
-
-def _status_url(shared: Shared, order: Order, base_url: str | None) -> str | None:
-    if base_url is None or shared.settings.website == "off":
-        return None
-    return f"{base_url.rstrip('/')}/order-status/{build_link(shared, order)}"
 
 
 async def _payment_url(shared: Shared, db: DatabaseSession, order: Order, base_url: str | None) -> str | None:

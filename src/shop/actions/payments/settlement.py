@@ -9,7 +9,6 @@ import msgspec
 import structlog
 
 from shop.actions.audit import audit
-from shop.actions.cart.access import acts_for_owner
 from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, change_order, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock
@@ -21,7 +20,6 @@ from shop.actions.event_subjects import ORDER, PAYMENT, REFUND
 from shop.actions.events import note_change, note_event
 from shop.actions.payments.saved_cards import save_card
 from shop.base.actor import GUEST_ACTOR, Actor
-from shop.base.email import read_email
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.gateways.payments import UNKNOWN, Act, Call, Provider, Result
@@ -31,8 +29,6 @@ from shop.queries import bulk
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.checkout import adjustments
-from shop.queries.customers import users
-from shop.queries.operations import outbox
 from shop.queries.orders import sales
 from shop.queries.payments import payments as queries
 from shop.queries.payments.payments import PaymentChange
@@ -46,7 +42,6 @@ RETRY_SECONDS = 15
 """The interval between queries about one attempt; a shopper may take minutes to confirm."""
 GIVE_UP_SECONDS = 600
 """After this time, an attempt that the provider does not know counts as never made."""
-CONFIRMATION_TTL = 3 * 24 * 3600
 _log = structlog.get_logger("shop.payments")
 _FIRST = {"authorise", "purchase"}
 """Acts that charge a payment; they complete an order that is not complete yet."""
@@ -203,7 +198,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
 
 
 async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
-    """Completes the order: freezes its totals, turns reservations into sales, and queues the confirmation e-mail."""
+    """Completes the order: freezes its totals, turns reservations into sales; its event queues the e-mail."""
     note_order_changes(ctx, checkout)
     checkout = await store_credit.capture_credit(ctx, checkout)
     order = checkout.order
@@ -236,8 +231,6 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
         await _close_manual(ctx, order, manual_total)
     await stock.delete_reservations(ctx.db, order.id)
     await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
-    if order.email and ctx.shared.settings.order_mail != "off":
-        await _queue_confirmation(ctx, order, order.email)
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
     return completed_order
@@ -252,34 +245,6 @@ async def _close_manual(ctx: Context, order: Order, manual_total: int) -> None:
         excess -= reduction
         rows.append({"id": each.id, "amount": each.amount + reduction, "state": "closed"})
     await bulk.update_rows(ctx.db, "adjustments", rows)
-
-
-async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
-    """Queues the confirmation e-mail. It counts against the mail budget, because anyone can enter another person's
-    address, unless an operator or application completed the order, or its signed-in owner did and the e-mail goes to
-    their own verified address.
-    """
-    is_trusted = acts_for_owner(ctx, order) and (ctx.actor.kind != "user" or await _is_owners(ctx, order, email))
-    # Webhooks and the worker complete orders too; they have no source to count.
-    is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
-    await outbox.insert_mail(
-        ctx.db,
-        id=new_id(),
-        kind="order_confirmation",
-        recipient=email,
-        ref_id=order.id,
-        ttl=CONFIRMATION_TTL,
-        awaits_budget=not is_trusted,
-        source=ctx.origin.source if is_shopper and not is_trusted else None,
-    )
-
-
-async def _is_owners(ctx: Context, order: Order, email: str) -> bool:
-    owner = await users.find_user(ctx.db, order.user_id) if order.user_id else None
-    address = read_email(email)
-    return (
-        owner is not None and owner.verified_at is not None and address is not None and address.key == owner.email_key
-    )
 
 
 async def settle_stale_attempts(shared: Shared) -> int:

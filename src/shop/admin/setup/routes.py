@@ -1,8 +1,8 @@
-"""Dashboard routes of the setup: website, zones, taxes, shipping, payment methods and integrity checks."""
+"""Dashboard routes of the setup: website, e-mails, zones, taxes, shipping, payment methods and integrity checks."""
 
 from shop.admin.operations import checks
 from shop.admin.route_builder import RouteBuilder
-from shop.admin.setup import payment_methods, shipping, taxes, website, zones
+from shop.admin.setup import mails, payment_methods, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
 from shop.web.endpoint import Route
 
@@ -14,6 +14,7 @@ def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
         builder.page(website.PATH, website.show, "Website settings"),
         builder.upload(website.PATH, website.change, "Change the website settings"),
+        *_mail_routes(builder),
         builder.page(zones.PATH, zones.listing, "Zones"),
         *_form_routes(builder, zones.FORM),
         builder.page(taxes.PATH, taxes.listing, "Tax categories and tax rates"),
@@ -26,6 +27,19 @@ def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         *_form_routes(builder, payment_methods.FORM),
         builder.page(checks.PATH, checks.show, "Consistency checks"),
         builder.act(checks.PATH, checks.run_checks, "Run the consistency checks"),
+    )
+
+
+def _mail_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    one = f"{mails.PATH}/{{kind}}"
+    return (
+        builder.page(mails.PATH, mails.listing, "E-mails to customers"),
+        builder.page(one, mails.show, "One e-mail, with its texts"),
+        builder.act(one, mails.change, "Change an e-mail"),
+        builder.page(f"{one}/preview", mails.preview_saved, "Preview of an e-mail, as it is saved"),
+        builder.act(f"{one}/preview", mails.preview_edited, "Preview of an e-mail, with the texts of the form"),
+        builder.act(f"{one}/reset", mails.reset, "Restore the default texts of an e-mail"),
+        builder.act(f"{one}/test", mails.send_test, "Send a test of an e-mail to yourself"),
     )
 
 

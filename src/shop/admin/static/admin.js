@@ -109,6 +109,34 @@ if (websiteForm) {
   show();
 }
 
+// Shows the texts of an e-mail in the preview while they are edited.
+const mailForm = document.getElementById("mail-form");
+if (mailForm) {
+  let timer;
+  mailForm.querySelector("[data-preview-button]").hidden = true;
+  const preview = () => {
+    const former = document.querySelector("iframe.mail-preview");
+    const frame = former.cloneNode();
+    frame.removeAttribute("src");
+    // A new frame, because each document of an existing one would be a step of the back button.
+    former.replaceWith(frame);
+    const copy = document.createElement("form");
+    Object.assign(copy, { method: "post", action: mailForm.dataset.previewUrl, target: frame.name, hidden: true });
+    for (const [name, value] of new FormData(mailForm)) {
+      const input = document.createElement("textarea");
+      Object.assign(input, { name, value });
+      copy.append(input);
+    }
+    document.body.append(copy);
+    copy.submit();
+    copy.remove();
+  };
+  mailForm.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(preview, 400);
+  });
+}
+
 // Warns before a page with unsaved changes is left.
 let isUnsaved = false;
 for (const form of document.querySelectorAll("form[data-unsaved]")) {

@@ -149,10 +149,12 @@ class OwnWishlistUpdateInput(msgspec.Struct, frozen=True):
 
 
 class OwnWishedItemInput(msgspec.Struct, frozen=True):
-    """A variant and its quantity; a variant that is already on the wishlist stays unchanged."""
+    """A variant and its quantity; a variant that is already on the wishlist keeps its quantity."""
 
     variant_id: UUID
     quantity: Quantity = 1
+    notify_when_in_stock: bool | UnsetType = UNSET
+    """Whether to tell the owner by e-mail, once, when the variant is back in stock."""
 
 
 class OwnWishedItemsInput(msgspec.Struct, frozen=True):
@@ -168,9 +170,10 @@ class WishedItemIdsInput(msgspec.Struct, frozen=True):
 
 
 class WishedQuantityInput(msgspec.Struct, frozen=True):
-    """The new quantity of a wished item."""
+    """The new quantity of a wished item, or whether to tell its owner when it is back in stock."""
 
-    quantity: Quantity
+    quantity: Quantity | UnsetType = UNSET
+    notify_when_in_stock: bool | UnsetType = UNSET
 
 
 class WishlistInput(TypedDict, total=False):
@@ -188,3 +191,4 @@ class WishedItemInput(TypedDict, total=False):
     wishlist_id: UUID
     variant_id: UUID
     quantity: int
+    notify_when_in_stock: bool

@@ -35,8 +35,17 @@ class WishedItem(Row, frozen=True, kw_only=True):
     wishlist_id: UUID
     variant_id: UUID
     quantity: int = 1
+    notify_when_in_stock: bool = False
+    """Whether the owner asked for an e-mail when it is back in stock; that e-mail resets it."""
     created_at: datetime
     updated_at: datetime
+
+
+class RestockedVariant(Row, frozen=True, kw_only=True):
+    """A variant that is back in stock, whose e-mails are not queued yet."""
+
+    variant_id: UUID
+    created_at: datetime
 
 
 class WishlistView(Wishlist, frozen=True, kw_only=True):
@@ -82,6 +91,10 @@ wished_items = table(
     refers("variant_id", variants, on_delete="cascade"),
     unique("wishlist_id", "variant_id"),
     index("ix_wished_items_variant_id", "variant_id"),
+    index("ix_wished_items_notify", "variant_id", where="notify_when_in_stock"),
     index("ix_wished_items_created_at", "created_at", "id"),
     check("quantity_is_positive", "quantity > 0"),
+)
+restocked_variants = table(
+    "restocked_variants", RestockedVariant, key("variant_id"), refers("variant_id", variants, on_delete="cascade")
 )

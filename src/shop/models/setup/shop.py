@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.db.rows import Row, check, key, table
+from shop.models.setup.mails import NO_MAIL_SETTINGS, MailSettings
 from shop.models.setup.website import WebsiteSettings
 
 STORE_ID = UUID("00000000-0000-7000-8000-000000000001")
@@ -27,6 +28,11 @@ class Shop(Row, frozen=True, kw_only=True):
     """Sessions, codes and links created before this time are void."""
     website: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
     """Brand and home page; see `WebsiteSettings`."""
+    mails: dict[str, Any] = {}  # noqa: RUF012
+    """The settings of e-mails by kind, as far as they differ from the defaults; see `MailSettings`."""
+
+    def mail_settings(self, kind: str) -> MailSettings:
+        return msgspec.convert(self.mails[kind], MailSettings) if kind in self.mails else NO_MAIL_SETTINGS
 
     @property
     def website_settings(self) -> WebsiteSettings:

@@ -44,7 +44,7 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         resource(
             "shop",
             ShopSettings,
-            attributes=["name", "currencies", "default_country", "default_locale", "website"],
+            attributes=["name", "currencies", "default_country", "default_locale", "website", "mails"],
         ),
     ),
 }

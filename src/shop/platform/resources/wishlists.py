@@ -44,7 +44,7 @@ WISHLISTS = Collection(
 WISHED_ITEM = resource(
     "wished_item",
     PricedWishedItem,
-    attributes=["quantity", "currency", money("price"), money("total"), *_STAMPS],
+    attributes=["quantity", "notify_when_in_stock", "currency", money("price"), money("total"), *_STAMPS],
     relations=[one("wishlist", "wishlist"), one("variant", "variant")],
 )
 WISHED_ITEMS = Collection(
@@ -60,5 +60,5 @@ WISHED_ITEMS = Collection(
     writable=kinds(WishedItemInput),
     required=("wishlist_id", "variant_id"),
     create_only=("wishlist_id", "variant_id"),
-    filters=("wishlist_id", "variant_id", "quantity"),
+    filters=("wishlist_id", "variant_id", "quantity", "notify_when_in_stock"),
 )

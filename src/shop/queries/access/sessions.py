@@ -209,6 +209,11 @@ _SESSION_OF = statement(
     ),
     lambda record: cast(UUID, record[0]),
 )
+_FIND_SESSION = statement(select(sessions).where(sessions.c.id == bindparam("id")), into(Session))
+_LIST_USER_AGENTS = statement(
+    select(sessions.c.user_agent).distinct().where(sessions.c.user_id == bindparam("user_id")),
+    lambda record: cast(str | None, record[0]),
+)
 _LIST_SESSIONS = statement(
     select(sessions)
     .select_from(sessions.join(users))
@@ -302,6 +307,15 @@ async def find_session_of(db: Db, access_hash: bytes) -> UUID | None:
 
 async def list_sessions(db: Db, user_id: UUID) -> list[Session]:
     return await db.all(_LIST_SESSIONS, user_id=user_id)
+
+
+async def find_session(db: Db, session_id: UUID) -> Session | None:
+    return await db.one(_FIND_SESSION, id=session_id)
+
+
+async def list_user_agents(db: Db, user_id: UUID) -> list[str | None]:
+    """Returns the User-Agent headers of all sessions of a user, ended ones too."""
+    return await db.all(_LIST_USER_AGENTS, user_id=user_id)
 
 
 async def find_bearer(db: Db, token_hash: bytes) -> Bearer | None:

@@ -5,7 +5,22 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, and_, bindparam, case, column, delete, exists, func, or_, select, true, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Text,
+    and_,
+    bindparam,
+    case,
+    column,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -126,10 +141,14 @@ _PUT = statement(
     _an_id,
 )
 _of_list = wished_items.c.wishlist_id == bindparam("list_id", type_=_ID)
-_SET_QUANTITY = statement(
+_UPDATE_ITEM = statement(
     update(wished_items)
     .where(_of_list, wished_items.c.id == bindparam("item_id", type_=_ID))
-    .values(quantity=bindparam("new_quantity"), updated_at=_now)
+    .values(
+        quantity=func.coalesce(bindparam("new_quantity", type_=BigInteger), wished_items.c.quantity),
+        notify_when_in_stock=func.coalesce(bindparam("notify", type_=Boolean), wished_items.c.notify_when_in_stock),
+        updated_at=_now,
+    )
     .returning(wished_items.c.id),
     _an_id,
 )
@@ -251,8 +270,13 @@ async def add_items(db: DatabaseSession, list_id: UUID, items: Sequence[OwnWishe
     return await db.all(_PUT, list_id=list_id, ids=ids, variant_ids=variant_ids, quantities=quantities)
 
 
-async def set_quantity(db: DatabaseSession, list_id: UUID, item_id: UUID, quantity: int) -> bool:
-    return await db.one(_SET_QUANTITY, list_id=list_id, item_id=item_id, new_quantity=quantity) is not None
+async def update_item(
+    db: DatabaseSession, list_id: UUID, item_id: UUID, *, quantity: int | None, notify: bool | None
+) -> bool:
+    """Changes an item of a list; None changes nothing. Returns whether it is on the list."""
+    return (
+        await db.one(_UPDATE_ITEM, list_id=list_id, item_id=item_id, new_quantity=quantity, notify=notify) is not None
+    )
 
 
 async def remove_items(db: DatabaseSession, list_id: UUID, ids: Sequence[UUID]) -> list[UUID]:

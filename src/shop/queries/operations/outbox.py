@@ -1,18 +1,38 @@
 """Statements for the outbox of e-mails to send."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Text, bindparam, func, literal_column, select, update
-from sqlalchemy.dialects.postgresql import insert
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Text,
+    and_,
+    bindparam,
+    case,
+    column,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
+from shop.models.access.users import users
 from shop.models.cart.orders import orders
 from shop.models.journal import OutboxMail
 from shop.models.journal import outbox_mails as mails
+from shop.rules.mail_events import CONFIRMATION, MAIL_TTL, PAYMENT_ATTENTION, MailRequest
 
 _now = func.now()
 _IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
@@ -28,28 +48,71 @@ _INSERT = statement(
         next_at=_now + seconds("delay"),
         awaits_budget=bindparam("awaits_budget"),
         source=bindparam("source"),
+        is_test=bindparam("is_test"),
         created_at=_now,
     )
     .returning(mails.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_ID = PG_UUID(as_uuid=True)
 _new = (
-    func.unnest(bindparam("ids", type_=ARRAY(mails.c.id.type)), bindparam("recipients", type_=ARRAY(Text())))
-    .table_valued("id", "recipient")
-    .render_derived()
+    func.jsonb_to_recordset(bindparam("rows", type_=JSONB))
+    .table_valued(
+        column("id", _ID),
+        column("kind", Text()),
+        column("ref_id", _ID),
+        column("order_id", _ID),
+        column("recipient", Text()),
+        column("owner_id", _ID),
+        column("is_free", Boolean()),
+        name="given",
+    )
+    .render_derived(with_types=True)
 )
+_recipient = func.coalesce(_new.c.recipient, orders.c.email)
+_is_free = or_(_new.c.is_free, users.c.id.is_not(None))
+_recent = mails.alias("recent")
+_is_repeated = exists().where(
+    _recent.c.created_at > _now - timedelta(hours=1),
+    _recent.c.kind == _new.c.kind,
+    _recent.c.ref_id == _new.c.ref_id,
+)
+# A declined payment of a cart needs no e-mail: the shopper is there. Several attempts within an hour cause only one.
+_is_owing = and_(
+    orders.c.completed_at.is_not(None),
+    orders.c.canceled_at.is_(None),
+    orders.c.payment_state.in_([literal_column("'balance_due'"), literal_column("'failed'")]),
+    ~_is_repeated,
+)
+_values = {
+    "id": _new.c.id,
+    "kind": _new.c.kind,
+    "recipient": _recipient,
+    "ref_id": _new.c.ref_id,
+    "not_after": _now + timedelta(seconds=MAIL_TTL),
+    "next_at": _now,
+    "awaits_budget": ~_is_free,
+    "source": case((~_is_free, bindparam("source", type_=Text())), else_=null()),
+    "created_at": _now,
+}
 _INSERT_MANY = statement(
     insert(mails)
     .from_select(
-        ["id", "recipient", "kind", "ref_id", "not_after", "next_at", "created_at"],
-        select(
-            _new.c.id,
-            _new.c.recipient,
-            bindparam("kind", type_=Text()),
-            bindparam("ref_id", type_=mails.c.ref_id.type),
-            _now + seconds("ttl"),
-            _now,
-            _now,
+        list(_values),
+        select(*_values.values())
+        .select_from(
+            _new.outerjoin(orders, orders.c.id == _new.c.order_id).outerjoin(
+                users,
+                and_(
+                    users.c.id == _new.c.owner_id,
+                    users.c.verified_at.is_not(None),
+                    users.c.email_key == func.lower(_recipient),
+                ),
+            )
+        )
+        .where(
+            _recipient.is_not(None),
+            or_(_new.c.kind != literal_column(f"'{PAYMENT_ATTENTION}'"), _is_owing),
         ),
     )
     .returning(mails.c.id),
@@ -82,7 +145,7 @@ _mark_mail = (
 # Stored on the order, because e-mails are not retained as long as orders.
 _mark_order = (
     update(orders)
-    .where(orders.c.id == _mark_mail.c.ref_id, _mark_mail.c.kind == "order_confirmation")
+    .where(orders.c.id == _mark_mail.c.ref_id, _mark_mail.c.kind == CONFIRMATION)
     .values(confirmation_delivered=True)
     .returning(orders.c.id)
     .cte("confirmed")
@@ -128,15 +191,17 @@ _NEWEST = statement(
 
 
 async def insert_mail(
-    db: DatabaseSession, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
+    db: DatabaseSession, *, delay: int = 0, awaits_budget: bool = False, is_test: bool = False, **values: Any
 ) -> None:
-    await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, source=source, **values)
+    await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, is_test=is_test, source=None, **values)
 
 
-async def insert_mails(db: DatabaseSession, recipients: Sequence[str], *, kind: str, ref_id: UUID, ttl: int) -> None:
-    """Inserts one e-mail for each recipient."""
-    ids = [new_id() for _ in recipients]
-    await db.all(_INSERT_MANY, ids=ids, recipients=list(recipients), kind=kind, ref_id=ref_id, ttl=ttl)
+async def insert_mails(db: DatabaseSession, requests: Sequence[MailRequest], source: str | None) -> list[UUID]:
+    """Queues the e-mails of events, each to its recipient or to the address of its order; without one, there is none.
+    `source` is the source of the request, for the mail budget.
+    """
+    rows = [{"id": new_id(), **msgspec.structs.asdict(each)} for each in requests]
+    return await db.all(_INSERT_MANY, rows=rows, source=source)
 
 
 async def lease_mail(db: DatabaseSession, *, lease: int) -> OutboxMail | None:

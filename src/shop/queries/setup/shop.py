@@ -66,6 +66,14 @@ _UPDATE_WEBSITE = statement(
     into(Shop),
 )
 
+_UPDATE_MAILS = statement(
+    update(shops)
+    .where(shops.c.version == bindparam("seen_version"))
+    .values(mails=bindparam("new_mails"), version=shops.c.version + literal_column("1"))
+    .returning(shops),
+    into(Shop),
+)
+
 # Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
@@ -107,3 +115,8 @@ async def update_shop(db: DatabaseSession, *, version: int, **values: Any) -> Sh
 async def update_website(db: DatabaseSession, *, version: int, website: dict[str, Any]) -> Shop | None:
     """Updates the website settings and returns the shop; `None` if it has changed since `version`."""
     return await db.one(_UPDATE_WEBSITE, seen_version=version, new_website=website)
+
+
+async def update_mails(db: DatabaseSession, *, version: int, mails: dict[str, Any]) -> Shop | None:
+    """Updates the settings of e-mails and returns the shop; `None` if it has changed since `version`."""
+    return await db.one(_UPDATE_MAILS, seen_version=version, new_mails=mails)

@@ -32,3 +32,8 @@ def device_name(user_agent: str | None) -> str:
     if browser and system:
         return f"{browser} on {system}"
     return browser or system or (user_agent or "").strip()[:_LONGEST] or UNKNOWN
+
+
+def device_kind(user_agent: str | None) -> str:
+    """Returns the name without a version, so that an update of a program is not a new device."""
+    return device_name(user_agent).partition("/")[0].strip() or UNKNOWN

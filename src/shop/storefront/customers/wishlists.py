@@ -96,8 +96,8 @@ async def add_item(request: Request, ctx: Context) -> Reply:
 
 async def set_item_quantity(request: Request, ctx: Context) -> Reply:
     query = await _read_query(request, ctx, WISHED_ITEM)
-    quantity = read_input(WishedQuantityInput, request.params).quantity
-    item = await wishlists.set_quantity(ctx, _wishlist_ref(request, query), _item_id(request), quantity)
+    values = read_input(WishedQuantityInput, request.params)
+    item = await wishlists.change_item(ctx, _wishlist_ref(request, query), _item_id(request), values)
     return await _item_reply(ctx, item, query)
 
 

@@ -12,6 +12,6 @@ WISHLIST = resource(
 WISHED_ITEM = resource(
     "wished_item",
     WishedItemView,
-    attributes=["quantity", money("price"), money("total")],
+    attributes=["quantity", money("price"), money("total"), "notify_when_in_stock"],
     relations=[one("variant", "variant")],
 )

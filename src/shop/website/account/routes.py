@@ -36,6 +36,7 @@ ACCOUNT_ROUTES: tuple[PageRoute, ...] = (
     _post("/wishlists/{token}", wishlists.update, "Change a wishlist"),
     _post("/wishlists/{token}/delete", wishlists.delete, "Delete a wishlist"),
     _post("/wishlists/{token}/items/{id}/remove", wishlists.remove_item, "Remove a wished item"),
+    _post("/wishlists/{token}/items/{id}/notify", wishlists.notify_item, "Ask for an e-mail when it is back in stock"),
     _post("/wishlists/{token}/items/{id}/move", wishlists.move_item, "Move a wished item to the cart"),
     _get("/cards", payments.show_cards, "Saved cards of the customer"),
     _post("/cards/{id}/delete", payments.remove_card, "Delete a saved card"),

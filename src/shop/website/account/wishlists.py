@@ -9,7 +9,12 @@ from shop.actions.customers import wishlists
 from shop.actions.customers.wishlists import WishlistRef
 from shop.base.errors import Invalid
 from shop.base.values import read_lookup_id
-from shop.models.customers.inputs import OwnWishedItemInput, OwnWishlistFields, OwnWishlistUpdateFields
+from shop.models.customers.inputs import (
+    OwnWishedItemInput,
+    OwnWishlistFields,
+    OwnWishlistUpdateFields,
+    WishedQuantityInput,
+)
 from shop.queries.catalog.prices import Pricing
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
@@ -26,6 +31,8 @@ _NOTICES = {
     "deleted": "The wishlist is deleted.",
     "added": "Added to your wishlist.",
     "removed": "Removed from your wishlist.",
+    "notified": "We will send you an e-mail when it is back in stock.",
+    "not_notified": "We will not send you an e-mail about it.",
     "moved": "Moved to your cart.",
 }
 _CHANGEABLE: tuple[str, ...] = ("name", "is_private", "is_default")
@@ -53,12 +60,16 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
 async def add_item(request: Request, ctx: Context, visit: Visit) -> Reply:
     """Adds a variant to the default list; product pages send this form."""
     try:
-        item = read_input(OwnWishedItemInput, {"variant_id": plain_fields(request).get("variant_id")})
+        fields = plain_fields(request)
+        members: dict[str, str] = {
+            name: fields[name] for name in ("variant_id", "notify_when_in_stock") if name in fields
+        }
+        item = read_input(OwnWishedItemInput, members)
         wishlist = await wishlists.add_to_default(ctx, await _pricing(ctx), item)
     except Invalid as error:
         sentences = error.errors.get("base") or ["This product cannot be added to a wishlist."]
         return await _show_lists(request, ctx, visit, 422, errors={"base": sentences})
-    return redirect(f"{LISTS}/{wishlist.token}?done=added")
+    return redirect(f"{LISTS}/{wishlist.token}?done={'notified' if item.notify_when_in_stock is True else 'added'}")
 
 
 async def show_list(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -86,6 +97,14 @@ async def remove_item(request: Request, ctx: Context, _visit: Visit) -> Reply:
     item_id = read_lookup_id(request.path_params["id"])
     await wishlists.remove_item(ctx, await _ref(request, ctx), item_id)
     return redirect(f"{_path(request)}?done=removed")
+
+
+async def notify_item(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    """Asks for an e-mail when the item is back in stock, or cancels that."""
+    item_id, is_wanted = read_lookup_id(request.path_params["id"]), plain_fields(request).get("notify") == "true"
+    values = WishedQuantityInput(notify_when_in_stock=is_wanted)
+    await wishlists.change_item(ctx, await _ref(request, ctx), item_id, values)
+    return redirect(f"{_path(request)}?done={'notified' if is_wanted else 'not_notified'}")
 
 
 async def move_item(request: Request, ctx: Context, visit: Visit) -> Reply:

@@ -7,7 +7,8 @@
 //   script[data-variants]         [{id, options: {type: value}, price, compare_at, stock, purchasable,
 //                                 image}] of a product; `image` is an index of the gallery. In [data-product]:
 //                                 radio buttons option[type] in .option with [data-sold-out], [data-price],
-//                                 [data-stock], [data-buy] (the button), [data-variant-id] (fields of other forms)
+//                                 [data-stock], [data-buy] (the button), [data-variant-id] (fields of other forms),
+//                                 [data-notify] (a form for sold-out variants)
 //   [data-gallery]                a[data-zoom] with the main image; .thumbnails a with data-src, data-srcset,
 //                                 data-width, data-height, data-large and data-alt of the image that it shows
 //   select[data-submit]           submits its form when it changes; the stylesheet hides [data-without-script]
@@ -353,6 +354,8 @@ class VariantPicker {
       button.disabled = !variant?.purchasable;
       button.textContent = variant && !variant.purchasable ? "Sold out" : "Add to cart";
     }
+    const notify = find("[data-notify]", this.root);
+    if (notify) notify.hidden = !variant || variant.purchasable;
     if (!variant) return;
     for (const field of findAll("[data-variant-id]", this.root)) field.value = variant.id;
     const gallery = find("[data-gallery]");
