@@ -5,7 +5,7 @@ The events follow from the row before the change and the row at the commit, so t
 has no effect, and every reader sees the state after the change, however late it reads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 from uuid import UUID
 
@@ -175,7 +175,8 @@ async def _write(ctx: Context) -> None:
         )
     audit_rows = _build_audit_rows(ctx, actions, record_changes)
     if rows or len(audit_rows) > 1:
-        await events.insert_events(ctx.db, rows, audit_rows, _build_entries(rows))
+        deleted_ids = {str(change.record_id) for change in changes if change.is_deleted}
+        await events.insert_events(ctx.db, rows, audit_rows, _build_entries(rows, deleted_ids))
     elif audit_rows:
         await journal.insert_audit(ctx.db, **audit_rows[0])
     if mails:
@@ -242,19 +243,19 @@ def _readable(of: Records, row: Any) -> dict[str, Any] | None:
     return values
 
 
-def _build_entries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the entries of timelines."""
+def _build_entries(rows: Sequence[Mapping[str, Any]], deleted_ids: Set[str]) -> list[dict[str, Any]]:
+    """Returns the entries of timelines, without those of an owner whom the transaction deletes."""
     types = [row["type"] for row in rows]
-    return [
-        {
-            **{name: row[name] for name in ("id", "type", "ordinal", "actor_kind", "actor_id")},
-            **find_owner(row["subject_type"], row["subject_id"], row["row"] or {}),
-            "facts": facts,
-        }
-        for row in rows
-        if (facts := collect_facts(row["subject_type"], row["type"], row["row"] or {}, row["before"], types))
-        is not None
-    ]
+    entries = []
+    for row in rows:
+        values = row["row"] or {}
+        facts = collect_facts(row["subject_type"], row["type"], values, row["before"], types)
+        if facts is not None:
+            owner = find_owner(row["subject_type"], row["subject_id"], values)
+            if deleted_ids.isdisjoint(map(str, owner.values())):
+                columns = {name: row[name] for name in ("id", "type", "ordinal", "actor_kind", "actor_id")}
+                entries.append({**columns, **owner, "facts": facts})
+    return entries
 
 
 def _list_types(change: NotedChange, after: Any) -> Sequence[str]:

@@ -27,8 +27,6 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, opaque_param, statement
-from shop.models.access.users import users
-from shop.models.cart.orders import orders
 from shop.models.cart.timeline import timeline_entries
 from shop.models.events import Event, event_counters, events
 from shop.models.journal import audit_events
@@ -62,10 +60,6 @@ def _rows_of(table: Table, parameter: str, names: Sequence[str]) -> Any:
 _new = _rows_of(events, "rows", _COLUMNS)
 _new_audit = _rows_of(audit_events, "audit_rows", _AUDIT_COLUMNS)
 _new_entries = _rows_of(timeline_entries, "entries", _TIMELINE_COLUMNS)
-# Its owner may be deleted in the same transaction.
-_has_owner = or_(
-    exists().where(orders.c.id == _new_entries.c.order_id), exists().where(users.c.id == _new_entries.c.user_id)
-)
 # Not `now()`, which is the start of the transaction: two transactions that change one record would then have their
 # events in the wrong order if the second one started first.
 _INSERT = statement(
@@ -78,7 +72,7 @@ _INSERT = statement(
         insert(timeline_entries)
         .from_select(
             [*_TIMELINE_COLUMNS, "at"],
-            select(*(_new_entries.c[name] for name in _TIMELINE_COLUMNS), func.statement_timestamp()).where(_has_owner),
+            select(*(_new_entries.c[name] for name in _TIMELINE_COLUMNS), func.statement_timestamp()),
         )
         .cte("new_timeline_entries"),
     )

@@ -80,7 +80,9 @@ def _list_email_mails(before: Any, after: Any) -> list[MailRequest]:
 
 
 def _of_order(kind: str, *, is_free: bool = False) -> Callable[[Any, Any], list[MailRequest]]:
-    return lambda _before, after: [MailRequest(kind=kind, ref_id=after.id, order_id=after.id, is_free=is_free)]
+    return lambda _before, after: [
+        MailRequest(kind=kind, ref_id=after.id, order_id=after.id, recipient=after.email, is_free=is_free)
+    ]
 
 
 def _of_part(kind: str) -> Callable[[Any, Any], list[MailRequest]]:

@@ -10,7 +10,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Text,
-    and_,
     bindparam,
     case,
     column,
@@ -69,8 +68,14 @@ _new = (
     )
     .render_derived(with_types=True)
 )
-_recipient = func.coalesce(_new.c.recipient, orders.c.email)
-_is_free = or_(_new.c.is_free, users.c.id.is_not(None))
+# Subqueries instead of joins: the planner takes the rows for a hundred, and would read whole tables.
+_recipient = func.coalesce(
+    _new.c.recipient, select(orders.c.email).where(orders.c.id == _new.c.order_id).scalar_subquery()
+)
+_goes_to_owner = exists().where(
+    users.c.id == _new.c.owner_id, users.c.verified_at.is_not(None), users.c.email_key == func.lower(_recipient)
+)
+_is_free = or_(_new.c.is_free, _goes_to_owner)
 _recent = mails.alias("recent")
 _is_repeated = exists().where(
     _recent.c.created_at > _now - timedelta(hours=1),
@@ -78,7 +83,8 @@ _is_repeated = exists().where(
     _recent.c.ref_id == _new.c.ref_id,
 )
 # A declined payment of a cart needs no e-mail: the shopper is there. Several attempts within an hour cause only one.
-_is_owing = and_(
+_is_owing = exists().where(
+    orders.c.id == _new.c.order_id,
     orders.c.completed_at.is_not(None),
     orders.c.canceled_at.is_(None),
     orders.c.payment_state.in_([literal_column("'balance_due'"), literal_column("'failed'")]),
@@ -99,18 +105,7 @@ _INSERT_MANY = statement(
     insert(mails)
     .from_select(
         list(_values),
-        select(*_values.values())
-        .select_from(
-            _new.outerjoin(orders, orders.c.id == _new.c.order_id).outerjoin(
-                users,
-                and_(
-                    users.c.id == _new.c.owner_id,
-                    users.c.verified_at.is_not(None),
-                    users.c.email_key == func.lower(_recipient),
-                ),
-            )
-        )
-        .where(
+        select(*_values.values()).where(
             _recipient.is_not(None),
             or_(_new.c.kind != literal_column(f"'{PAYMENT_ATTENTION}'"), _is_owing),
         ),
