@@ -269,8 +269,14 @@ def _select_snapshots(kinds: Sequence[Records]) -> Statement[RecordSnapshot]:
     decoders = [msgspec.json.Decoder(kind.row, strict=False) for kind in kinds]
 
     def read(record: Any) -> RecordSnapshot:
-        number, row, links = record
-        return RecordSnapshot(kinds[number], decoders[number].decode(row), msgspec.json.decode(links) if links else {})
+        number, text, links = record
+        try:
+            row = decoders[number].decode(text)
+        except msgspec.ValidationError:
+            # A value that its type does not allow, such as none where there should be one, must not prevent a change.
+            values = msgspec.json.decode(text)
+            row = kinds[number].row(**{**values, "id": UUID(values["id"])})
+        return RecordSnapshot(kinds[number], row, msgspec.json.decode(links) if links else {})
 
     return dynamic_statement(union_all(*parts) if len(parts) > 1 else parts[0], read)
 
