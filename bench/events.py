@@ -30,6 +30,8 @@ class EventShop:
         self.server = Server([SHOP, "serve", "--port", "PORT"], bench.directory / "events.log", environ).wait()
         command = [sys.executable, "-m", "bench.receiver", "PORT"]
         self.receiver = Server(command, bench.directory / "receiver.log").wait("/count")
+        # In a process of its own: what it does must not delay the healthy receiver.
+        self.bad_receiver = Server(command, bench.directory / "bad_receiver.log").wait("/count")
         self.database = database_url(data_dir)
         _, token = create_client(self.database)
         self._headers = {"Authorization": f"Bearer {token}"}
@@ -51,7 +53,8 @@ class EventShop:
         run_sql(self.database, "select 1", _COPY.format(count=count, id=self._event_id))
 
     def new_endpoint(self, path: str = "healthy") -> str:
-        endpoint = {"url": f"{self.receiver.url}/{path}", "types": ["*"]}
+        receiver = self.bad_receiver if path in BAD_PATHS else self.receiver
+        endpoint = {"url": f"{receiver.url}/{path}", "types": ["*"]}
         return str(self.send("POST", "/webhook_endpoints", {"webhook_endpoint": endpoint})["data"]["id"])
 
     def delete_endpoint(self, endpoint_id: str) -> None:
@@ -99,8 +102,9 @@ class EventShop:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        self.receiver.process.terminate()
-        self.receiver.process.wait(10)
+        for receiver in (self.receiver, self.bad_receiver):
+            receiver.process.terminate()
+            receiver.process.wait(10)
         self.server.stop()
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 import msgspec
 
 FLOOD_BYTES = 10_000_000
+_PART = b"x" * 100_000
 
 
 class _Event(msgspec.Struct):
@@ -52,7 +53,10 @@ class Receiver:
         elif path == "/fail":
             writer.write(b"HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n")
         elif path == "/flood":
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % FLOOD_BYTES + b"x" * FLOOD_BYTES)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % FLOOD_BYTES)
+            for _ in range(FLOOD_BYTES // len(_PART)):
+                writer.write(_PART)
+                await writer.drain()
         else:
             await self._hold(path, writer)
         await writer.drain()

@@ -16,6 +16,7 @@ Lookup = Callable[[str], Awaitable[Sequence[str]]]
 AddressError = Callable[[IPv4Address | IPv6Address], str | None]
 """Returns why the shop must not connect to an address; None if it can."""
 _THREADS = 16
+_RECEIVE_BUFFER = 64 * 1024
 
 
 class AddressRefusal(OSError):
@@ -87,7 +88,10 @@ class CheckedResolver:
         """Opens the socket of a connection. Checks its address too: an address in a URL is not resolved."""
         family, kind, protocol, _, target = address_info
         self._check(target[0])
-        return socket.socket(family, kind, protocol)
+        connection = socket.socket(family, kind, protocol)
+        # Without it, the kernel takes megabytes of a response of which only the first bytes are read.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        return connection
 
     async def close(self) -> None:
         """Part of the interface of a resolver."""

@@ -218,8 +218,10 @@ async def _send(session: Any, request: Mapping[str, Any], exchange: _Exchange) -
 
 
 async def _read_body(exchange: _Exchange, read_limit: int, body_limit: int) -> None:
-    content = exchange.response.content
-    size = 0
+    content, size = exchange.response.content, 0
+    if (exchange.response.content_length or 0) > read_limit:
+        # The connection will be closed anyway: only the part that is returned is worth reading.
+        read_limit = body_limit
     while size < read_limit and (part := await content.read(read_limit - size)):
         size += len(part)
         exchange.body += part[: max(body_limit - len(exchange.body), 0)]

@@ -51,6 +51,10 @@ SEND_SECONDS = 17
 RETRY_SECONDS = 1.0
 ROUND_SECONDS = 0.005
 """Attempts that end within this time are recorded together."""
+FAILING_SECONDS = 1.0
+"""While an endpoint fails, it is given new events only so often, so that it takes no time from others."""
+PATIENCE = 3
+"""After so many failures in a row, the pause between two attempts grows, up to `FAILING_SECONDS`."""
 SHOP = Actor("shop")
 _log = structlog.get_logger("shop.webhooks")
 
@@ -85,6 +89,9 @@ class EndpointQueue:
         self._clock_offset = 0.0
         self._is_healthy = False
         """Whether the last attempt succeeded."""
+        self._failure_count = 0
+        """Failures since the last success."""
+        self._next_attempt = self._next_queueing = 0.0
 
     def update(self, lease: LeasedEndpoint | None, lease_end: float) -> None:
         """Takes over the endpoint's current row; None ends the queue when all attempts in progress have ended."""
@@ -121,7 +128,9 @@ class EndpointQueue:
             endpoint = self._endpoint
             if endpoint is None or monotonic() > self._lease_end:
                 return False
-            has_more = await self._queue_replay(endpoint) or await self._queue_new(endpoint)
+            has_more = await self._queue_replay(endpoint) or (
+                self._is_queueing_due() and await self._queue_new(endpoint)
+            )
             await self._load_due(endpoint)
             self._start_attempts(endpoint)
         except (ShopError, TransactionConflict) as error:
@@ -130,6 +139,13 @@ class EndpointQueue:
             await asyncio.sleep(RETRY_SECONDS)
             return True
         return has_more
+
+    def _is_queueing_due(self) -> bool:
+        """Whether new events are queued now; `update` wakes the queue each second."""
+        now = monotonic()
+        is_due = self._is_healthy or now >= self._next_queueing
+        self._next_queueing = now + FAILING_SECONDS if is_due else self._next_queueing
+        return is_due
 
     async def _queue_new(self, endpoint: WebhookEndpoint) -> bool:
         """Queues deliveries of new events; returns whether there are more."""
@@ -216,7 +232,8 @@ class EndpointQueue:
         now = monotonic()
         busy_subjects = {each.delivery.subject_id for each in self._sending.values()}
         later: list[DueDelivery] = []
-        while self._queue and len(self._sending) < most and self._pause_end <= now < self._lease_end - SEND_SECONDS:
+        start = max(self._pause_end, self._next_attempt)
+        while self._queue and len(self._sending) < most and start <= now < self._lease_end - SEND_SECONDS:
             due = self._queue.popleft()
             if due.delivery.subject_id in busy_subjects:
                 later.append(due)
@@ -283,12 +300,21 @@ class EndpointQueue:
         self._has_due |= state != "pending"
         return attempt_record(delivery.id, state, wait, attempt.result)
 
+    def _pace_attempts(self) -> None:
+        """Lets an endpoint that fails again and again wait before its next attempt."""
+        self._failure_count = 0 if self._is_healthy else self._failure_count + 1
+        if self._failure_count >= PATIENCE:
+            pause = min(FAILING_SECONDS, 0.05 * 2 ** min(self._failure_count - PATIENCE, 10))
+            self._next_attempt = monotonic() + pause
+            asyncio.get_running_loop().call_later(pause, self.wake.set)
+
     async def _record_health(
         self, ctx: Context, endpoint_id: UUID, health: EndpointHealth, meanings: Sequence[ResponseMeaning]
     ) -> str | None:
         """Records whether the endpoint works; returns the reason to disable it, if there is one."""
         outcomes = {meaning.outcome for meaning in meanings}
         self._is_healthy = "success" in outcomes
+        self._pace_attempts()
         pause = max(meaning.pause for meaning in meanings)
         self._busy_count = self._busy_count + 1 if pause else 0 if self._is_healthy else self._busy_count
         if pause or not self._is_healthy:
