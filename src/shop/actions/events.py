@@ -16,9 +16,10 @@ from shop.actions.mail_events import queue_mails
 from shop.base.actor import Actor
 from shop.base.ids import new_id
 from shop.base.money import major_units, plain_decimal
-from shop.queries import events, journal, records
+from shop.queries import events, journal, records, snapshots
 from shop.queries.customers import restocks
-from shop.queries.records import Records, RecordSnapshot
+from shop.queries.records import Records
+from shop.queries.snapshots import RecordSnapshot
 from shop.rules.audit import AUDITED_ACTORS, Change, compare_values, name_action
 from shop.rules.events import changed_fields, list_event_types
 from shop.rules.mail_events import MailRequest, list_mails
@@ -106,7 +107,7 @@ async def note_locked(ctx: Context, subject: Subject, *record_ids: UUID) -> None
 async def note_rows(ctx: Context, subject: Subject, record_ids: Sequence[UUID], *, is_deleted: bool = False) -> None:
     """Notes that the transaction may change or deletes records that the caller has locked; reads their rows."""
     if record_ids:
-        for snapshot in await records.list_snapshots(ctx.db, {subject.records: record_ids}):
+        for snapshot in await snapshots.list_snapshots(ctx.db, {subject.records: record_ids}):
             if is_deleted:
                 note_deletion(ctx, subject, snapshot.row)
             else:
@@ -150,13 +151,13 @@ async def _write(ctx: Context) -> None:
     pending = tuple(ctx.db.pending.values())
     actions = [each for each in pending if isinstance(each, NotedAction)]
     changes = [each for each in pending if isinstance(each, NotedChange)]
-    snapshots = await _load_snapshots(ctx, changes)
+    latest = await _load_snapshots(ctx, changes)
     rows: list[dict[str, Any]] = []
     record_changes: dict[UUID, RecordChange] = {}
     mails: list[MailRequest] = []
     restocked_ids: list[UUID] = []
     for change in changes:
-        snapshot = snapshots.get((change.subject.records, change.record_id))
+        snapshot = latest.get((change.subject.records, change.record_id))
         after = None if change.is_deleted else snapshot.row if snapshot else change.after
         types = _list_types(change, after)
         if types:
@@ -269,7 +270,7 @@ async def _load_snapshots(ctx: Context, changes: Sequence[NotedChange]) -> dict[
     for change in changes:
         if not change.is_deleted and change.after is None:
             ids_by_kind.setdefault(change.subject.records, []).append(change.record_id)
-    return {(each.kind, each.row.id): each for each in await records.list_snapshots(ctx.db, ids_by_kind)}
+    return {(each.kind, each.row.id): each for each in await snapshots.list_snapshots(ctx.db, ids_by_kind)}
 
 
 def _describe(change: NotedChange, after: Any, links: Mapping[str, Any]) -> dict[str, Any]:

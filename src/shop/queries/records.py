@@ -12,18 +12,14 @@ import msgspec
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    LargeBinary,
     Select,
     Table,
     Text,
     and_,
     bindparam,
     func,
-    literal_column,
-    null,
     or_,
     select,
-    union_all,
 )
 from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
@@ -62,14 +58,6 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     relation_links: dict[str, "RelationLink"] = {}
     nothing: dict[str, Link] = {}
     """Relations that are always empty in this shop."""
-
-
-class RecordSnapshot(msgspec.Struct, frozen=True):
-    """A row at some time, and the ids of its to-many relations by name."""
-
-    kind: Records
-    row: Any
-    links: Mapping[str, Any]
 
 
 class RelationLink(msgspec.Struct, frozen=True, eq=False):
@@ -149,13 +137,6 @@ async def list_related_ids(
     """Returns the related ids by record id for each to-many relation, in one statement; enough to render links."""
     rows = await db.all(_select_related_ids(tuple(link)), ids=ids) if ids and link else []
     return [{row[0]: row[index] for row in rows} for index in range(1, len(link) + 1)]
-
-
-async def list_snapshots(db: DatabaseSession, ids_by_kind: Mapping[Records, Sequence[UUID]]) -> list[RecordSnapshot]:
-    """Returns rows of several kinds, hidden ones too, in one statement."""
-    kinds = tuple(ids_by_kind)
-    ids = {f"ids_{number}": ids_by_kind[kind] for number, kind in enumerate(kinds)}
-    return await db.all(_select_snapshots(kinds), **ids) if kinds else []
 
 
 def _shape(criteria: ListQuery) -> Shape:
@@ -257,57 +238,13 @@ def _select_related(link: RelationLink) -> Statement[Any]:
 def _select_related_ids(relations: tuple[RelationLink, ...]) -> Statement[Any]:
     owners = func.unnest(opaque_param("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
     related_ids = [
-        func.array(_ids_of(link, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery()) for link in relations
+        func.array(select_ids(link, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery())
+        for link in relations
     ]
     return dynamic_statement(select(sql_cast(owners.c.id, _ID), *related_ids), lambda record: record)
 
 
-@lru_cache(maxsize=512)
-def _select_snapshots(kinds: Sequence[Records]) -> Statement[RecordSnapshot]:
-    """Returns the rows as JSON, because those of each kind have other columns."""
-    parts = [_select_snapshot(kind, number) for number, kind in enumerate(kinds)]
-    decoders = [msgspec.json.Decoder(kind.row, strict=False) for kind in kinds]
-
-    def read(record: Any) -> RecordSnapshot:
-        number, text, links = record
-        try:
-            row = decoders[number].decode(text)
-        except msgspec.ValidationError:
-            # A value that its type does not allow, such as none where there should be one, must not prevent a change.
-            values = msgspec.json.decode(text)
-            row = kinds[number].row(**{**values, "id": UUID(values["id"])})
-        return RecordSnapshot(kinds[number], row, msgspec.json.decode(links) if links else {})
-
-    return dynamic_statement(union_all(*parts) if len(parts) > 1 else parts[0], read)
-
-
-def _select_snapshot(kind: Records, number: int) -> Select[Any]:
-    columns: dict[str, ColumnElement[Any]] = {**{column.name: column for column in kind.table.c}, **kind.extras}
-    row = (
-        select(*(_as_json(column).label(name) for name, column in columns.items()))
-        .where(kind.table.c.id == any_of(f"ids_{number}", _ID))
-        .subquery(f"row_{number}")
-    )
-    links: list[Any] = []
-    for name, link in kind.relation_links.items():
-        if link.is_many:
-            links += [literal_column(f"'{name}'"), func.array(_ids_of(link, row.c.id).scalar_subquery())]
-    columns_of_all: tuple[Any, ...] = (
-        literal_column(str(number)).label("kind"),
-        sql_cast(func.row_to_json(row.table_valued()), Text).label("row"),
-        sql_cast(func.json_build_object(*links) if links else null(), Text).label("links"),
-    )
-    return select(*columns_of_all)
-
-
-def _as_json(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Returns bytes in the form that the decoder expects, and other columns as they are."""
-    if not isinstance(column.type, LargeBinary):
-        return column
-    return func.translate(func.encode(column, literal_column("'base64'")), literal_column("E'\\n'"), "")
-
-
-def _ids_of(link: RelationLink, our_id: Any) -> Select[Any]:
+def select_ids(link: RelationLink, our_id: Any) -> Select[Any]:
     table, between = link.records.table, link.between
     column, order = table.c[link.column] if between is None else between.c[link.column], _sort_column(table)
     clause = select(table.c.id)
