@@ -64,9 +64,10 @@ def measure(side: Side, cluster: Cluster, row: Row, share: float = 1.0) -> Cost:
     """Runs a row's work repeatedly, as fast as a few connections can."""
     times = max(8, int(row.times * share))
     side.statements()
-    before = side.cpu(), cluster.cpu()
     try:
-        requests = asyncio.run(row.send(side, times))
+        items = asyncio.run(row.prepare(side, times))
+        before = side.cpu(), cluster.cpu()
+        requests = asyncio.run(row.send(side, items))
     except SystemExit as error:
         sys.exit(f"{error}\n{row.name}, {side.name}; its log ends with:\n{side.last_lines()}")
     after = side.cpu(), cluster.cpu()

@@ -50,14 +50,26 @@ class Row(msgspec.Struct, frozen=True):
 
     name: str
     times: int
-    work: Callable[[Connection, SideFixtures, int], Awaitable[Any]]
+    work: Callable[[Connection, SideFixtures, Any], Awaitable[Any]]
     requests: int = 1
+    begin: Callable[[Connection, SideFixtures, int], Awaitable[Any]] | None = None
+    """What happens before and is not measured; `work` gets its result instead of the number."""
+    begin_requests: int = 0
 
-    async def send(self, side: Side, times: int) -> int:
+    async def prepare(self, side: Side, times: int) -> list[Any]:
+        """Returns what `send` needs."""
+        begin, fixtures = self.begin, side.prepared
+        numbers = list(islice(_numbers, times))
+        if begin is None:
+            return numbers
+        items = await send_all(side.url, numbers, lambda connection, number: begin(connection, fixtures, number))
+        side.statements_of(times * self.begin_requests)
+        return items
+
+    async def send(self, side: Side, items: list[Any]) -> int:
         fixtures: SideFixtures = side.prepared
-        numbers = islice(_numbers, times)
-        await send_all(side.url, numbers, lambda connection, number: self.work(connection, fixtures, number))
-        return times * self.requests
+        await send_all(side.url, items, lambda connection, item: self.work(connection, fixtures, item))
+        return len(items) * self.requests
 
 
 def prepare(side: Side) -> None:
@@ -118,8 +130,8 @@ async def create_counted(http: Connection, _: SideFixtures, number: int) -> None
     await http.send("POST", f"{STORE}/cart", X_Forwarded_For=source)
 
 
-async def buy(http: Connection, fixtures: SideFixtures, number: int) -> None:
-    """Makes a complete guest purchase."""
+async def prepare_purchase(http: Connection, fixtures: SideFixtures, number: int) -> str:
+    """Makes a guest purchase up to its payment; returns the order token."""
     token = await _new_cart(http)
     await _add_item(http, token, fixtures.variants[number % len(fixtures.variants)])
     details = {"email": f"guest{number}@example.com", "bill_address_attributes": ADDRESS, "use_billing": True}
@@ -127,7 +139,16 @@ async def buy(http: Connection, fixtures: SideFixtures, number: int) -> None:
     await http.send("GET", f"{STORE}/checkout/shipping_rates", **_order_token_header(token))
     payment = {"payment_method_id": fixtures.check}
     await http.send("POST", f"{STORE}/checkout/create_payment", payment, **_order_token_header(token))
+    return token
+
+
+async def complete(http: Connection, _: SideFixtures, token: str) -> None:
     await http.send("PATCH", f"{STORE}/checkout/complete", **_order_token_header(token))
+
+
+async def buy(http: Connection, fixtures: SideFixtures, number: int) -> None:
+    """Makes a complete guest purchase."""
+    await complete(http, fixtures, await prepare_purchase(http, fixtures, number))
 
 
 def _pick(values: list[str], number: int) -> str:
@@ -162,4 +183,5 @@ ROWS = [
     ),
     Row("platform orders", 500, lambda http, on, _: http.send("GET", ORDERS, Authorization=f"Bearer {on.machine}")),
     Row("guest purchase", 80, buy, requests=6),
+    Row("complete", 160, complete, begin=prepare_purchase, begin_requests=5),
 ]

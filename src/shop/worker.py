@@ -31,7 +31,7 @@ T = TypeVar("T")
 POLL_SECONDS = 1.0
 DELIVERY_LOOPS = 4
 """Concurrent deliveries: a mail server that hangs on one message does not delay the next."""
-NUMBERING_SECONDS = 0.02
+NUMBERING_SECONDS = 0.05
 """Events that are committed within this time are numbered together."""
 HOUSEKEEPING_SECONDS = 60.0
 DEMO_SECONDS = 0.1

@@ -97,8 +97,8 @@ async def complete(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
     consent_token = read_input(CheckoutConsent, request.params).consent_token
     base_url = request.origin(ctx.shared.settings.public_url)
-    order = await completion.complete(ctx, consent_token or None, base_url=base_url)
-    return await build_checkout_reply(request, ctx, options, await load_checkout(ctx, order))
+    checkout = await completion.complete(ctx, consent_token or None, base_url=base_url)
+    return await build_checkout_reply(request, ctx, options, checkout)
 
 
 async def create_payment(request: Request, ctx: Context) -> Reply:

@@ -1,5 +1,6 @@
 """Promotion usage counts: recorded at completion, released if the order fails or is canceled."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from shop.actions.cart.orders import Checkout
@@ -12,6 +13,7 @@ from shop.models.cart.orders import Order
 from shop.queries import bulk
 from shop.queries.cart import promotions
 from shop.queries.checkout import promotion_usage as queries
+from shop.rules.cart.totals import Rate
 
 USED_UP = "A promotion of this order has reached its usage limit."
 
@@ -23,13 +25,13 @@ class _PromotionsUsedUp(Exception):
         self.ids = ids
 
 
-async def recalculate_with_uses(ctx: Context, checkout: Checkout) -> Checkout:
+async def recalculate_with_uses(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate]) -> Checkout:
     """Recalculates the order and records a use of each of its promotions; a promotion that is used up gives no
     discount. Requires a transaction; its rollback releases the uses.
     """
     without: frozenset[UUID] = frozenset()
     while True:
-        checkout = await recalculate(ctx, checkout, without=without)
+        checkout = await recalculate(ctx, checkout, tax_rates, without=without)
         used_up_ids = await _record_uses(ctx, checkout.order)
         if not used_up_ids:
             return checkout

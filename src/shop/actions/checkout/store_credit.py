@@ -155,10 +155,13 @@ async def cap_to_balance(ctx: Context, checkout: Checkout) -> tuple[Checkout, in
     return msgspec.structs.replace(checkout, order=order, payments=new_payments), counted_on, available
 
 
-async def spend_credit(ctx: Context, checkout: Checkout) -> int:
-    """Spends the reserved credit and returns the amount; the payment is captured when the order is complete."""
+async def spend_credit(ctx: Context, checkout: Checkout) -> tuple[Checkout, int]:
+    """Spends the reserved credit. Returns the checkout and the amount; the payment is captured when the order is
+    complete.
+    """
     order = checkout.order
     total = 0
+    after = {payment.id: payment for payment in checkout.payments}
     for payment in _open_credit_payments(checkout.payments):
         if not payment.amount or order.user_id is None:
             continue
@@ -174,11 +177,10 @@ async def spend_credit(ctx: Context, checkout: Checkout) -> int:
         if missing:
             raise AssertionError("reserved credit cannot be spent by another order")
         from_states, state = PAYMENT_MOVES["authorised"]
-        await payment_queries.change_payment(
-            ctx.db, payment.id, PaymentChange(from_states, state, amount=payment.amount)
-        )
+        change = PaymentChange(from_states, state, amount=payment.amount)
+        after[payment.id] = await payment_queries.change_payment(ctx.db, payment.id, change) or payment
         total += payment.amount
-    return total
+    return msgspec.structs.replace(checkout, payments=list(after.values())), total
 
 
 async def capture_credit(ctx: Context, checkout: Checkout) -> Checkout:

@@ -5,8 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout
 from shop.actions.context import Context
+from shop.actions.event_subjects import PAYMENT
+from shop.actions.events import note_change
 from shop.actions.payments import charges
 from shop.actions.payments.settlement import call_provider, rebuild_call
 from shop.base.errors import Invalid, PaymentInProgress, PaymentNeedsAction, Unavailable
@@ -24,11 +27,11 @@ _REFUSAL = "The payment was declined; choose another payment method."
 
 
 class PendingCharge(msgspec.Struct, frozen=True):
-    """The result of the first transaction: the provider call still to make, if any."""
+    """The result of the first transaction: the provider call still to make."""
 
     order: Order
-    call: Call | None = None
-    provider_type: str = ""
+    call: Call
+    provider_type: str
     was_made: bool = False
     """Whether the call was made before, so that only its outcome is requested."""
     may_be_in_flight: bool = False
@@ -50,6 +53,26 @@ async def begin_attempt(
     await writes.insert_record(ctx.db, payment_attempts, key, {**fields, **who})
     call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
     return await _with_source(ctx, call, payment.source_id, method)
+
+
+async def accept_payment(ctx: Context, order: Order, payment: Payment, act: Act, amount: int) -> Payment:
+    """Records a payment by check, by transfer or on delivery, for which no provider is called."""
+    note_change(ctx, PAYMENT, payment.id, payment)
+    is_captured = act == "purchase"
+    change = PaymentChange(*PAYMENT_MOVES["captured" if is_captured else "authorised"], amount=amount)
+    if is_captured:
+        change = msgspec.structs.replace(change, captured=amount)
+    accepted_payment = await queries.change_payment(ctx.db, payment.id, change)
+    if accepted_payment is None:
+        raise PaymentInProgress()
+    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
+    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    # The order was saved in this transaction.
+    outcome = {"outcome": "approved", "reference": payment.response_code, "ended_at": order.updated_at}
+    await writes.insert_record(ctx.db, payment_attempts, new_id(), {**fields, **who, **outcome})
+    detail = {"payment": payment.number, "act": act, "amount": amount, "message": None}
+    await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=payment.id)
+    return accepted_payment
 
 
 async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
@@ -87,15 +110,16 @@ async def resume_attempt(ctx: Context, checkout: Checkout) -> PendingCharge:
     )
 
 
-async def charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_url: str) -> tuple[Order, Result]:
+async def charge(ctx: Context, pending_charge: PendingCharge, base_url: str) -> tuple[Order, Result]:
     """Calls the provider, outside a transaction, and records the outcome. `base_url` is where the client reaches the
     shop.
     """
-    with charges.lock_charge(ctx, call):
-        return await _charge(ctx, pending_charge, call, base_url)
+    with charges.lock_charge(ctx, pending_charge.call):
+        return await _charge(ctx, pending_charge, base_url)
 
 
-async def _charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_url: str) -> tuple[Order, Result]:
+async def _charge(ctx: Context, pending_charge: PendingCharge, base_url: str) -> tuple[Order, Result]:
+    call = pending_charge.call
     provider = ctx.providers[pending_charge.provider_type]
     if pending_charge.was_made:
         result = await charges.query_outcome(

@@ -61,10 +61,10 @@ async def pay_balance(
     """
     with charges.reserve_charge_slot(ctx):
         async with ctx.db.transaction():
-            pending_charge = await _start(ctx, order_id, choice, displayed)
-    if pending_charge.call is None:
-        return pending_charge.order
-    order, result = await attempts.charge(ctx, pending_charge, pending_charge.call, base_url)
+            start = await _start(ctx, order_id, choice, displayed)
+    if isinstance(start, Order):
+        return start
+    order, result = await attempts.charge(ctx, start, base_url)
     if result.outcome == "declined":
         raise attempts.build_refusal(result)
     return order
@@ -72,7 +72,8 @@ async def pay_balance(
 
 async def _start(
     ctx: Context, order_id: UUID, choice: CheckoutPaymentInput | None, displayed: DisplayedBalance
-) -> PendingCharge:
+) -> Order | PendingCharge:
+    """Returns the order, or the charge that pays it."""
     order = await orders.lock_order(ctx.db, order_id)
     if order is None or order.completed_at is None:
         raise NotFound()
@@ -84,7 +85,7 @@ async def _start(
         raise Invalid({"base": [_CANCELED]}, _CANCELED, code="illegal_transition")
     amount = await _load_amount_to_pay(ctx, checkout)
     if not amount:
-        return PendingCharge(order)
+        return order
     if choice is None:
         raise Invalid({"payments": [_NOT_PAID]}, _NOT_PAID, code="payment_refused")
     if displayed != DisplayedBalance(amount, len(checkout.payments)):
@@ -116,12 +117,14 @@ async def _load_amount_to_pay(ctx: Context, checkout: Checkout) -> int:
     return find_amount_to_pay(ctx, checkout.balance, pairs)
 
 
-async def _add_payment(ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput, amount: int) -> PendingCharge:
+async def _add_payment(
+    ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput, amount: int
+) -> Order | PendingCharge:
     order = checkout.order
     method, source_id = await choose_source(ctx, checkout, choice)
     provider = ctx.providers[method.type]
     if not provider.needs_source and _is_awaited(checkout, method, amount):
-        return PendingCharge(order)
+        return order
     payment_id = await insert_payment(ctx, order, method, source_id, amount)
     payment = await queries.find_payment(ctx.db, payment_id)
     if payment is None:
@@ -133,7 +136,7 @@ async def _add_payment(ctx: Context, checkout: Checkout, choice: CheckoutPayment
         # The new payment counts from now on, if all others have failed.
         updated_order = await update_order_states(ctx, await load_checkout(ctx, order))
         return PendingCharge(updated_order, call, method.type)
-    return PendingCharge(await settle(ctx, order.id, call.key, await provider.execute(call)))
+    return await settle(ctx, order.id, call.key, await provider.execute(call))
 
 
 def _is_awaited(checkout: Checkout, method: PaymentMethod, amount: int) -> bool:

@@ -27,7 +27,7 @@ from shop.actions.checkout.stock_holds import OUT_OF_STOCK, allocate_stock
 from shop.actions.context import Context
 from shop.actions.payments import attempts, charges
 from shop.actions.payments.attempts import PendingCharge
-from shop.actions.payments.settlement import finalize_order, settle
+from shop.actions.payments.settlement import finalize_order
 from shop.base.errors import Invalid, NotFound, TotalMismatch
 from shop.base.money import currency_digits, wire_decimal
 from shop.gateways.payments import Act
@@ -36,34 +36,36 @@ from shop.models.cart.quotes import Quote
 from shop.queries.cart import carts, orders
 from shop.queries.catalog import quotes
 from shop.queries.payments import payments as queries
+from shop.queries.setup import taxes
 from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
+from shop.rules.cart.totals import Rate
 from shop.rules.checkout.payments import is_valid, sum_covered_amount
 
 _CONSENT = "consent to a changed total"
 
 
-async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Order:
+async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Checkout:
     """Completes the cart and returns the order, or returns the order completed before with the same credentials.
     Callers that may act on any order pass `order_id`. `base_url` is where the client reaches the shop.
     """
     if order := await find_completed(ctx, order_id):
-        return order
+        return await load_checkout(ctx, order)
     try:
         with charges.reserve_charge_slot(ctx):
             async with ctx.db.transaction():
-                pending_charge = await _start(ctx, consent, order_id)
+                start = await _start(ctx, consent, order_id)
     except NotFound:
         # Another request completed it while this one waited for the lock.
         if order := await find_completed(ctx, order_id):
-            return order
+            return await load_checkout(ctx, order)
         raise
     ctx.shared.mail_queued.set()
-    if pending_charge.call is None:
-        return pending_charge.order
-    order, result = await attempts.charge(ctx, pending_charge, pending_charge.call, base_url)
+    if isinstance(start, Checkout):
+        return start
+    order, result = await attempts.charge(ctx, start, base_url)
     if order.completed_at is None:
         raise attempts.build_refusal(result)
-    return order
+    return await load_checkout(ctx, order)
 
 
 async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | None:
@@ -88,7 +90,8 @@ async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | 
     return await carts.find_recently_completed(ctx.db, user_id) if user_id else None
 
 
-async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> PendingCharge:
+async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Checkout | PendingCharge:
+    """Returns the completed order, or the charge that completes it."""
     checkout = await lock_open_checkout(ctx, order_id, may_be_paid=True)
     await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):
@@ -100,15 +103,14 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     variant_quotes, line_differences = await _quote_lines(ctx, checkout)
     if line_differences:
         checkout = await _with_current_quotes(ctx, checkout, variant_quotes)
-    checkout, error = await advance_to(ctx, checkout)
+    checkout, error = await _confirm(ctx, checkout)
     if error:
         # Report a changed total before any missing requirement.
         _check_consent(ctx, checkout.order, _describe_changes(before, checkout.order, line_differences), consent)
         raise error
-    if missing_requirements := requirements(checkout):
-        raise build_missing_error(missing_requirements)
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
-    checkout = await recalculate_with_uses(ctx, checkout)
+    tax_rates = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
+    checkout = await recalculate_with_uses(ctx, checkout, tax_rates)
     checkout, counted_on, credit = await store_credit.cap_to_balance(ctx, checkout)
     changes = _describe_changes(before, checkout.order, line_differences)
     if credit < counted_on:
@@ -119,7 +121,16 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Pe
     if missing_requirements := requirements(checkout):
         raise build_missing_error(missing_requirements)
     await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
-    return await _pay(ctx, checkout)
+    return await _pay(ctx, checkout, tax_rates)
+
+
+async def _confirm(ctx: Context, checkout: Checkout) -> tuple[Checkout, Invalid | None]:
+    """Moves to the last step, whose state the caller saves with the totals; returns the error that prevents it."""
+    checkout, error = await advance_to(ctx, checkout, upto="payment")
+    if error is None and (missing_requirements := requirements(checkout)):
+        error = build_missing_error(missing_requirements)
+    order = checkout.order if error else msgspec.structs.replace(checkout.order, state="confirm")
+    return msgspec.structs.replace(checkout, order=order), error
 
 
 async def _quote_lines(ctx: Context, checkout: Checkout) -> tuple[Mapping[UUID, Quote], Sequence[Difference]]:
@@ -187,13 +198,14 @@ def _check_consent(ctx: Context, order: Order, changes: Sequence[Mapping[str, ob
         raise TotalMismatch(changes, token)
 
 
-async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
+async def _pay(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate]) -> Checkout | PendingCharge:
     order = checkout.order
     valid_payments = [
         payment for payment in checkout.payments if is_valid(build_payment_amounts(payment)) and not is_credit(payment)
     ]
     open_payments = [payment for payment in valid_payments if payment.state == "checkout"]
-    due = order.total - await store_credit.spend_credit(ctx, checkout)
+    checkout, credit = await store_credit.spend_credit(ctx, checkout)
+    due = order.total - credit
     if (
         due
         <= sum_covered_amount(
@@ -202,12 +214,14 @@ async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
         or not open_payments
     ):
         await queries.invalidate_open(ctx.db, order.id)
-        return PendingCharge(await finalize_order(ctx, await load_checkout(ctx, order)))
+        payments = await queries.list_payments(ctx.db, order.id)
+        return await finalize_order(ctx, msgspec.structs.replace(checkout, payments=payments), tax_rates)
     payment = open_payments[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.providers[method.type]
     act: Act = "purchase" if method.auto_capture else "authorise"
-    call = await attempts.begin_attempt(ctx, order, payment, method, act, due)
     if provider.needs_source:
-        return PendingCharge(order, call, method.type)
-    return PendingCharge(await settle(ctx, order.id, call.key, await provider.execute(call)))
+        return PendingCharge(order, await attempts.begin_attempt(ctx, order, payment, method, act, due), method.type)
+    accepted_payment = await attempts.accept_payment(ctx, order, payment, act, due)
+    payments = [accepted_payment if each.id == payment.id else each for each in checkout.payments]
+    return await finalize_order(ctx, msgspec.structs.replace(checkout, payments=payments), tax_rates)

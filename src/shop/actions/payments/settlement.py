@@ -1,8 +1,8 @@
 """Payment settlement: applies provider results to orders, and resolves attempts that have no result yet."""
 
 import asyncio
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -33,6 +33,7 @@ from shop.queries.orders import sales
 from shop.queries.payments import payments as queries
 from shop.queries.payments.payments import PaymentChange
 from shop.queries.setup import taxes
+from shop.rules.cart.totals import Rate
 from shop.rules.checkout.adjustments import adjustment_rows
 from shop.rules.checkout.payments import PAYMENT_MOVES, expected_shipment_state, shipment_state
 
@@ -105,7 +106,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         return order
     is_charge = attempt.act in _FIRST
     if is_charge and order.completed_at is None:
-        return await finalize_order(ctx, await load_checkout(ctx, order))
+        return (await finalize_order(ctx, await load_checkout(ctx, order))).order
     if is_charge:
         await _void_awaited_payments(ctx, order, payment)
     return await update_order_states(ctx, await load_checkout(ctx, order))
@@ -197,7 +198,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
     )
 
 
-async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
+async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate] | None = None) -> Checkout:
     """Completes the order: freezes its totals, turns reservations into sales; its event queues the e-mail."""
     note_order_changes(ctx, checkout)
     checkout = await store_credit.capture_credit(ctx, checkout)
@@ -214,8 +215,9 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
         for shipment in checkout.shipments
     }
     await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
-    due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    steps = explain_totals(checkout, due).steps
+    if tax_rates is None:
+        tax_rates = await taxes.list_rates(ctx.db, order.ship_address_id)
+    steps = explain_totals(checkout, tax_rates).steps
     completed_order = await orders.complete_order(
         ctx.db,
         order.id,
@@ -224,16 +226,24 @@ async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
-    rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
-    await bulk.insert_rows(ctx.db, "adjustments", rows)
-    if order.manual_total:
-        manual_total = sum(step["amount"] for step in steps if step["step"] == "manual")
-        await _close_manual(ctx, order, manual_total)
+    await _save_adjustments(ctx, order, steps)
     await stock.delete_reservations(ctx.db, order.id)
     await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
-    return completed_order
+    shipments = [
+        msgspec.structs.replace(each, state=states[each.id], updated_at=completed_order.updated_at)
+        for each in checkout.shipments
+    ]
+    return msgspec.structs.replace(checkout, order=completed_order, shipments=shipments)
+
+
+async def _save_adjustments(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Saves the steps of the total as adjustments, and closes those that were entered by hand."""
+    rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
+    await bulk.insert_rows(ctx.db, "adjustments", rows)
+    if order.manual_total:
+        await _close_manual(ctx, order, sum(step["amount"] for step in steps if step["step"] == "manual"))
 
 
 async def _close_manual(ctx: Context, order: Order, manual_total: int) -> None:

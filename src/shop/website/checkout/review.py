@@ -77,10 +77,10 @@ async def complete(request: Request, ctx: Context, visit: Visit) -> Reply:
         return show_completed(ctx, visit, earlier_order) if earlier_order else redirect(f"{REVIEW}?done=changed")
     base_url = request.origin(ctx.shared.settings.public_url)
     try:
-        completed_order = await completion.complete(ctx, fields.get("consent_token") or None, base_url=base_url)
+        checkout = await completion.complete(ctx, fields.get("consent_token") or None, base_url=base_url)
     except ShopError as error:
         return await _answer_error(request, ctx, visit, error, cart_id)
-    return show_completed(ctx, visit, completed_order)
+    return show_completed(ctx, visit, checkout.order)
 
 
 async def _answer_error(request: Request, ctx: Context, visit: Visit, error: ShopError, cart_id: UUID | None) -> Reply:
