@@ -25,6 +25,8 @@ class MailHandler:
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []
+        self.recipients: list[list[str]] = []
+        """The recipients of each mail, as the client named them outside of the mail."""
         self.peers: list[bool] = []
         self.answer = "250 OK"
         self.hold: threading.Event | None = None
@@ -35,6 +37,7 @@ class MailHandler:
         if self.answer.startswith("250"):
             with self._changed:
                 self.mails.append(message_from_bytes(envelope.content, policy=default))
+                self.recipients.append(list(envelope.rcpt_tos))
                 self.peers.append(server.transport.get_extra_info("sslcontext") is not None)
                 self._changed.notify_all()
         if self.hold:

@@ -1,156 +1,30 @@
 """The mail budget: guests can neither flood an address nor keep customers from signing in."""
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from uuid import UUID
 
-import asyncpg
 import httpx2
 import pytest
 
 from tests.accounts import Member, ask_for_code, exchange_code, mailed_code, new_email, sign_in
-from tests.builders import Make
-from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup
-from tests.cluster import Cluster
+from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer
 from tests.db.processes import until
-from tests.http_client import SharedTransport
-from tests.platform.client import new_machine
-from tests.service import KEYS, Service
+from tests.mail.budget_shop import (
+    count_mails_to,
+    end_windows,
+    fill_cart,
+    limit_events,
+    new_source,
+    place_order,
+    request_code,
+    wait_until_delivered,
+)
 from tests.storefront.access.test_login import stable_headers
-
-# Windows of a day, so that a window hardly ever ends during a test.
-LIMITS = {
-    "SHOP_LIMIT_LOOPBACK": "1",
-    "SHOP_LIMIT_MAILS_PER_ADDRESS": "4/86400",
-    "SHOP_LIMIT_MAILS_PER_SOURCE": "10/86400",
-    "SHOP_LIMIT_MAILS": "20/86400",
-}
-_numbers = itertools.count()
-VARIANT_IDS: list[str] = []
-"""The variants that are bought."""
-
-
-def new_source() -> dict[str, str]:
-    number = next(_numbers)
-    return {"X-Forwarded-For": f"198.19.{number // 250}.{number % 250 + 1}"}
-
-
-@pytest.fixture(scope="module")
-def url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    with cluster.database(f"budget_{worker_name}") as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def shop_service(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop with small mail budgets behind a trusted proxy."""
-    service = Service(
-        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
-        SHOP_DATABASE_URL=url,
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
-        SHOP_DRAIN_SECONDS="0",
-        SHOP_TRUSTED_PROXIES="127.0.0.1/32",
-        **LIMITS,
-    )
-    yield service
-    service.stop()
-
-
-@pytest.fixture
-async def outbox(url: str) -> AsyncIterator[Any]:
-    """A connection to the database of the shop, without counts and mails."""
-    connection = await asyncpg.connect(url)
-    await connection.execute("delete from rate_counts; delete from outbox_mails")
-    yield connection
-    await connection.close()
-
-
-@pytest.fixture
-async def client(
-    shop_service: Service, outbox: Any, shared_transport: SharedTransport
-) -> AsyncIterator[httpx2.AsyncClient]:
-    async with shop_service.client(transport=shared_transport) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def checkout_cache() -> dict[str, CheckoutSetup]:
-    return {}
-
-
-@pytest.fixture
-async def shop_checkout(
-    client: httpx2.AsyncClient, outbox: Any, checkout_cache: dict[str, CheckoutSetup]
-) -> CheckoutSetup:
-    if "setup" not in checkout_cache:
-        checkout_cache["setup"] = checkout_setup = await new_checkout_setup(
-            Make(await new_machine(client, outbox, "write")), card="none"
-        )
-        VARIANT_IDS[:] = [(await checkout_setup.product(on_hand=999)).variant_id]
-    # The client of an earlier test is closed.
-    checkout_cache["setup"].make.machine.http = client
-    return checkout_cache["setup"]
-
-
-async def fill_cart(buyer: Buyer, email: str, source: dict[str, str]) -> None:
-    await buyer.post("/cart", headers=source)
-    await buyer.post("/cart/add_item", headers=source, variant_id=VARIANT_IDS[0])
-    fields = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
-    await buyer.patch("/checkout", headers=source, order=fields)
-    await buyer.post("/checkout/create_payment", headers=source, payment_method_id=buyer.checkout_setup.check)
-
-
-async def place_order(buyer: Buyer, email: str, source: dict[str, str] | None = None) -> UUID:
-    """Completes an order, paid by check; returns its id."""
-    headers = source or new_source()
-    await fill_cart(buyer, email, headers)
-    response = await buyer.patch("/checkout/complete", headers=headers)
-    assert (response.status, response["state"]) == (200, "complete"), response
-    return UUID(response.id)
-
-
-async def wait_until_delivered(outbox: Any) -> None:
-    """Waits until no mail is due: each was sent, abandoned or postponed."""
-    due = "select count(*) from outbox_mails where sent_at is null and dead_at is null and next_at <= now()"
-
-    async def is_nothing_due() -> bool:
-        return bool(await outbox.fetchval(due) == 0)
-
-    try:
-        await until(is_nothing_due, 30)
-    except AssertionError:
-        due_rows = await outbox.fetch("select * from outbox_mails where sent_at is null")
-        raise AssertionError(f"mails that are due were not sent: {due_rows}") from None
-
-
-async def count_mails_to(outbox: Any, email: str) -> int:
-    await wait_until_delivered(outbox)
-    query = "select count(*) from outbox_mails where recipient = $1 and sent_at is not null"
-    return int(await outbox.fetchval(query, email))
-
-
-async def end_windows(outbox: Any) -> None:
-    """Ends every window, as after a day; mails that waited for that are due."""
-    await outbox.execute("update rate_counts set window_start = window_start - interval '1 day'")
-    await outbox.execute("update outbox_mails set next_at = now() where next_at > now()")
-
-
-async def limit_events(outbox: Any, outcome: str, since: Any) -> list[tuple[str, str]]:
-    rows = """select detail ->> 'limit', detail ->> 'allowed' from audit_events
-        where action = 'limit' and outcome = $1 and at > $2 order by at, id"""
-    return [tuple(row) for row in await outbox.fetch(rows, outcome, since)]
 
 
 async def use_up_unverified_share(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(request_code(client, new_email()) for _ in range(10)))
     assert {answer.status_code for answer in answers} == {200}
-
-
-async def request_code(client: httpx2.AsyncClient, email: str) -> httpx2.Response:
-    return await client.post("/api/v2/storefront/auth", json={"user": {"email": email}}, headers=new_source())
 
 
 @pytest.mark.security("M-06", "M-01")

@@ -1,6 +1,10 @@
 """The template language of e-mail texts: variables and conditions only; everything else is refused, with its line."""
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from shop.models.setup.mails import NO_MAIL_SETTINGS
 from shop.rules.mail.definitions import DEFINITIONS, text_errors
@@ -28,6 +32,11 @@ HOSTILE = {
     "{% filter upper %}x{% endfilter %}": "filterblock",
     "{{ number is defined }}": "is",
 }
+FRAGMENTS = (
+    *("{{", "}}", "{%", "%}", "{#", "#}", "|", "(", ")", "'", '"', ".", ",", "=", "-", "~", "*", "[", "]", "\n"),
+    *(" shop ", " number ", "upper", "default", "raw", "endraw", " if ", " else ", " endif ", " for ", " in ", " not "),
+    *("1", "a", "\\ud800", "\\x00", "\\N{", "}", "\x00", "é"),
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -74,6 +83,30 @@ def test_variables_conditions_and_filters_are_rendered() -> None:
 
 
 @pytest.mark.security("M-11")
+def test_control_characters_and_surrogates_of_string_literals_are_left_out() -> None:
+    text = r"""a{{ "\ud800\x00\x1b\x7f\x85" }}b{{ "\n\t\u00e9" }}c"""
+    check_text(text, VALUES)
+
+    assert render_text(text, VALUES) == "ab\n\t\u00e9c"
+    assert render_line(text, VALUES) == "ab \u00e9c"
+
+
+def test_a_construct_without_a_line_is_named_too() -> None:
+    with pytest.raises(TextError, match=r"^Line 1: “autoescape” is not allowed here"):
+        check_text("{% autoescape true %}{{ shop }}{% endautoescape %}", VALUES)
+
+
+@example(r"""{{ "\ud800" }}""")
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
+@pytest.mark.security("M-11")
+def test_any_text_is_either_refused_or_rendered(text: str) -> None:
+    with suppress(TextError):
+        check_text(text, VALUES)
+        render_line(text, VALUES).encode()
+        render_text(text, VALUES).encode()
+
+
+@pytest.mark.security("M-11")
 def test_a_subject_is_one_line_whatever_its_variables_contain() -> None:
     hostile = {**VALUES, "number": "R1\r\nBcc: all@example.com\u2028x\x00"}
 
@@ -88,7 +121,16 @@ def test_the_default_texts_are_valid(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["Sign in", "{% if minutes %}{{ code }}{% endif %}", "{{ code|lower|default('') }}x{{ shop }}"]
+    "body",
+    [
+        "Sign in",
+        "{% if minutes %}{{ code }}{% endif %}",
+        "{{ code|lower|default('') }}x{{ shop }}",
+        "{# {{ code }} #}Hello",
+        "{% raw %}{{ code }}{% endraw %}",
+        "{{ code if shop }}",
+        "{{ 'code' }}",
+    ],
 )
 @pytest.mark.security("M-11")
 def test_a_sign_in_text_without_the_code_is_refused(body: str) -> None:

@@ -24,7 +24,8 @@ def read_email(text: str) -> Email | None:
     """Parses an address; None unless it is a single deliverable ASCII mailbox."""
     local, at, domain = text.rpartition("@")
     # Checked before lowercasing: the Kelvin sign lowercases to an ASCII k, which is a different mailbox.
-    if not at or not local.isascii() or len(text.encode("utf-8", "replace")) > MAX_OCTETS:
+    # A mailer decodes an encoded word: many spellings would reach one mailbox, each with its own budget.
+    if not at or not local.isascii() or "=?" in local or len(text.encode("utf-8", "replace")) > MAX_OCTETS:
         return None
     domain = domain.translate(_LOWER)
     if not domain.isascii():

@@ -89,7 +89,8 @@ def build_message(mail: Mail, sender: str) -> EmailMessage:
     email = EmailMessage()
     email["From"] = formataddr((name, address))
     email["To"] = mail.recipient
-    email["Subject"] = mail.subject
+    # EmailMessage decodes what looks like an encoded word, and a line break in it would begin another header.
+    email["Subject"] = mail.subject.replace("=?", "= ?")
     email["Date"] = mail.written_at
     email["Message-ID"] = f"<{mail.mark}@{address.rpartition('@')[2] or 'localhost'}>"
     # Suppresses automatic replies (RFC 3834).

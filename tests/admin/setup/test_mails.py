@@ -6,14 +6,19 @@ import httpx2
 import pytest
 from playwright.async_api import expect
 
+from shop.rules.mail.definitions import DEFINITIONS
 from tests.accounts import ask_for_code, new_email
 from tests.admin.browser_session import open_page
 from tests.admin.catalog_forms import error_messages, field
 from tests.admin.dashboard import Dashboard, new_dashboard
 from tests.browser import PHONE, Browser, accessibility_violations, scrolls_sideways
+from tests.checkout_builders import Buyer
+from tests.mail.test_event_mails import buy, mails_to, shipment_of
+from tests.platform.client import Machine
 
 MAILS = "/admin/settings/mails"
 SHIPPED, CODE = f"{MAILS}/order_shipped", f"{MAILS}/login_code"
+NO_CODE = "The heading or the body must show {{ code }}, outside of any condition."
 TEXTS = {
     "is_on": "1",
     "subject": "Sent: {{ number }}",
@@ -91,7 +96,13 @@ async def test_the_sign_in_code_cannot_be_turned_off(dashboard: Dashboard, http:
         (SHIPPED, {"footer": "{% for a in shop %}{% endfor %}"}, "Line 1: “for” is not allowed here."),
         (SHIPPED, {"subject": "a\nBcc: b@example.com"}, "Subject must be one line."),
         (SHIPPED, {"body": "x" * 2001}, "Body must have at most 2,000 characters."),
-        (CODE, {"body": "Hello"}, "The heading or the body must show {{ code }}, outside of any condition."),
+        (SHIPPED, {"heading": "{% set a = shop %}"}, "Line 1: “set” is not allowed here."),
+        (SHIPPED, {"button": "{{ 'a' * 1000000000 }}"}, "Line 1: “mul” is not allowed here."),
+        (SHIPPED, {"body": "{% include '/etc/passwd' %}"}, "Line 1: “include” is not allowed here."),
+        (SHIPPED, {"body": "{{ lipsum() }}"}, "Line 1: “a call” is not allowed here."),
+        (CODE, {"body": "Hello"}, NO_CODE),
+        (CODE, {"subject": "{{ code }}", "body": "Hello"}, NO_CODE),
+        (CODE, {"subject": "{{ code }}", "body": "{# {{ code }} #}Hello"}, NO_CODE),
     ],
 )
 @pytest.mark.security("M-11")
@@ -127,6 +138,67 @@ async def test_a_test_goes_to_the_operator_with_example_data(dashboard: Dashboar
 
     assert mail["subject"].startswith("123456 is your code for ")
     assert mail["code"] is None
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+async def test_a_test_of_each_mail_has_the_saved_texts(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any, kind: str
+) -> None:
+    path, texts = f"{MAILS}/{kind}", {"subject": "Hi from {{ shop }}", "heading": "Hi", "body": "Look"}
+    assert (await save(dashboard, path, **{**texts, **({"body": "{{ code }}"} if path == CODE else {})})).is_redirect
+
+    assert (await dashboard.post(f"{path}/test")).headers["location"] == f"{path}?done=tested"
+
+    (mail,) = (await http.get("/mailbox.json", params={"to": dashboard.email})).json()
+    assert mail["subject"].startswith("Hi from ")
+    assert ("123456" if path == CODE else "Look") in mail["text"]
+    query = "select recipient, awaits_budget from outbox_mails where is_test and ref_id = $1"
+    rows = await db.fetch(query, dashboard.id)
+    assert [tuple(row) for row in rows] == [(dashboard.email, False)]
+
+
+@pytest.mark.security("M-11")
+async def test_a_text_with_an_unusable_character_is_previewed_and_sent_without_it(
+    dashboard: Dashboard, http: httpx2.AsyncClient
+) -> None:
+    texts = {"subject": r"""{{ "\ud800" }}Code""", "heading": "{{ code }}", "body": r"""a{{ "\ud800\x00" }}b"""}
+
+    preview = await dashboard.post(f"{CODE}/preview", **{**TEXTS, **texts})
+    assert (preview.status_code, ">ab<" in preview.text) == (200, True)
+    assert (await save(dashboard, CODE, **texts)).status_code == 303
+
+    email = new_email()
+    await ask_for_code(http, email)
+    (mail,) = (await http.get("/mailbox.json", params={"to": email})).json()
+    assert (mail["subject"], "\nab\n" in mail["text"]) == ("Code", True)
+
+
+@pytest.mark.security("M-11")
+async def test_a_text_that_grows_too_long_is_replaced_by_the_default(
+    dashboard: Dashboard, http: httpx2.AsyncClient, buyer: Buyer, writer: Machine, db: Any
+) -> None:
+    """The example in the preview is short, but 140 long tracking numbers are more than an e-mail may have."""
+    assert (await save(dashboard, body="{{ tracking }}" * 140)).status_code == 303
+    order_id, number, email = await buy(buyer)
+    path = f"/shipments/{await shipment_of(db, order_id)}"
+    await writer.patch(path, {"shipment": {"tracking": "9" * 255}})
+
+    assert (await writer.patch(f"{path}/ship", {})).status == 200
+
+    _, mail = await mails_to(http, email)
+    assert mail["subject"] == f"Your order {number} is on its way"
+    assert mail["text"].count("9" * 255) == 1
+
+
+async def test_a_reset_leaves_a_mail_turned_off_and_conflicts_with_other_changes(dashboard: Dashboard, db: Any) -> None:
+    assert (await save(dashboard, is_on="")).status_code == 303
+    assert (await dashboard.post(f"{SHIPPED}/reset", version="0")).status_code == 409
+    assert "Sent: " in await saved_mails(db)
+
+    version = field((await dashboard.get(SHIPPED)).text, "version")
+    assert (await dashboard.post(f"{SHIPPED}/reset", version=version)).status_code == 303
+
+    assert await saved_mails(db) == '{"order_shipped": {"is_on": false}}'
 
 
 async def test_concurrent_changes_conflict_and_forms_need_their_token(dashboard: Dashboard, db: Any) -> None:

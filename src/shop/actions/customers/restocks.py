@@ -22,16 +22,14 @@ async def queue_back_in_stock(shared: Shared) -> int:
         # While the e-mail is turned off, the requests remain for the next time.
         is_on = is_mail_on(ctx, BACK_IN_STOCK)
         items = await restocks.lock_waiting_items(ctx.db, variant_id, BATCH) if is_on else []
-        if len(items) < BATCH:
+        emails = sorted({item.email for item in items})
+        if len(emails) < BATCH:
             await restocks.delete_restocked(ctx.db, variant_id)
         if items:
             ids = [item.id for item in items]
             await note_rows(ctx, WISHED_ITEM, ids)
             await restocks.reset_items(ctx.db, ids)
-            # One e-mail for each owner, even if the product is on several lists.
-            emails = sorted({item.email for item in items})
-            mails = [
-                MailRequest(kind=BACK_IN_STOCK, ref_id=variant_id, recipient=email, is_free=True) for email in emails
-            ]
+            # It spends the budget: shoppers cause a restock too, when their reservation of the last item ends.
+            mails = [MailRequest(kind=BACK_IN_STOCK, ref_id=variant_id, recipient=email) for email in emails]
             await queue_mails(ctx, mails)
-    return len(items)
+    return len(emails)

@@ -1,14 +1,15 @@
 """The budget for e-mail that unverified callers can cause: login codes, order confirmations to addresses other than the
-signed-in owner's, failed payments, and sign-ins from new devices. It has windows per address, per source and for the
-whole shop. E-mail that operators, applications or the shop itself cause spends none.
+signed-in owner's, failed payments, sign-ins from new devices, and requests to be told of a restock. It has windows per
+address, per source and for the whole shop. E-mail that operators, applications or the shop itself cause spends none.
 
                       an address and a source       the shop
     code              all of it                     half of it; all of it for a verified customer's address
     new device        none: its code paid for it    all of it
+    back in stock     half of an address            a quarter of it
     any other         half of it                    half of it
 
-Neither orders nor unknown addresses can exhaust the budget that customers need to sign in. An e-mail beyond its share
-waits in the outbox until its windows have room, and is dropped when it expires.
+Neither orders, unknown addresses nor a popular restock can exhaust the budget that customers need to sign in. An e-mail
+beyond its share waits in the outbox until its windows have room, and is dropped when it expires.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from shop.models.journal import OutboxMail
 from shop.queries import journal
 from shop.queries.access import login
 from shop.queries.operations import outbox
-from shop.rules.mail_events import NEW_SIGN_IN
+from shop.rules.mail_events import BACK_IN_STOCK, NEW_SIGN_IN
 from shop.rules.rate_limits import (
     Count,
     Limit,
@@ -36,10 +37,11 @@ from shop.rules.rate_limits import (
     source_limits,
 )
 
-BY_ADDRESS, BY_SOURCE, UNVERIFIED, ALL = (
+BY_ADDRESS, BY_SOURCE, UNVERIFIED, RESTOCKS, ALL = (
     "mails by address",
     "mails by source",
     "mails to unverified addresses",
+    "mails about restocks",
     "mails",
 )
 NEAR = "warning"
@@ -125,6 +127,8 @@ async def _limits_of(ctx: Context, mail: OutboxMail) -> tuple[list[Limit], list[
         return [], everyone
     key = email.budget_key if email else mail.recipient
     by_address = build_limits(BY_ADDRESS, key, half_of(settings.limit_mails_per_address))
+    if mail.kind == BACK_IN_STOCK:
+        return [*by_address, *build_limits(RESTOCKS, "", half_of(half_of(settings.limit_mails)))], everyone
     quotas = half_of(settings.limit_mails_per_source)
     by_source = source_limits(settings, mail.source, BY_SOURCE, quotas) if mail.source else []
     return [*by_address, *by_source, *unverified], everyone

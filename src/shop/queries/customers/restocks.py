@@ -49,22 +49,37 @@ _LOCK_NEXT = statement(
     .with_for_update(skip_locked=True),
     lambda record: cast(UUID, record[0]),
 )
+_items, _lists, _owners = wished_items.alias("items"), wishlists.alias("lists"), users.alias("owners")
+_waiting_owners = (
+    select(_owners.c.id)
+    .distinct()
+    .select_from(_items)
+    .join(_lists, _lists.c.id == _items.c.wishlist_id)
+    .join(_owners, _owners.c.id == _lists.c.user_id)
+    .join(variants, variants.c.id == _items.c.variant_id)
+    .join(products, products.c.id == variants.c.product_id)
+    .where(
+        _items.c.variant_id == bindparam("variant_id"),
+        _items.c.notify_when_in_stock,
+        _owners.c.disabled_at.is_(None),
+        _owners.c.verified_at.is_not(None),
+        IS_SOLD,
+        ON_HAND > 0,
+    )
+    .order_by(_owners.c.id)
+    .limit(bindparam("most", type_=BigInteger))
+)
+# All items of an owner at once: a product on several lists causes one e-mail.
 _LOCK_WAITING = statement(
     select(wished_items.c.id, users.c.email)
     .join(wishlists, wishlists.c.id == wished_items.c.wishlist_id)
     .join(users, users.c.id == wishlists.c.user_id)
-    .join(variants, variants.c.id == wished_items.c.variant_id)
-    .join(products, products.c.id == variants.c.product_id)
     .where(
         wished_items.c.variant_id == bindparam("variant_id"),
         wished_items.c.notify_when_in_stock,
-        users.c.disabled_at.is_(None),
-        users.c.verified_at.is_not(None),
-        IS_SOLD,
-        ON_HAND > 0,
+        users.c.id.in_(_waiting_owners),
     )
     .order_by(wished_items.c.id)
-    .limit(bindparam("most", type_=BigInteger))
     .with_for_update(of=wished_items),
     into(WaitingItem),
 )
@@ -100,7 +115,7 @@ async def lock_next(db: DatabaseSession) -> UUID | None:
 
 
 async def lock_waiting_items(db: DatabaseSession, variant_id: UUID, most: int) -> list[WaitingItem]:
-    """Locks wished items whose owners wait for a variant; none if it is sold out or no longer sold."""
+    """Locks the wished items of at most so many owners who wait for a variant; none if it cannot be bought."""
     return await db.all(_LOCK_WAITING, variant_id=variant_id, most=most)
 
 

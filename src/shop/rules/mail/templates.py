@@ -4,6 +4,7 @@ A text is parsed and checked node by node, so that whatever is not listed here i
 with plain strings as its only values.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -30,6 +31,8 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Not,
     nodes.Filter,
 )
+# Also surrogates, which cannot be encoded: the string literals of a text can contain both, such as "\ud800".
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _environment = ImmutableSandboxedEnvironment(
     autoescape=False,  # Texts are plain: the layout escapes what they render to.
     undefined=StrictUndefined,
@@ -56,7 +59,7 @@ def check_text(text: str, variables: Mapping[str, str]) -> None:
         raise TextError("Line 1: the text is nested too deeply.") from None
     for node in _walk(tree):
         if not isinstance(node, _ALLOWED):
-            raise TextError(f"Line {node.lineno}: “{_name_of(node)}” is not allowed here.")
+            raise TextError(f"Line {node.lineno or 1}: “{_name_of(node)}” is not allowed here.")
         if isinstance(node, nodes.Filter) and node.name not in FILTERS:
             raise TextError(f"Line {node.lineno}: there is no filter “{node.name}”. Use {', '.join(FILTERS)}.")
         if isinstance(node, nodes.Name) and node.name not in variables:
@@ -81,8 +84,8 @@ def always_shows(text: str, variable: str) -> bool:
 
 
 def render_text(text: str, values: Mapping[str, str]) -> str:
-    """Renders a text to plain text; raises if it is not valid."""
-    output = _compile(text).render(values)
+    """Renders a text to plain text, without control characters; raises if it is not valid."""
+    output = _CONTROLS.sub("", _compile(text).render(values))
     if len(output) > MAX_OUTPUT:
         raise TextError(f"The text is longer than {MAX_OUTPUT:,} characters.")
     return output.strip()
@@ -133,5 +136,6 @@ def _name_of(node: nodes.Node) -> str:
         nodes.Assign: "set",
         nodes.AssignBlock: "set",
         nodes.Test: "is",
+        nodes.Scope: "autoescape",
     }
     return names.get(type(node), type(node).__name__.lower())
