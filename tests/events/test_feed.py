@@ -156,10 +156,14 @@ async def test_every_type_has_an_example_that_is_rendered_like_an_event(reader: 
 
 
 @pytest.mark.security("E-01")
-async def test_the_log_needs_a_token_that_may_read(http: httpx2.AsyncClient, make: Make) -> None:
-    for path in ("/events", "/events/stream", "/event_types"):
-        assert (await http.get(f"/api/v2/platform{path}")).status_code == 401
-    assert isinstance(make.machine, Machine)
+@pytest.mark.parametrize("path", ["/events", "/events/stream", "/event_types"])
+async def test_the_log_needs_a_token_that_may_read(http: httpx2.AsyncClient, db: Any, path: str) -> None:
+    app = await new_app(db, "read")
+    machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
+    await revoke_app(db, app)
+
+    assert (await http.get(f"/api/v2/platform{path}")).status_code == 401
+    assert (await machine.get(path)).status == 401
 
 
 async def test_an_event_that_another_version_wrote_does_not_stop_readers(

@@ -32,6 +32,9 @@ COPY_EVENT = """insert into events (id, type, occurred_at, actor_kind, subject_t
     select gen_random_uuid(), type, clock_timestamp(), actor_kind, subject_type, subject_id, row, links
     from events, generate_series(1, $2) where subject_id = $1 and type = 'product.created'"""
 
+DAY = "select (((now() at time zone 'UTC')::date + $1::int)::timestamp) at time zone 'UTC'"
+"""The start of the day so many days from now."""
+
 
 @pytest.fixture
 async def reader(http: httpx2.AsyncClient, db: Any) -> FeedReader:
@@ -84,8 +87,26 @@ async def test_expired_days_are_dropped_and_their_cursors_refused(shop: tuple[Co
     with pytest.raises(CursorExpired):
         await check_position(ctx.shared, 0)
     await check_position(ctx.shared, 1)
-    tomorrow = "select to_regclass('events_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD'))"
-    assert await db.fetchval(tomorrow)
+
+
+async def test_days_are_kept_for_30_days_and_created_two_days_ahead(shop: tuple[Context, Any]) -> None:
+    ctx, db = shop
+    days = [-31, -30, -1, 1, 2]
+    await db.execute(f"drop table {await _partition(db, 1)}, {await _partition(db, 2)}")
+    for number in days[:3]:
+        start, end = [await db.fetchval(DAY, each) for each in (number, number + 1)]
+        name = await _partition(db, number)
+        await db.execute(f"create table {name} partition of events for values from ('{start}') to ('{end}')")
+
+    dropped = await maintain_partitions(ctx.shared)
+
+    exists = [await db.fetchval("select to_regclass($1)", await _partition(db, each)) is not None for each in days]
+    assert (dropped, exists) == (1, [False, True, True, True, True])
+
+
+async def _partition(db: Any, number: int) -> str:
+    """The name of the partition of the day so many days from now."""
+    return f"events_{(await db.fetchval(DAY, number)):%Y%m%d}"
 
 
 @pytest.mark.torture

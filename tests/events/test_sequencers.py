@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from time import monotonic
@@ -19,10 +20,12 @@ from shop.actions.setup.resources import TAX_CATEGORY
 from shop.db import connections
 from shop.db.embedded_account import server_account
 from shop.queries.events import _LOCK_KEY
-from tests.db.processes import accessible_dir, kill, serving, session_pids
+from tests.db.processes import accessible_dir, kill, serving, session_pids, stop
+from tests.events.feed import new_reader
 from tests.events.log_checks import assert_complete
 from tests.platform.client import Machine, new_machine, operator_context
-from tests.service import KEYS
+from tests.service import KEYS, Service
+from tests.webhooks.receiver import new_endpoint, open_receiver
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
 TAKEOVER_SECONDS = 2
@@ -142,3 +145,56 @@ async def test_sequencers_take_turns_behind_pgbouncer(
     assert_complete([row["position"] for row in rows])
     assert len(rows) == 101
     assert await db.fetchval("select count(*) from pg_locks where locktype = 'advisory'") == 0
+
+
+class PooledService(Service):
+    """A service without prepared statements, which can send to loopback although its database is an external one."""
+
+    PROGRAM = """
+from shop.base.config.settings import Settings
+from shop.cli.main import main
+from shop.db import connections
+
+connections._STATEMENTS = 0
+Settings.is_try_out = lambda self, host: True
+main()
+"""
+
+    def _start(self, command: list[str]) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", self.PROGRAM, *command],
+            env=self.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.mark.torture
+async def test_events_are_numbered_fed_and_delivered_behind_pgbouncer(
+    database: tuple[str, Any], pooler: str, tmp_path: Path
+) -> None:
+    count = 30
+    environ = {"SHOP_DATABASE_URL": pooler, "SHOP_SECRET_KEYS": KEYS, "SHOP_MAILBOX": "on", "SHOP_DRAIN_SECONDS": "0"}
+    service = PooledService(**environ, SHOP_DATA_DIR=str(tmp_path), TMPDIR=str(tmp_path))
+    try:
+        async with open_receiver() as receiver, service.client() as http:
+            machine = await new_machine(http, database[1])
+            endpoint, reader = await new_endpoint(machine, receiver.url), await new_reader(machine)
+            names = [{"tax_category": {"name": f"Category {number}"}} for number in range(count)]
+
+            answers = await asyncio.gather(*(machine.post("/tax_categories", name) for name in names))
+
+            events: list[dict[str, Any]] = []
+            while len(events) < count and (page := await reader.read("tax_category.created")):
+                events += page
+            deliveries = await receiver.wait_for(count)
+            assert {answer.status for answer in answers} == {201}
+            assert_complete([event["position"] for event in events])
+            assert {each.id for each in deliveries} == {event["id"] for event in events}
+            assert all(each.is_signed_with(endpoint.secret) for each in deliveries)
+    finally:
+        stop(service)
+        service.wait()
+    assert not [line for line in service.lines if '"level":"error"' in line]

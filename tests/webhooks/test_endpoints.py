@@ -1,6 +1,9 @@
 """Webhook endpoints: their URLs, secrets, filters, and how they are disabled and enabled again."""
 
 import asyncio
+import base64
+import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -106,7 +109,9 @@ async def test_a_secret_is_shown_once_and_encrypted_at_rest(endpoint: Endpoint, 
     assert (await endpoint.change(description="Ours"))["secret"] is None
     row = await db.fetchrow("select sealed, hint from webhook_secrets where endpoint_id = $1", endpoint.id)
     assert row["hint"] == endpoint.secret[-4:]
-    assert endpoint.secret.removeprefix("whsec_").encode() not in row["sealed"]
+    encoded_key = endpoint.secret.removeprefix("whsec_")
+    assert encoded_key.encode() not in row["sealed"]
+    assert base64.b64decode(encoded_key) not in row["sealed"]
 
 
 async def test_a_repeated_creation_with_one_idempotency_key_shows_the_same_secret(
@@ -140,6 +145,22 @@ async def test_a_rotated_secret_signs_beside_the_old_one(
     assert during.is_signed_with(new_secret)
     assert len(after.signatures) == 1
     assert after.is_signed_with(new_secret)
+
+
+@pytest.mark.security("E-04")
+@pytest.mark.parametrize(("body", "hours"), [({}, 24), ({"overlap_hours": 2}, 2), ({"overlap_hours": 0}, 0)])
+async def test_a_rotation_is_audited_and_ends_the_old_secret_after_the_overlap(
+    endpoint: Endpoint, db: Any, body: dict[str, int], hours: int
+) -> None:
+    before = await db.fetchval("select now()")
+
+    record_secret((await endpoint.post("rotate_secret", body))["attributes"]["secret"])
+
+    end = "select expires_at from webhook_secrets where endpoint_id = $1 and expires_at is not null"
+    left = await db.fetchval(end, endpoint.id) - before
+    assert timedelta(hours=hours) <= left < timedelta(hours=hours, minutes=10)
+    audit = "select detail from audit_events where action = 'webhook_secret_rotated' and subject_id = $1"
+    assert json.loads(await db.fetchval(audit, endpoint.id)) == {"overlap_hours": hours}
 
 
 @pytest.mark.security("E-04")

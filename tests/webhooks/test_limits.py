@@ -6,8 +6,12 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
+from shop.actions import records
 from shop.actions.operations.housekeeping import run_housekeeping
+from shop.actions.webhooks.endpoints import MAX_ENDPOINTS, WEBHOOK_ENDPOINT
+from shop.base.errors import Invalid
 from tests.builders import Make
 from tests.platform.client import Machine, operator_context
 from tests.webhooks.receiver import Endpoint, Receiver, new_endpoint, wait_until
@@ -52,6 +56,20 @@ async def test_deliveries_and_their_attempts_are_deleted_after_30_days(own_datab
     left = [row["delivery_id"] for row in await db.fetch("select delivery_id from webhook_attempts")]
     await db.close()
     assert (removed, left) == ({"webhook deliveries": 1}, [new])
+
+
+async def test_a_shop_has_at_most_100_endpoints(own_database: Callable[..., str]) -> None:
+    url, values = own_database(), {"url": "https://example.com/hook"}
+    db, ids = await asyncpg.connect(url), [uuid4() for _ in range(MAX_ENDPOINTS)]
+    await db.executemany(ENDPOINT, [(each,) for each in ids])
+
+    async with operator_context(url) as ctx:
+        with pytest.raises(Invalid) as refusal:
+            await records.create(ctx.with_new_session(), WEBHOOK_ENDPOINT, values)
+        assert "100 endpoints" in str(refusal.value.errors["base"])
+        await records.delete(ctx.with_new_session(), WEBHOOK_ENDPOINT, ids[0])
+        await records.create(ctx.with_new_session(), WEBHOOK_ENDPOINT, values)
+    await db.close()
 
 
 async def test_a_lease_is_renewed_before_it_ends(endpoint: Endpoint, db: Any) -> None:

@@ -1,11 +1,13 @@
 """Resends, replays and test events."""
 
+import asyncio
 from typing import Any
 
 from aiohttp import web
 
 from tests.builders import Make
-from tests.webhooks.receiver import Endpoint, Receiver, new_category, wait_until
+from tests.events.feed import new_reader
+from tests.webhooks.receiver import Endpoint, Receiver, new_category, rename_category, wait_until
 
 
 async def test_a_delivery_is_resent_as_a_new_one(receiver: Receiver, endpoint: Endpoint, make: Make, db: Any) -> None:
@@ -19,6 +21,17 @@ async def test_a_delivery_is_resent_as_a_new_one(receiver: Receiver, endpoint: E
     assert answer.json["data"]["id"] != delivery["id"]
     first, second = await receiver.wait_for(2, category)
     assert (first.id, first.body) == (second.id, second.body)
+
+
+async def test_a_delivery_to_a_disabled_endpoint_is_not_resent(endpoint: Endpoint, make: Make, db: Any) -> None:
+    await new_category(make)
+    await endpoint.wait_for_state(db, "succeeded")
+    (delivery,) = await endpoint.list_deliveries()
+    await endpoint.change(enabled=False)
+
+    answer = await endpoint.machine.post(f"/webhook_deliveries/{delivery['id']}/resend", {})
+
+    assert (answer.status, len(await endpoint.list_deliveries())) == (409, 1)
 
 
 async def test_a_pending_delivery_is_resent_at_once(
@@ -38,6 +51,32 @@ async def test_a_pending_delivery_is_resent_at_once(
 
     assert answer.json["data"]["id"] == delivery["id"]
     await receiver.wait_for(2, category)
+
+
+async def test_a_delivery_is_not_resent_while_another_one_about_the_record_is_in_progress(
+    receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
+) -> None:
+    is_open = asyncio.Event()
+
+    async def wait_for_opening(_request: web.Request) -> web.StreamResponse:
+        await is_open.wait()
+        return web.Response()
+
+    category = await new_category(make)
+    await endpoint.wait_for_state(db, "succeeded")
+    (delivery,) = await endpoint.list_deliveries()
+    receiver.responses = [wait_for_opening]
+    await rename_category(make, category)
+    await receiver.wait_for(2, category)
+
+    assert (await endpoint.machine.post(f"/webhook_deliveries/{delivery['id']}/resend", {})).status == 201
+    # Its delivery is due after that of the resend.
+    await receiver.wait_for(1, await new_category(make))
+
+    assert len(await receiver.wait_for(2, category)) == 2
+    is_open.set()
+    types = [each.json["type"] for each in await receiver.wait_for(3, category)]
+    assert types == ["tax_category.created", "tax_category.updated", "tax_category.created"]
 
 
 async def test_a_range_of_positions_is_replayed(receiver: Receiver, endpoint: Endpoint, make: Make, db: Any) -> None:
@@ -76,6 +115,39 @@ async def test_a_replay_needs_one_start_and_an_enabled_endpoint(endpoint: Endpoi
     assert (await endpoint.machine.post(path, {"from_position": 1, "since": "2026-01-01T00:00:00Z"})).status == 422
     await endpoint.change(enabled=False)
     assert (await endpoint.machine.post(path, {"from_position": 1})).status == 409
+
+
+async def test_a_second_replay_is_refused_until_the_first_has_ended(endpoint: Endpoint, db: Any) -> None:
+    # Another process has the endpoint, and does not work.
+    await db.execute(
+        "update webhook_endpoints set leased_by = gen_random_uuid(), leased_until = now() + interval '1 hour'"
+        " where id = $1",
+        endpoint.id,
+    )
+    path = f"/webhook_endpoints/{endpoint.id}/replay"
+
+    assert (await endpoint.machine.post(path, {"from_position": 1})).status == 200
+    assert (await endpoint.machine.post(path, {"from_position": 1})).status == 409
+    await db.execute("update webhook_endpoints set leased_until = now() where id = $1", endpoint.id)
+    await wait_until(db, "(select replay_position from webhook_endpoints where id = $1) is null", endpoint.id)
+    assert (await endpoint.machine.post(path, {"from_position": 1})).status == 200
+
+
+async def test_a_replay_leaves_out_updates_of_other_fields(receiver: Receiver, endpoint: Endpoint, make: Make) -> None:
+    await endpoint.change(enabled=False, fields=["description"])
+    log = await new_reader(endpoint.machine)
+    start = int(log.cursor) + 1
+    category = await new_category(make)
+    await rename_category(make, category)
+    await make.change("tax_categories", category, "tax_category", description="Printed")
+    await make.machine.delete(f"/tax_categories/{category}")
+    await log.read_about(category, until="tax_category.deleted")
+    await endpoint.change(enabled=True)
+
+    await endpoint.post("replay", {"from_position": start})
+
+    (delivery,) = await receiver.wait_for(1)
+    assert delivery.json["changes"] == {"description": [None, "Printed"]}
 
 
 async def test_a_test_event_is_sent_at_once_and_recorded(receiver: Receiver, endpoint: Endpoint) -> None:

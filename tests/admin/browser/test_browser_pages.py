@@ -244,6 +244,21 @@ async def webhook_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncItera
     yield "endpoint's secret"
 
 
+async def mail_pages(page: Page) -> AsyncIterator[str]:
+    """Visits the pages of the e-mails to customers: as they are, after a refused form, and with an edited text."""
+    mails = "/admin/settings/mails"
+    await page.goto(f"{mails}/order_shipped")
+    yield "e-mail"
+    await page.get_by_label("Subject").fill("{{ nothing }}")
+    await page.get_by_role("button", name="Save").click()
+    yield "e-mail, refused"
+    await page.get_by_label("Subject").fill("Order {{ number }} is on its way")
+    await page.get_by_role("button", name="Save").click()
+    yield "e-mail, edited"
+    await page.goto(mails)
+    yield "e-mails"
+
+
 async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIterator[str]:
     """Visits the pages of a signed-in operator, by path and by form."""
     ids = await fill_shop(dashboard, db)
@@ -289,6 +304,8 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
     await page.get_by_label("Currencies").fill("doubloons")
     await page.get_by_role("button", name="Save").click()
     yield "shop, refused"
+    async for name in mail_pages(page):
+        yield name
     async for name in webhook_pages(page, dashboard, db):
         yield name
     async for name in second_factor_pages(page):
@@ -371,4 +388,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 89
+    assert len(problems) == 98
