@@ -88,6 +88,8 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "operations/mail_templates",
         "operations/order_mail",
         "orders/assignment",
+        "orders/bulk",
+        "orders/details",
         "orders/nested_attributes",
         "orders/operations",
         "orders/removals",

@@ -1,4 +1,5 @@
-"""Background loops: e-mail delivery, event numbers, webhooks, due tasks, housekeeping and the orders of a demo shop.
+"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, housekeeping and the
+orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -17,6 +18,7 @@ from shop.actions.context import Shared
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
+from shop.actions.operations.order_index import update_order_index
 from shop.actions.operations.outbox import MailSender, deliver, lease
 from shop.actions.payments.settlement import settle_stale_attempts
 from shop.actions.webhooks.dispatch import WebhookDispatcher
@@ -58,6 +60,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
             group.create_task(_run_delivery_loop(shared, mailer, turn))
         group.create_task(_run_event_loop(shared))
         group.create_task(_run_webhook_loop(shared))
+        group.create_task(_run_order_index_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
@@ -94,6 +97,13 @@ async def _run_webhook_loop(shared: Shared) -> None:
                 await asyncio.sleep(POLL_SECONDS)
     finally:
         await dispatcher.stop()
+
+
+async def _run_order_index_loop(shared: Shared) -> None:
+    """Indexes orders as soon as this process numbers their events, and those of other processes within a second."""
+    while not _is_canceled():
+        if not await _log_errors(update_order_index(shared)):
+            await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 
 async def _run_due_tasks_loop(shared: Shared) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 from shop.db.pool import Database
@@ -38,6 +38,11 @@ class EventTail:
         self._checked_at = 0.0
         numbered, self._numbered = self._numbered, asyncio.Event()
         numbered.set()
+
+    async def wait_for_numbers(self, seconds: float) -> None:
+        """Waits until this process numbers events, but not longer than this; makes no query."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._numbered.wait(), seconds)
 
     async def position(self, database: Database) -> int:
         """Returns the last position, as of at most POLL_SECONDS ago."""

@@ -72,11 +72,12 @@ def paginate_rows(
     by: str,
     params: Mapping[str, str],
     sides: tuple[str, str] = ("after", "before"),
+    size: int = SIZE,
 ) -> tuple[Sequence[HasId], Pages]:
     """Cuts one page from rows fetched with one extra, and links its neighbors; `sides` names the cursor parameters."""
     is_back = cursor is not None and cursor.side == sides[0]
-    has_more = len(rows) > SIZE
-    page_rows = (rows[-SIZE:] if is_back else rows[:SIZE]) if has_more else rows
+    has_more = len(rows) > size
+    page_rows = (rows[-size:] if is_back else rows[:size]) if has_more else rows
     path, query_params = str(request.scope["path"]), {name: value for name, value in params.items() if value}
 
     def link(side: str, row: HasId) -> str:

@@ -1,7 +1,6 @@
-"""Statements for the dashboard: recent activity, and keyset-paginated lists of orders."""
+"""Statements for the dashboard: recent activity, and what its lists have in common."""
 
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
@@ -9,11 +8,10 @@ import msgspec
 from sqlalchemy import BigInteger, Date, DateTime, bindparam, func, literal_column, select, tuple_
 from sqlalchemy import cast as sql_cast
 
-from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import into, statement
 from shop.models.access.operators import operators
-from shop.models.cart.orders import Order, order_lookups, orders
+from shop.models.cart.orders import Order, orders
 from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
 
 _now = func.now()
@@ -160,44 +158,6 @@ _USERS_ORDERS = statement(
 )
 
 
-class OrderFilter(msgspec.Struct, frozen=True):
-    """Filters for orders; `None` disables a filter."""
-
-    number: str | None = None
-    email: str | None = None
-    state: str | None = None
-    """A state, or `open`, or `completed`."""
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-def sorted_by(filter: OrderFilter) -> str:  # noqa: A002
-    """Returns the sort column: `completed_at`, which has its own index, for completed orders, else `created_at`."""
-    return "completed_at" if filter.state == "completed" else "created_at"
-
-
-_BY_STATE = {"open": orders.c.completed_at.is_(None), "completed": orders.c.completed_at.is_not(None)}
-
-
-@lru_cache(maxsize=512)
-def _list_orders_statement(filter: OrderFilter, side: str | None) -> Statement[Order]:  # noqa: A002
-    """Builds one statement per combination of filters, so that each can use its index."""
-    at = orders.c[sorted_by(filter)]
-    clause = select(orders)
-    if filter.number:
-        clause = clause.where(orders.c.number.like(bindparam("number_")))
-    if filter.email:
-        has_email = order_lookups.c.email.in_([bindparam("email_"), bindparam("email_lower")])
-        clause = clause.where(orders.c.id.in_(select(order_lookups.c.order_id).where(has_email)))
-    if filter.state:
-        clause = clause.where(_BY_STATE.get(filter.state, orders.c.state == bindparam("state_")))
-    if filter.since:
-        clause = clause.where(at >= bindparam("since_"))
-    if filter.until:
-        clause = clause.where(at < bindparam("until_"))
-    return statement(paginate(clause, at, orders.c.id, side), into(Order))
-
-
 def paginate(clause: Any, at: Any, key: Any, side: str | None) -> Any:
     """Limits rows to those before or after a cursor, newest first; those after it come in reverse order."""
     cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
@@ -225,32 +185,6 @@ async def list_dead_mails(db: DatabaseSession, *, most: int) -> list[OutboxMail]
     return await db.all(_LIST_DEAD, most=most)
 
 
-async def list_orders(
-    db: DatabaseSession, criteria: OrderFilter, cursor: CursorPosition | None, *, most: int
-) -> list[Order]:
-    active_filters = msgspec.structs.replace(
-        criteria,
-        number="-" if criteria.number else None,
-        email="-" if criteria.email else None,
-        state=criteria.state if criteria.state in _BY_STATE else "-" if criteria.state else None,
-        since=datetime.min if criteria.since else None,
-        until=datetime.min if criteria.until else None,
-    )
-    rows = await db.all(
-        _list_orders_statement(active_filters, cursor.side if cursor else None),
-        number_=_prefix(criteria.number),
-        email_=criteria.email,
-        email_lower=criteria.email and criteria.email.lower(),
-        state_=criteria.state,
-        since_=criteria.since,
-        until_=criteria.until,
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
-
-
 async def find_order(db: DatabaseSession, number: str) -> Order | None:
     return await db.one(_FIND_ORDER, number=number)
 
@@ -262,10 +196,6 @@ async def list_events(db: DatabaseSession, subject_id: UUID, *, most: int) -> li
 
 async def list_users_orders(db: DatabaseSession, user_id: UUID, *, most: int) -> list[Order]:
     return await db.all(_USERS_ORDERS, user_id=user_id, most=most)
-
-
-def _prefix(text: str | None) -> str | None:
-    return text and like_prefix(text.upper())
 
 
 def like_prefix(text: str) -> str:

@@ -119,6 +119,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "canceler_id",
             "confirmation_delivered",
             "channel",
+            "tags",
             "explained",
             "promoted",
             "credit_left",

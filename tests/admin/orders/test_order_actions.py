@@ -236,3 +236,106 @@ async def test_customer_input_is_escaped(dashboard: Dashboard, buyer: Buyer, db:
     assert payload not in page
     assert "javascript:" not in page
     assert page.count(html.escape(payload)) >= 4
+
+
+async def test_the_next_action_is_at_the_top(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer, pays="check")
+    path = f"{ORDERS}/{order['number']}"
+
+    unpaid = text_of((await dashboard.get(path)).text)
+    saved_message(await dashboard.post(f"{await payment_of(db, order)}/capture"))
+    paid = text_of((await dashboard.get(path)).text)
+    saved_message(await dashboard.post(f"{await shipment_of(db, order)}/ship"))
+    shipped = text_of((await dashboard.get(path)).text)
+
+    assert "Next: wait for $25.00 by Check The money has arrived E-mail a payment link" in unpaid
+    assert "Next: ship 2 items" in paid
+    assert "Next:" not in shipped
+
+
+async def test_details_are_changed_with_an_event_and_without_a_trace_of_personal_data(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    order, _ = await buy(buyer)
+    path, email = f"{ORDERS}/{order['number']}", f"{unique_word()}@example.com"
+    fields = {"email": email, "note": "Call first.\nThen ship.", "tags": "Gift, VIP, gift"}
+
+    assert saved_message(await dashboard.post(f"{path}/details", **fields)) == "saved"
+    again = await dashboard.post(f"{path}/details", **fields)
+
+    page = (await dashboard.get(path)).text
+    assert again.headers["location"].endswith("done=saved")
+    assert (field(page, "email"), field(page, "tags")) == (email, "gift, vip")
+    row = await db.fetchrow("select email, internal_note, tags from orders where id = $1", UUID(order.id))
+    assert tuple(row) == (email, "Call first.\nThen ship.", ["gift", "vip"])
+    audits = await db.fetch(
+        "select changes::text from audit_events where subject_id = $1 and action = 'order_update'", UUID(order.id)
+    )
+    assert len(audits) == 1
+    assert email not in audits[0][0]
+    assert "gift" in audits[0][0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"email": "nobody"}, "is not an e-mail address"),
+        ({"note": "x" * 2001}, "at most 2,000 characters"),
+        ({"tags": ",".join(f"t{n}" for n in range(21))}, "must be at most 20"),
+        ({"tags": "x" * 41}, "at most 40 characters long"),
+    ],
+)
+async def test_invalid_details_are_refused_and_shown_again(
+    dashboard: Dashboard, buyer: Buyer, db: Any, fields: dict[str, str], message: str
+) -> None:
+    order, _ = await buy(buyer)
+    before = await db.fetchrow("select * from orders where id = $1", UUID(order.id))
+
+    response = await dashboard.post(
+        f"{ORDERS}/{order['number']}/details", **{"email": "a@b.example", "note": "", "tags": "", **fields}
+    )
+
+    assert response.status_code == 422
+    assert message in html.unescape(response.text)
+    assert html.escape(next(iter(fields.values()))) in response.text
+    assert await db.fetchrow("select * from orders where id = $1", UUID(order.id)) == before
+
+
+async def test_a_tracking_number_is_changed_after_shipping(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    other, _ = await buy(Buyer(buyer.http, buyer.checkout_setup))
+    shipment = await shipment_of(db, order)
+    saved_message(await dashboard.post(f"{shipment}/ship", tracking="A1"))
+
+    assert saved_message(await dashboard.post(f"{shipment}/tracking", tracking="B2")) == "tracking"
+    assert saved_message(await dashboard.post(f"{shipment}/tracking", tracking="B2")) == "tracking"
+
+    row = await db.fetchrow("select state, tracking from shipments where order_id = $1", UUID(order.id))
+    assert tuple(row) == ("shipped", "B2")
+    types = await db.fetch(
+        """select type from events where subject_type = 'shipment' and row ->> 'order_id' = $1
+            and row ->> 'tracking' = 'B2'""",
+        order.id,
+    )
+    assert [each[0] for each in types] == ["shipment.tracking_changed"]
+    wrong = shipment.replace(order["number"], other["number"])
+    assert (await dashboard.post(f"{wrong}/tracking", tracking="C3")).status_code == 404
+
+
+async def test_a_payment_link_is_sent_while_something_is_due(
+    dashboard: Dashboard, buyer: Buyer, http: httpx2.AsyncClient, db: Any
+) -> None:
+    email = f"{unique_word()}@example.com"
+    order, _ = await buy(buyer, pays="check")
+    path = f"{ORDERS}/{order['number']}"
+    details = {"email": email, "note": "", "tags": ""}
+    saved_message(await dashboard.post(f"{path}/details", **details))
+
+    assert saved_message(await dashboard.post(f"{path}/payment-link")) == "link"
+    (mail,) = (await http.get("/mailbox.json", params={"to": email})).json()
+    saved_message(await dashboard.post(f"{await payment_of(db, order)}/capture"))
+    refused = await dashboard.post(f"{path}/payment-link")
+
+    assert f"$25.00 for your order {order['number']}" in mail["text"]
+    assert re.search(r"https?://\S+/\S{30,}", mail["text"])
+    assert (refused.status_code, error_messages(refused)) == (422, ["Nothing is due for this order."])

@@ -1,5 +1,6 @@
 """The e-mails in the dashboard: turned off, edited with a preview, tested and reset."""
 
+import json
 from typing import Any
 
 import httpx2
@@ -28,18 +29,27 @@ TEXTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-async def default_mails(db: Any) -> Any:
-    """All e-mails have their default settings before and after each test."""
-    reset = "update shops set mails = '{}', version = version + 1 where mails <> '{}'"
-    await db.execute(reset)
-    yield
-    await db.execute(reset)
-
-
 @pytest.fixture
 async def dashboard(http: httpx2.AsyncClient, db: Any) -> Dashboard:
     return await new_dashboard(http, db)
+
+
+@pytest.fixture(autouse=True)
+async def default_mails(dashboard: Dashboard, db: Any) -> Any:
+    """All e-mails have their default settings before and after each test. They are reset by the dashboard, because the
+    shop would notice a change of its database only two seconds later.
+    """
+    await reset_all(dashboard, db)
+    yield
+    await reset_all(dashboard, db)
+
+
+async def reset_all(dashboard: Dashboard, db: Any) -> None:
+    for kind in json.loads(await saved_mails(db)):
+        version = field((await dashboard.get(f"{MAILS}/{kind}")).text, "version")
+        assert (await dashboard.post(f"{MAILS}/{kind}/reset", version=version)).status_code == 303
+    # A reset leaves an e-mail turned off.
+    await db.execute("update shops set mails = '{}', version = version + 1 where mails <> '{}'")
 
 
 async def save(dashboard: Dashboard, path: str = SHIPPED, **fields: str) -> httpx2.Response:

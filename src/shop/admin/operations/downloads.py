@@ -1,10 +1,10 @@
 """CSV downloads."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from io import StringIO
 
-from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Reply
+from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply
 
 CSV = b"text/csv; charset=utf-8"
 # Spreadsheets run cells that start with these characters as formulas (CSV injection).
@@ -13,13 +13,24 @@ _RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 def table_reply(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:
     """Returns a CSV response. `name` goes into a header, so it must be a constant or a slug."""
+    return Reply(200, csv_lines([heads, *rows]), _headers(name), security=DASHBOARD_HEADERS)
+
+
+def stream_reply(name: str, chunks: AsyncGenerator[bytes]) -> Reply:
+    """Returns a CSV response that is sent while it is read. `name` is as in `table_reply`."""
+    return Reply(200, headers=_headers(name), security=DASHBOARD_HEADERS, chunks=chunks)
+
+
+def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
+    """Returns lines of CSV whose cells no spreadsheet runs as formulas."""
     text = StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(heads)
-    writer.writerows([_escape_formula(cell) for cell in row] for row in rows)
+    csv.writer(text).writerows([_escape_formula(cell) for cell in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def _headers(name: str) -> tuple[Header, ...]:
     disposition = (b"content-disposition", f'attachment; filename="{name}.csv"'.encode("ascii"))
-    headers = ((b"content-type", CSV), NO_STORE, disposition)
-    return Reply(200, text.getvalue().encode(), headers, security=DASHBOARD_HEADERS)
+    return ((b"content-type", CSV), NO_STORE, disposition)
 
 
 def _escape_formula(cell: str) -> str:

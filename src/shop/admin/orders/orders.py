@@ -1,33 +1,43 @@
 """Order pages: search, details and timeline."""
 
-from datetime import timedelta
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+import msgspec
 
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
-from shop.admin.listing import SIZE, day_param, paginate_rows, read_cursor, text_param
+from shop.admin.listing import paginate_rows, read_cursor, read_number_cursor
+from shop.admin.orders.order_filters import (
+    FILTERS,
+    PAYMENT_STATES,
+    SHIPMENT_STATES,
+    SIZES,
+    SORT_NAMES,
+    TABS,
+    has_no_words,
+    read_params,
+    read_query,
+    read_size,
+)
 from shop.admin.pages import PageContext, notice_of, page
 from shop.models.cart.orders import Order
-from shop.queries import dashboard
-from shop.queries.dashboard import OrderFilter, sorted_by
+from shop.queries.customers import users
+from shop.queries.operations import order_index
+from shop.queries.orders import order_list
+from shop.queries.orders.order_list import COUNT_LIMIT, SORTS
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-STATES = {
-    "": "All",
-    "open": "Open carts",
-    "completed": "Completed",
-    "cart": "Cart",
-    "address": "Address",
-    "delivery": "Delivery",
-    "payment": "Payment",
-    "confirm": "Confirmation",
-    "complete": "Complete",
-    "canceled": "Canceled",
-}
 PATH = "/admin/orders"
-LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
+LABELS = {
+    "base": "The order",
+    "tracking": "Tracking number",
+    "line_items": "Stock",
+    "email": "E-mail address",
+    "note": "Note",
+    "tags": "Tags",
+}
 NOTICES = {
     "approved": "Order approved.",
     "canceled": "Order canceled. Its items are back in stock, and payments are refunded.",
@@ -37,24 +47,43 @@ NOTICES = {
     "captured": "Payment captured.",
     "voided": "Payment voided.",
     "refunded": "Payment refunded.",
+    "saved": "Details saved.",
+    "tracking": "Tracking number saved.",
+    "link": "The customer gets an e-mail with a payment link.",
 }
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params = {name: text_param(request, name) for name in ("q", "state", "since", "until")}
-    filters = _filter(request, params)
-    cursor = read_cursor(request)
-    rows = await dashboard.list_orders(ctx.db, filters, cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by=sorted_by(filters), params=params)
-    is_filtered = any(params.values())
+    params = read_params(request)
+    query, size = read_query(request, params), read_size(params)
+    column, _ = SORTS[query.sort]
+    is_by_total = column == "total"
+    cursor = read_number_cursor(request) if is_by_total else read_cursor(request)
+    # A search without any word, such as "%", finds nothing.
+    rows = [] if has_no_words(params) else await order_list.list_orders(ctx.db, query, cursor, most=size + 1)
+    sides = ("back", "next") if is_by_total else ("after", "before")
+    page_rows, pages = paginate_rows(request, rows, cursor, by=column, params=params, sides=sides, size=size)
     return page(
         "orders/orders.html",
         page_context,
+        notice=notice_of(request, NOTICES),
         orders=page_rows,
         pages=pages,
         params=params,
-        states=STATES,
-        is_filtered=is_filtered,
+        query=urlencode({name: value for name, value in params.items() if value}),
+        counts=msgspec.structs.asdict(await order_list.count_work(ctx.db)),
+        progress=await order_index.find_progress(ctx.db),
+        promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db)],
+        countries=[(each.iso, each.name) for each in await users.list_countries(ctx.db)],
+        currencies=[(code, code) for code in page_context.shop.currencies],
+        has_filters=any(params[name] for name in FILTERS),
+        is_filtered=any(params[name] for name in ("q", *FILTERS)),
+        tabs=TABS,
+        payment_states=PAYMENT_STATES,
+        shipment_states=SHIPMENT_STATES,
+        sorts=SORT_NAMES,
+        sizes=SIZES,
+        count_limit=COUNT_LIMIT,
     )
 
 
@@ -65,22 +94,13 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 async def order_page(ctx: Context, page_context: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
     details = await order_pages.get_page(ctx, order)
-    context = {"details": details, "order": order, "here": address_of(order)}
-    return page("orders/order.html", page_context, status, **{"tracking": {}, **more}, **context, labels=LABELS)
+    values = {"email": order.email or "", "note": order.internal_note or "", "tags": ", ".join(order.tags)}
+    context = {"details": details, "order": order, "here": address_of(order), "labels": LABELS}
+    states = {"payment_states": PAYMENT_STATES, "shipment_states": SHIPMENT_STATES}
+    return page(
+        "orders/order.html", page_context, status, **{"tracking": {}, "values": values, **more}, **context, **states
+    )
 
 
 def address_of(order: Order) -> str:
     return f"{PATH}/{quote(order.number, safe='')}"
-
-
-def _filter(request: Request, params: dict[str, str]) -> OrderFilter:
-    """Builds the filter. A query with an `@` is an e-mail address; any other is an order number or its prefix."""
-    text, until = params["q"], day_param(request, "until")
-    is_email = "@" in text
-    return OrderFilter(
-        number=text if text and not is_email else None,
-        email=text if is_email else None,
-        state=params["state"] if params["state"] in STATES else None,
-        since=day_param(request, "since"),
-        until=until + timedelta(days=1) if until and until.year < 9999 else None,
-    )

@@ -1,6 +1,6 @@
 """Dashboard routes of orders, shipments and payments."""
 
-from shop.admin.orders import actions, orders
+from shop.admin.orders import actions, bulk, carts, details, export, orders
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
@@ -13,7 +13,13 @@ def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act = builder.page, builder.act
     return (
         page("/admin/orders", orders.listing, "Orders"),
+        page("/admin/orders/export.csv", export.export, "Orders as CSV"),
+        act("/admin/orders/bulk", bulk.change, "Change several orders", most_params=300),
+        page("/admin/carts", carts.listing, "Carts"),
         page(_ORDER, orders.show, "One order"),
+        act(f"{_ORDER}/details", details.change, "Change details of an order"),
+        act(f"{_ORDER}/payment-link", details.send_payment_link, "E-mail a payment link"),
+        act(f"{_SHIPMENT}/tracking", details.change_tracking, "Change a tracking number"),
         act(f"{_ORDER}/approve", actions.approve, "Approve an order"),
         page(f"{_ORDER}/cancel", actions.show_cancel, "Cancel an order?", fresh=True),
         act(f"{_ORDER}/cancel", actions.cancel, "Cancel an order", back=f"{_ORDER}/cancel"),

@@ -167,5 +167,29 @@ if (menu) {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") menu.open = false; });
 }
 
+// Ticks all rows of a list.
+for (const all of document.querySelectorAll("[data-tick-all]")) {
+  all.hidden = false;
+  const boxes = all.closest("table").querySelectorAll("tbody input[type=checkbox]");
+  all.addEventListener("change", () => { for (const box of boxes) box.checked = all.checked; });
+}
+
+// Keyboard shortcuts: / focuses the search, J and K move through the rows, Enter opens the focused one.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+  const search = document.querySelector("[data-search]");
+  if (event.key === "/" && search) {
+    event.preventDefault();
+    search.focus();
+    search.select();
+  }
+  if (event.key === "j" || event.key === "k") {
+    const links = [...document.querySelectorAll("[data-rows] tbody a.through")];
+    const at = links.indexOf(document.activeElement);
+    links[event.key === "j" ? Math.min(at + 1, links.length - 1) : Math.max(at - 1, 0)]?.focus();
+  }
+});
+
 const summary = document.querySelector(".summary");
 if (summary) summary.focus();

@@ -33,6 +33,7 @@ from shop.queries.catalog.prices import Pricing
 from shop.queries.catalog_admin import variants
 from shop.queries.checkout import shipments
 from shop.queries.customers import customers, users
+from shop.queries.operations import order_index
 from shop.queries.payments import payments
 from shop.queries.setup import demo as queries
 from shop.queries.setup import taxes
@@ -100,6 +101,8 @@ async def _insert_orders(ctx: Context, fill: DemoFill, plans: Sequence[PlannedOr
                 tables.setdefault(table, []).extend(rows)
     for table, rows in tables.items():
         await bulk.insert_history(ctx.db, table, rows)
+    # They have no events, from which the worker would index them.
+    await order_index.refresh(ctx.db, [row["id"] for row in tables.get("orders", ())])
 
 
 async def _load_facts(ctx: Context, fill: DemoFill, plans: Sequence[PlannedOrder]) -> BatchFacts:

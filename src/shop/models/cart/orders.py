@@ -63,6 +63,8 @@ class Order(Row, frozen=True, kw_only=True):
     """The promotions that gave a discount, by id: name, description, code and total amount."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    tags: list[str] = []  # noqa: RUF012
+    """Words with which operators mark the order."""
     updated_hour: int = 0
     """The hour of `updated_at` since 1970, indexed for lists by time of update. Maintained by a trigger."""
 

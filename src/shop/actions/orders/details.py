@@ -1,0 +1,101 @@
+"""Changes what an operator may correct in a completed order: e-mail address, note, tags and tracking numbers."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.cart.orders import change_order, load_checkout
+from shop.actions.context import Context
+from shop.actions.event_subjects import ORDER, SHIPMENT
+from shop.actions.events import note_change
+from shop.actions.mail_events import is_mail_on, queue_mails
+from shop.base.errors import Invalid, NotFound
+from shop.models.cart.orders import Order
+from shop.models.checkout.shipments import shipments
+from shop.queries import writes
+from shop.queries.cart import orders
+from shop.rules.mail_events import PAYMENT_ATTENTION, MailRequest
+
+MAX_TAGS = 20
+MAX_TAG_LENGTH = 40
+NO_BALANCE = "Nothing is due for this order."
+NO_ADDRESS = "The order has no e-mail address."
+MAIL_OFF = "This e-mail is turned off at Settings → E-mails."
+
+
+async def change_details(
+    ctx: Context, order_id: UUID, *, email: str | None, note: str | None, tags: Sequence[str]
+) -> None:
+    """Saves the e-mail address, the internal note and the tags of an order."""
+    async with ctx.db.transaction():
+        order = await _lock(ctx, order_id)
+        values: dict[str, object] = {"email": email, "internal_note": note, "tags": _check_tags(tags)}
+        changes = {name: value for name, value in values.items() if value != getattr(order, name)}
+        if changes:
+            await _save(ctx, order, changes, "order_update")
+
+
+async def change_tags(ctx: Context, order_id: UUID, *, add: str | None = None, remove: str | None = None) -> bool:
+    """Adds and removes a tag; returns whether the tags changed."""
+    async with ctx.db.transaction():
+        order = await _lock(ctx, order_id)
+        tags = _check_tags({*order.tags, *([add] if add else ())} - {remove})
+        if tags == order.tags:
+            return False
+        await _save(ctx, order, {"tags": tags}, "order_tags")
+    return True
+
+
+async def change_tracking(ctx: Context, order_id: UUID, shipment_id: UUID, tracking: str | None) -> None:
+    """Saves the tracking number of a shipment, before or after it was shipped."""
+    async with ctx.db.transaction():
+        checkout = await load_checkout(ctx, await _lock(ctx, order_id))
+        shipment = next((each for each in checkout.shipments if each.id == shipment_id), None)
+        if shipment is None:
+            raise NotFound()
+        if shipment.tracking == tracking:
+            return
+        note_change(ctx, SHIPMENT, shipment_id, shipment)
+        await writes.update_record(ctx.db, shipments, shipment_id, {"tracking": tracking})
+        detail = {"shipment": shipment.number}
+        await audit(ctx, "shipment_tracking", "done", subject_id=order_id, detail=detail, record_id=shipment_id)
+
+
+async def send_payment_link(ctx: Context, order_id: UUID) -> None:
+    """Queues an e-mail with the link at which the customer pays what is due."""
+    async with ctx.db.transaction():
+        order = await _lock(ctx, order_id)
+        checkout = await load_checkout(ctx, order)
+        for is_refused, sentence in (
+            (order.completed_at is None or order.canceled_at is not None, NO_BALANCE),
+            (checkout.balance.amount_due <= 0, NO_BALANCE),
+            (not order.email, NO_ADDRESS),
+            (not is_mail_on(ctx, PAYMENT_ATTENTION), MAIL_OFF),
+        ):
+            if is_refused:
+                raise Invalid({"base": [sentence]}, sentence)
+        mail = MailRequest(kind=PAYMENT_ATTENTION, ref_id=order.id, order_id=order.id, is_free=True)
+        await queue_mails(ctx, [mail])
+        await audit(ctx, "payment_link", "done", subject_id=order.id)
+
+
+async def _lock(ctx: Context, order_id: UUID) -> Order:
+    order = await orders.lock_order(ctx.db, order_id)
+    if order is None:
+        raise NotFound()
+    return order
+
+
+async def _save(ctx: Context, order: Order, changes: dict[str, object], action: str) -> None:
+    note_change(ctx, ORDER, order.id, order)
+    await change_order(ctx, order, **changes)
+    await audit(ctx, action, "done", subject_id=order.id, record_id=order.id)
+
+
+def _check_tags(tags: Sequence[str] | set[str | None]) -> list[str]:
+    distinct = sorted({tag.casefold() for tag in tags if tag})
+    if len(distinct) > MAX_TAGS:
+        raise Invalid({"tags": [f"must be at most {MAX_TAGS}"]}, f"An order has at most {MAX_TAGS} tags.")
+    if any(len(tag) > MAX_TAG_LENGTH for tag in distinct):
+        raise Invalid({"tags": [f"must be at most {MAX_TAG_LENGTH} characters long each"]})
+    return distinct
