@@ -194,6 +194,12 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     fields = fields_of((await dashboard.get("/admin/settings/shop")).text)
     await submit("/settings/shop", **{**fields, "name": f"Shop {uuid4().hex[:6]}"})
     await submit("/settings/shop", **{**fields, "version": str(int(fields["version"]) + 1)})
+    refund = await db.fetchrow(
+        """select r.id, o.number from refunds r join orders o on o.id = r.order_id
+        where r.state = 'completed' and o.canceled_at is null limit 1"""
+    )
+    await submit(f"/orders/{refund['number']}/invoice")
+    await submit(f"/orders/{refund['number']}/credit-notes", refund_id=str(refund["id"]))
 
 
 async def fail_an_endpoint(machine: Machine, builder: Make, db: Any) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.actions.events import Subject, note_replacement
+from shop.models.documents.invoices import InvoiceSummary, invoices
 from shop.models.setup.shop import STORE_ID, Shop, shops
 from shop.queries.access.records import APPLICATIONS, OPERATORS
 from shop.queries.catalog.records import (
@@ -47,12 +48,14 @@ class ShopSettings(msgspec.Struct, frozen=True):
     default_locale: str
     website: dict[str, object]
     mails: dict[str, object] = {}
+    documents: dict[str, object] = {}
 
 
 ORDER = Subject("order", ORDERS)
 SHIPMENT = Subject("shipment", SHIPMENTS)
 PAYMENT = Subject("payment", PAYMENTS)
 REFUND = Subject("refund", REFUNDS)
+INVOICE = Subject("invoice", Records(table=invoices, row=InvoiceSummary, amounts=frozenset({"total"})))
 STORE_CREDIT = Subject("store_credit", STORE_CREDITS)
 CUSTOMER = Subject("user", CUSTOMERS)
 ADDRESS = Subject("address", ADDRESSES)
@@ -82,5 +85,5 @@ def note_settings(ctx: Context, before: Shop, after: Shop) -> None:
 
 
 def _settings_of(shop: Shop) -> ShopSettings:
-    names = ("name", "currencies", "default_country", "default_locale", "website", "mails")
+    names = ("name", "currencies", "default_country", "default_locale", "website", "mails", "documents")
     return ShopSettings(STORE_ID, *(getattr(shop, name) for name in names))

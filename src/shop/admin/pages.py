@@ -55,6 +55,12 @@ def moment(value: datetime) -> str:
     return f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
+def day_text(value: datetime) -> str:
+    """Formats a day like `15 Nov 2026`, in UTC."""
+    at = value.astimezone(UTC)
+    return f"{at.day} {at:%b %Y}"
+
+
 def duration(seconds: int) -> str:
     """Formats seconds like `2 hours`, `90 minutes`, `1 day`: in the largest unit that divides them."""
     size, unit = next((size, unit) for unit, size in _UNITS.items() if seconds % size == 0)
@@ -106,7 +112,7 @@ _templates = Environment(
 )
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
 _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": join_errors}
-_templates.filters["json_text"] = json_text
+_templates.filters |= {"json_text": json_text, "day": day_text}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

@@ -33,6 +33,8 @@ NAMED_TYPES = (
     EventType("payment.voided", "payment", "A payment was voided."),
     EventType("payment.deleted", "payment", "A void payment was deleted."),
     EventType("refund.created", "refund", "A refund was made."),
+    EventType("invoice.created", "invoice", "The invoice of an order was issued."),
+    EventType("credit_note.created", "invoice", "A credit note for an invoice was issued."),
     EventType("shipment.created", "shipment", "A completed order has a new shipment."),
     EventType("shipment.ready", "shipment", "A shipment can be sent: it is paid and in stock."),
     EventType("shipment.shipped", "shipment", "A shipment was sent."),

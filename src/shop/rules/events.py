@@ -69,6 +69,11 @@ def _decide_refund(before: Any, after: Any) -> Sequence[str]:
     return ["created"] if _became(before, after, "state", "completed") else []
 
 
+def _decide_invoice(_before: Any, after: Any) -> Sequence[str]:
+    """Invoices and credit notes never change."""
+    return [f"{after.kind}.created"]
+
+
 def _decide_shipment(before: Any, after: Any) -> Sequence[str]:
     if before is None:
         return ["created"]
@@ -132,6 +137,7 @@ _RULES: Mapping[str, Callable[[Any, Any], Sequence[str]]] = {
     "order": _decide_order,
     "payment": _decide_payment,
     "refund": _decide_refund,
+    "invoice": _decide_invoice,
     "shipment": _decide_shipment,
     "user": _decide_customer,
     "operator": _decide_operator,

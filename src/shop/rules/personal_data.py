@@ -29,6 +29,7 @@ PERSONAL: Mapping[str, frozenset[str]] = {
     "adjustment": frozenset({"label"}),
     "coupon_code": frozenset(),
     "customer_group_member": frozenset(),
+    "invoice": frozenset(),
     "line_item": _METADATA,
     "operator": frozenset({"email", "email_key"}),
     "order": frozenset(["email", "special_instructions", "internal_note"]) | _METADATA,
@@ -66,6 +67,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
     ),
     "coupon_code": _TIMES | {"batch_id", "promotion_id", "code", "order_id", "used_at"},
     "customer_group_member": _TIMES | {"customer_group_id", "user_id"},
+    "invoice": _TIMES | {"order_id", "kind", "number", "currency", "total", "issued_at", "refund_id"},
     "line_item": _TIMES
     | _TAXES
     | frozenset(

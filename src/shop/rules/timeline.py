@@ -17,6 +17,7 @@ _FACTS: Mapping[str, Sequence[str]] = {
     "payment": ("number", "amount", "currency", "source_type"),
     "shipment": ("number", "tracking"),
     "refund": ("amount", "currency"),
+    "invoice": ("number", "total", "currency"),
     "store_credit": ("amount", "amount_used", "currency"),
     "user": (),
 }
@@ -71,7 +72,7 @@ def collect_facts(
 
 def find_owner(subject_type: str, subject_id: Any, row: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the order or the customer whose timeline has an entry about this record."""
-    if subject_type in {"payment", "shipment", "refund"}:
+    if subject_type in {"payment", "shipment", "refund", "invoice"}:
         return {"order_id": row["order_id"], "user_id": None}
     if subject_type == "order":
         return {"order_id": subject_id, "user_id": None}
@@ -114,6 +115,11 @@ _SENTENCES: Mapping[str, tuple[str | None, str]] = {
     "payment.voided": ("voided {paid}", "{Paid} was voided"),
     "payment.deleted": ("removed {paid}", "{Paid} was removed"),
     "refund.created": ("refunded {amount}", "{amount} was refunded"),
+    "invoice.created": ("issued invoice {number}", "Invoice {number} was issued"),
+    "credit_note.created": (
+        "issued credit note {number} for {total}",
+        "Credit note {number} for {total} was issued",
+    ),
     "shipment.created": ("split off shipment {number}", "Shipment {number} was created"),
     "shipment.ready": ("marked {number} as ready to ship", "Shipment {number} is ready to ship"),
     "shipment.shipped": ("shipped {number}{with_tracking}", "Shipment {number} was shipped{with_tracking}"),

@@ -7,6 +7,7 @@ import msgspec
 
 from shop.actions.cart.orders import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context
+from shop.actions.documents.invoices import OrderDocuments, load_documents
 from shop.actions.orders.resumption import find_resumption
 from shop.actions.timeline import TimelineItem, list_order_timeline
 from shop.base.errors import NotFound
@@ -72,6 +73,7 @@ class OrderPage(msgspec.Struct, frozen=True):
     timeline: Sequence[TimelineItem]
     balance: Balance
     can_resume: bool
+    documents: OrderDocuments
 
     @property
     def is_sent(self) -> bool:
@@ -104,6 +106,7 @@ async def get_page(ctx: Context, order: Order) -> OrderPage:
         await list_order_timeline(ctx, order, checkout.shipments, payment_parts),
         checkout.balance,
         order.canceled_at is not None and (await find_resumption(ctx, checkout)).refusal is None,
+        await load_documents(ctx, order) if order.completed_at else OrderDocuments(),
     )
 
 

@@ -1,11 +1,12 @@
 """Dashboard routes of orders, shipments and payments."""
 
-from shop.admin.orders import actions, bulk, carts, details, export, orders
+from shop.admin.orders import actions, bulk, carts, details, documents, export, orders
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _ORDER = "/admin/orders/{number}"
 _SHIPMENT = _ORDER + "/shipments/{shipment_id}"
+_CREDIT_NOTES = _ORDER + "/credit-notes"
 _PAYMENT = _ORDER + "/payments/{payment_id}"
 
 
@@ -31,4 +32,26 @@ def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_PAYMENT}/void", actions.void, "Void a payment", back=f"{_PAYMENT}/void"),
         page(f"{_PAYMENT}/refund", actions.show_refund, "Refund a payment?", fresh=True),
         act(f"{_PAYMENT}/refund", actions.refund, "Refund a payment", back=f"{_PAYMENT}/refund"),
+        *_document_routes(builder),
+    )
+
+
+def _document_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
+        page(f"{_ORDER}/invoice", documents.show_invoice, "The invoice of an order"),
+        act(f"{_ORDER}/invoice", documents.issue_invoice, "Issue the invoice of an order"),
+        page(f"{_ORDER}/invoice.pdf", documents.show_invoice_pdf, "The invoice of an order as PDF"),
+        act(_CREDIT_NOTES, documents.issue_credit_note, "Issue a credit note"),
+        page(f"{_CREDIT_NOTES}/{{document}}", documents.show_credit_note, "A credit note, also as PDF"),
+        page(f"{_ORDER}/packing-slip", documents.show_packing_slip, "The packing slips of an order"),
+        page(f"{_ORDER}/packing-slip.pdf", documents.show_packing_slip_pdf, "The packing slips of an order as PDF"),
+        page("/admin/documents/packing-slips", documents.show_packing_slips, "The packing slips of several orders"),
+        page(
+            "/admin/documents/packing-slips.pdf",
+            documents.show_packing_slips_pdf,
+            "The packing slips of several orders as PDF",
+        ),
+        page("/admin/documents/pick-list", documents.show_pick_list, "A pick list for several orders"),
+        page("/admin/documents/pick-list.pdf", documents.show_pick_list_pdf, "A pick list for several orders as PDF"),
     )

@@ -1,8 +1,8 @@
-"""Dashboard routes of the setup: website, e-mails, zones, taxes, shipping, payment methods and integrity checks."""
+"""Dashboard routes of the setup: website, documents, e-mails, zones, taxes, shipping, payment methods, checks."""
 
 from shop.admin.operations import checks
 from shop.admin.route_builder import RouteBuilder
-from shop.admin.setup import mails, payment_methods, shipping, taxes, website, zones
+from shop.admin.setup import documents, mails, payment_methods, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
 from shop.web.endpoint import Route
 
@@ -14,6 +14,8 @@ def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
         builder.page(website.PATH, website.show, "Website settings"),
         builder.upload(website.PATH, website.change, "Change the website settings"),
+        builder.page(documents.PATH, documents.show, "Settings of documents"),
+        builder.act(documents.PATH, documents.change, "Change the settings of documents"),
         *_mail_routes(builder),
         builder.page(zones.PATH, zones.listing, "Zones"),
         *_form_routes(builder, zones.FORM),

@@ -1,6 +1,11 @@
 // Optional enhancements: every page works without this script.
 "use strict";
 
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+}
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   const label = button.textContent;

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.db.rows import Row, check, key, table
+from shop.models.setup.documents import DocumentSettings
 from shop.models.setup.mails import NO_MAIL_SETTINGS, MailSettings
 from shop.models.setup.website import WebsiteSettings
 
@@ -31,8 +32,15 @@ class Shop(Row, frozen=True, kw_only=True):
     mails: dict[str, Any] = {}  # noqa: RUF012
     """The settings of e-mails by kind, as far as they differ from the defaults; see `MailSettings`."""
 
+    documents: dict[str, Any] = {}  # noqa: RUF012
+    """The address and tax numbers on documents, and the format of their numbers; see `DocumentSettings`."""
+
     def mail_settings(self, kind: str) -> MailSettings:
         return msgspec.convert(self.mails[kind], MailSettings) if kind in self.mails else NO_MAIL_SETTINGS
+
+    @property
+    def document_settings(self) -> DocumentSettings:
+        return msgspec.convert(self.documents, DocumentSettings)
 
     @property
     def website_settings(self) -> WebsiteSettings:

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from shop.actions.context import Shared
-from shop.actions.event_subjects import OPERATOR, SHOP, ShopSettings
+from shop.actions.event_subjects import INVOICE, OPERATOR, SHOP, ShopSettings
 from shop.actions.records import rebuild
 from shop.base.ids import event_id
 from shop.jsonapi.encoder import encoder
-from shop.jsonapi.resource import RenderContext, Resource, resource
+from shop.jsonapi.resource import RenderContext, Resource, money, resource
 from shop.models.access.operators import Operator
+from shop.models.documents.invoices import InvoiceSummary
 from shop.models.events import Event
 from shop.platform.resources.registry import COLLECTIONS
 from shop.queries.records import Records
@@ -39,12 +40,20 @@ SUBJECTS: Mapping[str, SubjectKind] = {
     "operator": SubjectKind(
         OPERATOR.records, resource("operator", Operator, attributes=["email", "created_at", "disabled_at"])
     ),
+    "invoice": SubjectKind(
+        INVOICE.records,
+        resource(
+            "invoice",
+            InvoiceSummary,
+            attributes=["kind", "number", "order_id", "refund_id", "currency", money("total"), "issued_at"],
+        ),
+    ),
     "shop": SubjectKind(
         SHOP.records,
         resource(
             "shop",
             ShopSettings,
-            attributes=["name", "currencies", "default_country", "default_locale", "website", "mails"],
+            attributes=["name", "currencies", "default_country", "default_locale", "website", "mails", "documents"],
         ),
     ),
 }

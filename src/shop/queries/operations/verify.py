@@ -30,6 +30,7 @@ from shop.models.catalog.products import variants
 from shop.models.catalog.stock import stock_items, stock_movements
 from shop.models.checkout.payments import payments, refunds
 from shop.models.checkout.shipments import shipment_items, shipments
+from shop.models.documents.invoices import invoice_counters, invoices
 from shop.queries.operations.verify_copies import COPY_CHECKS
 from shop.queries.operations.verify_promotions import PROMOTION_CHECKS, Finding, build_check
 from shop.rules.checkout.payments import PaymentAmounts
@@ -55,6 +56,12 @@ _of_shipments = shipments.c.order_id == orders.c.id
 _of_payments = payments.c.order_id == orders.c.id
 _price = func.coalesce(line_items.c.price, 0)
 _rest = orders.c.item_total + orders.c.ship_total + orders.c.promo_total + orders.c.additional_tax_total
+_documents = (
+    select(func.count())
+    .where(invoices.c.series == invoice_counters.c.series)
+    .correlate(invoice_counters)
+    .scalar_subquery()
+)
 _by_hand = func.greatest(orders.c.manual_total, -_rest)
 _CHECKS: Mapping[str, Statement[Finding]] = {
     "items of orders": build_check(
@@ -169,6 +176,15 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
                 ~exists().where(_of_payments, payments.c.state == "processing").correlate(orders),
             ),
         )
+    ),
+    "invoice numbers": build_check(
+        select(
+            invoice_counters.c.series,
+            literal("counts ", Text())
+            + sql_cast(invoice_counters.c.last_number, Text())
+            + " numbers, but the number of its documents is "
+            + sql_cast(_documents, Text()),
+        ).where(invoice_counters.c.last_number != _documents)
     ),
     **PROMOTION_CHECKS,
     **COPY_CHECKS,

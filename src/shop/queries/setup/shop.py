@@ -74,6 +74,14 @@ _UPDATE_MAILS = statement(
     into(Shop),
 )
 
+_UPDATE_DOCUMENTS = statement(
+    update(shops)
+    .where(shops.c.version == bindparam("seen_version"))
+    .values(documents=bindparam("new_documents"), version=shops.c.version + literal_column("1"))
+    .returning(shops),
+    into(Shop),
+)
+
 # Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
@@ -120,3 +128,8 @@ async def update_website(db: DatabaseSession, *, version: int, website: dict[str
 async def update_mails(db: DatabaseSession, *, version: int, mails: dict[str, Any]) -> Shop | None:
     """Updates the settings of e-mails and returns the shop; `None` if it has changed since `version`."""
     return await db.one(_UPDATE_MAILS, seen_version=version, new_mails=mails)
+
+
+async def update_documents(db: DatabaseSession, *, version: int, documents: dict[str, Any]) -> Shop | None:
+    """Updates the settings of documents and returns the shop; `None` if it has changed since `version`."""
+    return await db.one(_UPDATE_DOCUMENTS, seen_version=version, new_documents=documents)
