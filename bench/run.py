@@ -26,6 +26,7 @@ from bench.load_test import (
 )
 from bench.platform import flood, platform_tables
 from bench.purchases import purchase_tables
+from bench.reports import report_tables
 from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, ratio_table
 from bench.signin import create_bearers, create_login_requests
 from shop.base.crypto.keys import parse_keys
@@ -239,6 +240,7 @@ def main() -> None:
             catalog_tables(bench, make_url)
             purchase_tables(bench, make_url)
             event_tables(bench)
+            report_tables(bench, make_url)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:

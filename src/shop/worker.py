@@ -1,5 +1,5 @@
-"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, housekeeping and the
-orders of a demo shop.
+"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, figures of reports,
+housekeeping and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 import structlog
@@ -20,6 +21,7 @@ from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.order_index import update_order_index
 from shop.actions.operations.outbox import MailSender, deliver, lease
+from shop.actions.operations.report_days import refresh_days
 from shop.actions.payments.settlement import settle_stale_attempts
 from shop.actions.webhooks.dispatch import WebhookDispatcher
 from shop.base.config.settings import Settings
@@ -36,6 +38,8 @@ DELIVERY_LOOPS = 4
 NUMBERING_SECONDS = 0.05
 """Events that are committed within this time are numbered together."""
 HOUSEKEEPING_SECONDS = 60.0
+REPORT_SHARE = 0.2
+"""The share of the time that the figures of reports may take: they are refreshed less often while it takes longer."""
 DEMO_SECONDS = 0.1
 """The pause between batches of demo orders, so that they hardly slow down requests."""
 _log = structlog.get_logger("shop.worker")
@@ -62,6 +66,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_webhook_loop(shared))
         group.create_task(_run_order_index_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
+        group.create_task(_run_report_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
 
@@ -110,6 +115,16 @@ async def _run_due_tasks_loop(shared: Shared) -> None:
     while not _is_canceled():
         await _log_errors(_run_due_tasks(shared))
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _run_report_loop(shared: Shared) -> None:
+    """Refreshes the figures of reports after new events, and looks every second for those that others numbered."""
+    while not _is_canceled():
+        start = monotonic()
+        has_more = await _log_errors(refresh_days(shared))
+        await asyncio.sleep((monotonic() - start) * (1 / REPORT_SHARE - 1))
+        if not has_more:
+            await shared.event_tail.wait_for_wake(POLL_SECONDS)
 
 
 async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:

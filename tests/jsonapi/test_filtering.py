@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.errors import Malformed
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 from shop.base.listing import Condition, Keyset
 from shop.jsonapi.filtering import (
     MAX_CONDITIONS,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 from shop.jsonapi.filtering import COMPARISONS, LIST_PREDICATES, TEXT_PREDICATES, UNARY, YES_OR_NO
 from shop.jsonapi.resource import Money
 from shop.platform.collection import Collection, all_filters

@@ -46,6 +46,7 @@ class ShopSettings(msgspec.Struct, frozen=True):
     currencies: list[str]
     default_country: str
     default_locale: str
+    time_zone: str
     website: dict[str, object]
     mails: dict[str, object] = {}
     documents: dict[str, object] = {}
@@ -85,5 +86,5 @@ def note_settings(ctx: Context, before: Shop, after: Shop) -> None:
 
 
 def _settings_of(shop: Shop) -> ShopSettings:
-    names = ("name", "currencies", "default_country", "default_locale", "website", "mails", "documents")
+    names = ("name", "currencies", "default_country", "default_locale", "time_zone", "website", "mails", "documents")
     return ShopSettings(STORE_ID, *(getattr(shop, name) for name in names))

@@ -4,7 +4,7 @@ from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
-from shop.admin.operations import audit, event_log, overview
+from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
@@ -27,6 +27,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
         *_sign_in_routes(builder),
         builder.page("/admin", overview.show, "Overview"),
+        *_report_routes(builder),
         *_customer_routes(builder),
         *_integration_routes(builder),
         *_log_routes(builder, events),
@@ -62,6 +63,14 @@ def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act("/admin/sign-out", sign_in.sign_out, "Sign out"),
         page("/admin/confirm", sign_in.show_confirm, "Password confirmation"),
         act("/admin/confirm", sign_in.confirm, "Confirm with the password"),
+    )
+
+
+def _report_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    return (
+        builder.page(reports.PATH, reports.listing, "Reports"),
+        builder.page(f"{reports.PATH}/{{report}}", reports.show, "One report"),
+        builder.page(f"{reports.PATH}/{{report}}/csv", reports.download, "Download a report as CSV"),
     )
 
 

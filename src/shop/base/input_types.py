@@ -1,7 +1,8 @@
 """Types of input fields: how a field is described in the API reference, and how it is read."""
 
+import types
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 from uuid import UUID
 
 from msgspec import Meta
@@ -32,3 +33,11 @@ else:
 Metadata = Annotated[
     dict[str, Any], Meta(description="Any object for use by clients, replaced as a whole; at most 16 KiB as JSON.")
 ]
+
+
+def split_kind(hint: Any) -> tuple[Any, bool]:
+    """Splits `str | None` into `(str, True)`; `dict[str, Any]` into `(dict[str, Any], False)`."""
+    if get_origin(hint) not in {Union, types.UnionType}:
+        return hint, False
+    parts = get_args(hint)
+    return next(part for part in parts if part is not type(None)), type(None) in parts

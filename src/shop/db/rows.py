@@ -1,7 +1,7 @@
 """Derives SQLAlchemy Core tables from typed rows, so that each table is declared once."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, get_type_hints
 from uuid import UUID
@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
     DateTime,
     DefaultClause,
     ForeignKeyConstraint,
@@ -29,7 +30,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.sql.schema import SchemaItem
 
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 
 metadata = MetaData(
     naming_convention={
@@ -48,6 +49,7 @@ _TYPES: dict[Any, Any] = {
     bool: Boolean(),
     str: Text(),
     bytes: LargeBinary(),
+    date: Date(),
     datetime: DateTime(timezone=True),
     dict[str, Any]: JSONB(),
     list[str]: ARRAY(Text()),

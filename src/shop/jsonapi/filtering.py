@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.errors import Malformed
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 from shop.base.listing import Condition, Path
 from shop.base.values import read_boolean, read_decimal, read_id, read_integer, read_time
 from shop.jsonapi.resource import Money

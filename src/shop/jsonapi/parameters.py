@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, get_origin
 
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 from shop.base.listing import DEFAULT_SIZE
 from shop.jsonapi.filtering import (
     COMPARISONS,

@@ -7,7 +7,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.actions.records import ResourceActions
-from shop.base.kinds import split_kind
+from shop.base.input_types import split_kind
 from shop.base.listing import Path
 from shop.base.record import Record
 from shop.jsonapi.filtering import Filterable

@@ -1,12 +1,11 @@
 """Statements for the dashboard: recent activity, and what its lists have in common."""
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Date, DateTime, bindparam, func, literal_column, select, tuple_
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import BigInteger, bindparam, func, select, tuple_
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
@@ -15,23 +14,12 @@ from shop.models.cart.orders import Order, orders
 from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
 
 _now = func.now()
-DAYS = 14
 WEEK = timedelta(days=7)
 
 
-class Day(msgspec.Struct, frozen=True):
-    """Carts and orders of one day, in UTC."""
-
-    day: date
-    cart_count: int
-    order_count: int
-
-
 class Tally(msgspec.Struct, frozen=True):
-    """Sign-ins and e-mails of the last seven days."""
+    """Failed e-mails of the last seven days, and e-mails that wait."""
 
-    sign_in_count: int
-    refused_count: int
     dead_mail_count: int
     waiting_mail_count: int
     """Order confirmations that wait for the mail budget."""
@@ -62,37 +50,6 @@ class AuditRow(AuditEvent, frozen=True, kw_only=True):
     operator_email: str | None
 
 
-_today = func.date_trunc("day", func.timezone("UTC", _now))
-_series = (
-    func.generate_series(_today - timedelta(days=DAYS - 1), _today, literal_column("interval '1 day'"))
-    .table_valued("day")
-    .render_derived()
-)
-_day = func.timezone("UTC", _series.c.day, type_=DateTime(timezone=True))
-
-
-def _count_on(column: Any) -> Any:
-    # An index range scan for each day, so that older rows are never read.
-    on_day = (column >= _day, column < _day + timedelta(days=1))
-    return select(func.count()).select_from(orders).where(*on_day).scalar_subquery()
-
-
-_DAYS = statement(
-    select(
-        sql_cast(_series.c.day, Date).label("day"),
-        _count_on(orders.c.created_at).label("cart_count"),
-        _count_on(orders.c.completed_at).label("order_count"),
-    ).order_by(_series.c.day),
-    into(Day),
-)
-
-
-def _sign_ins(outcome: str) -> Any:
-    shoppers = (audit_events.c.action == "sign_in", audit_events.c.actor_kind != "operator")
-    recent = (audit_events.c.at > _now - WEEK, audit_events.c.outcome == outcome, *shoppers)
-    return select(func.count()).select_from(audit_events).where(*recent).scalar_subquery()
-
-
 _is_dead = (outbox_mails.c.created_at > _now - WEEK, outbox_mails.c.dead_at.is_not(None))
 # The first two conditions match the partial index of due e-mails.
 _is_waiting = (
@@ -104,8 +61,6 @@ _is_waiting = (
 )
 _TALLY = statement(
     select(
-        _sign_ins("done").label("sign_in_count"),
-        _sign_ins("refused").label("refused_count"),
         select(func.count()).select_from(outbox_mails).where(*_is_dead).scalar_subquery().label("dead_mail_count"),
         select(func.count())
         .select_from(outbox_mails)
@@ -167,10 +122,6 @@ def paginate(clause: Any, at: Any, key: Any, side: str | None) -> Any:
         clause = clause.where(tuple_(at, key) > cursor)
     columns = (at, key) if side == "after" else (at.desc(), key.desc())
     return clause.order_by(*columns).limit(bindparam("most", type_=BigInteger))
-
-
-async def list_days(db: DatabaseSession) -> list[Day]:
-    return await db.all(_DAYS)
 
 
 async def find_tally(db: DatabaseSession) -> Tally:

@@ -140,6 +140,8 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "amount",
             "captured_amount",
             "refunded_amount",
+            "captured_at",
+            "voided_at",
             "currency",
             "source_type",
             "store_credit_id",

@@ -266,6 +266,10 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         yield name
     paths_by_name = {
         "overview": "/admin",
+        "reports": "/admin/reports",
+        "sales": "/admin/reports/sales",
+        "sales by country": "/admin/reports/countries?period=90",
+        "stock value": "/admin/reports/stock",
         "orders": "/admin/orders",
         "orders, none": "/admin/orders?q=R0000",
         "order": f"/admin/orders/{ids['order']}",

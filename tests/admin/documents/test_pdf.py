@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shop.admin.orders.pdf_page import Column, PdfPages
+from shop.admin.orders.pdf_page import PdfColumn, PdfPages
 from tests.admin.dashboard import Dashboard, new_dashboard
 from tests.admin.documents.builders import buy_and_issue, new_series, page_count, path_of, pdf_text, save_settings
 from tests.admin.order_builders import buy
@@ -25,7 +25,7 @@ HOSTILE = "<img src=x onerror=alert(1)> <b>&amp;</b> ) Tj ET \\ \x07\x1b \u202e\
 
 def render(*texts: str, lines: int = 1) -> bytes:
     pages = PdfPages(texts[0], "a4", "en-US")
-    pages.table([Column("A", 0.2), Column("B", 0.8, "right")], [[texts[0], texts[-1]]] * lines)
+    pages.table([PdfColumn("A", 0.2), PdfColumn("B", 0.8, "right")], [[texts[0], texts[-1]]] * lines)
     return pages.finish()
 
 

@@ -86,6 +86,16 @@ async def test_ticked_orders_are_exported(dashboard: Dashboard, buyer: Buyer, db
     assert [row[0] for row in csv.reader(StringIO(reply.text))] == ["Number", order["number"]]
 
 
+async def test_documents_of_ticked_orders_are_shown(dashboard: Dashboard, buyer: Buyer) -> None:
+    order, _ = await buy(buyer, name="Teapot")
+
+    for action, title in (("packing_slips", "Packing slip"), ("pick_list", "Pick list")):
+        answer = await dashboard.post(BULK, do=action, **{"numbers[]": [order["number"]]})
+        page = (await dashboard.get(answer.headers["location"])).text
+        assert title in page
+        assert "Teapot" in page
+
+
 async def test_invalid_forms_say_what_is_missing(dashboard: Dashboard) -> None:
     for fields, sentence in (
         ({"do": "ship"}, "Tick at least one order."),

@@ -16,7 +16,7 @@ OPERATORS = "/admin/settings/operators"
 
 
 def fields_of(page: str) -> dict[str, str]:
-    names = ("version", "name", "currencies", "default_country", "default_locale")
+    names = ("version", "name", "currencies", "default_country", "default_locale", "time_zone")
     matches = {name: re.search(rf'name="{name}"[^>]*value="([^"]*)"', page) for name in names}
     return {name: match[1] for name, match in matches.items() if match}
 
@@ -88,6 +88,8 @@ async def test_saving_an_outdated_version_is_409(dashboard: Dashboard, db: Any) 
         ("default_country", "USA", "must be the code of a country"),
         ("default_locale", "klingon", "must be a locale"),
         ("default_locale", "en_US", "must be a locale"),
+        ("time_zone", "Mars/Olympus", "must be a time zone"),
+        ("time_zone", "../../etc/passwd", "must be a time zone"),
         ("version", "nonsense", "Someone else changed"),
     ],
 )

@@ -7,7 +7,6 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from shop.admin.operations.overview import REMEMBER_SECONDS
 from shop.base.ids import new_id
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, backdate_session, events, new_operator
 from tests.admin.webhooks.forms import (
@@ -286,7 +285,7 @@ async def test_operators_get_one_mail_and_see_a_notice_when_an_endpoint_is_disab
         overview = (await dashboard.get("/admin")).text
         return str(endpoint.id) in overview
 
-    await until(is_shown, 2 * REMEMBER_SECONDS)
+    await until(is_shown)
     notice = overview.partition('class="summary"')[2].partition("</div>")[0]
     assert "disabled because of failures" in notice
     assert f'href="{endpoint.path}"' in notice

@@ -1,4 +1,4 @@
-"""Shop settings: name, currencies, country and locale. Every process sees a change within two seconds."""
+"""Shop settings: name, currencies, country, locale and time zone. Every process sees a change within two seconds."""
 
 from email.utils import parseaddr
 
@@ -9,6 +9,7 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import note_settings
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import as_uuid
+from shop.base.times import zone_names
 from shop.models.setup.countries import Country, State
 from shop.models.setup.shop import STORE_ID, Shop, Store
 from shop.queries.checkout import shipments
@@ -24,6 +25,7 @@ class ShopOptions(msgspec.Struct, frozen=True):
     currencies: str
     default_country: str
     default_locale: str
+    time_zone: str
     version: int
 
 
@@ -38,7 +40,10 @@ async def get_shop(ctx: Context) -> Shop:
 async def change_shop(ctx: Context, form: ShopOptions) -> None:
     name, codes = form.name.strip(), currency_codes(form.currencies)
     country_code, locale = form.default_country.strip().upper(), form.default_locale.strip()
+    zone = form.time_zone.strip()
     errors = shop_errors(name, codes, locale)
+    if zone not in zone_names():
+        errors["time_zone"] = ["must be a time zone like UTC or Europe/Berlin"]
     country = await users.find_country(ctx.db, code=country_code, country_id=None) if len(country_code) == 2 else None
     if country is None:
         errors["default_country"] = ["must be the code of a country, like US or DE"]
@@ -47,6 +52,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
     async with ctx.db.transaction():
         before = await get_shop(ctx)
         values = {"name": name, "currencies": codes, "default_country": country_code, "default_locale": locale}
+        values["time_zone"] = zone
         updated_shop = await shop_queries.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")

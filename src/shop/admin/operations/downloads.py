@@ -1,14 +1,11 @@
 """CSV downloads."""
 
-import csv
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from io import StringIO
 
+from shop.base.csv_cells import csv_line
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply
 
 CSV = b"text/csv; charset=utf-8"
-# Spreadsheets run cells that start with these characters as formulas (CSV injection).
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table_reply(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:
@@ -22,16 +19,10 @@ def stream_reply(name: str, chunks: AsyncGenerator[bytes]) -> Reply:
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """Returns lines of CSV whose cells no spreadsheet runs as formulas."""
-    text = StringIO(newline="")
-    csv.writer(text).writerows([_escape_formula(cell) for cell in row] for row in rows)
-    return text.getvalue().encode()
+    """Returns lines of a CSV file."""
+    return "".join(map(csv_line, rows)).encode()
 
 
 def _headers(name: str) -> tuple[Header, ...]:
     disposition = (b"content-disposition", f'attachment; filename="{name}.csv"'.encode("ascii"))
     return ((b"content-type", CSV), NO_STORE, disposition)
-
-
-def _escape_formula(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_RISKY) else cell

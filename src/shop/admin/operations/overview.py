@@ -1,120 +1,222 @@
-"""Overview page: a chart of recent days and what needs attention."""
+"""Overview page: the figures of a period beside the one before, and what needs attention."""
 
-import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from shop.actions.context import Context
+from shop.admin.operations.charts import Chart
+from shop.admin.operations.periods import DAY_PERIODS, Period, read_period
+from shop.admin.operations.report_tables import CellFormat, Column, ReportTable, draw_charts, percent_text
+from shop.admin.operations.reports import list_currencies, read_currency, today_of
 from shop.admin.pages import PageContext, page
 from shop.models.journal import OutboxMail
 from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.queries import dashboard
-from shop.queries.dashboard import Day, MailWarning, Tally
+from shop.queries.dashboard import MailWarning, Tally
+from shop.queries.operations import report_days, reports
+from shop.queries.operations.reports import COUNT_LIMIT, DayRange, OpenWork, SalesFigures
 from shop.queries.webhooks import pages as webhook_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-REMEMBER_SECONDS = 5
 MAX_MAILS = 10
-WIDE, NARROW = 720, 330
-HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
+MAX_ENTRIES = 5
+"""The length of the lists of products, countries and channels."""
 
 
-class Bar(msgspec.Struct, frozen=True):
-    """A bar of the chart."""
+class Attention(msgspec.Struct, frozen=True):
+    """What needs the attention of an operator."""
 
-    kind: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-class Mark(msgspec.Struct, frozen=True):
-    """A label of the chart and its position."""
-
-    text: str
-    at: float
-
-
-class Chart(msgspec.Struct, frozen=True):
-    """A bar chart: two bars per day, days below, scale on the left."""
-
-    bars: list[Bar]
-    days: list[Mark]
-    scale: list[Mark]
-    width: int
-    height: int = HEIGHT
-    left: int = LEFT
-
-
-class Overview(msgspec.Struct, frozen=True):
-    days: list[Day]
+    work: OpenWork
     tally: Tally
     dead_mails: list[OutboxMail]
     mail_warnings: list[MailWarning]
     failed_endpoints: list[WebhookEndpoint]
 
 
-class _OverviewCache:
-    """Caches the overview in this process, because counting a million orders takes time."""
+class Sums(msgspec.Struct, frozen=True):
+    """The figures of one period."""
 
-    at = -math.inf
-    overview: Overview
+    revenue: int
+    orders: int
+    completed: int
+    """The orders that were completed, those that were canceled since included."""
+    carts: int
+    refunds: int
+    first_orders: int
+
+    @property
+    def average(self) -> int | None:
+        return round(self.revenue / self.orders) if self.orders else None
+
+    @property
+    def conversion(self) -> float | None:
+        return 100 * self.completed / self.carts if self.carts else None
 
 
-async def show(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    if time.monotonic() - _OverviewCache.at > REMEMBER_SECONDS:
-        _OverviewCache.overview = await _load_overview(ctx)
-        _OverviewCache.at = time.monotonic()
-    overview = _OverviewCache.overview
-    week = overview.days[-7:]
-    counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
+class Tile(msgspec.Struct, frozen=True):
+    """A figure, the one of the period before, and the change between them."""
+
+    label: str
+    text: str
+    former_text: str
+    change: str
+    trend: str
+    """`up`, `down` or `same`."""
+    hint: str = ""
+
+
+class RankedName(msgspec.Struct, frozen=True):
+    """A line of a list: a name with its amount and its share of the total."""
+
+    name: str
+    amount: str
+    share: str
+    link: str | None = None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What the page shows of a period."""
+
+    tiles: Sequence[Tile]
+    days: Sequence[Sequence[str]]
+    charts: tuple[Chart, Chart] | None
+    products: Sequence[RankedName]
+    countries: Sequence[RankedName]
+    channels: Sequence[RankedName]
+
+
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    progress, currencies = await report_days.find_progress(ctx.db), await list_currencies(ctx)
+    period = read_period(request, today_of(ctx, progress), DAY_PERIODS)
+    currency = read_currency(request, currencies)
     return page(
         "operations/overview.html",
         page_context,
-        overview=overview,
-        counts=counts,
-        wide=draw_chart(overview.days, WIDE),
-        narrow=draw_chart(overview.days, NARROW),
+        attention=await _load_attention(ctx),
+        figures=await _load_figures(ctx, period, currency),
+        progress=progress,
+        period=period,
+        periods=DAY_PERIODS,
+        currency=currency,
+        currencies={each: each for each in currencies},
+        zone=ctx.shared.shop.time_zone,
+        most=COUNT_LIMIT,
     )
 
 
-async def _load_overview(ctx: Context) -> Overview:
-    days = await dashboard.list_days(ctx.db)
-    tally = await dashboard.find_tally(ctx.db)
+async def _load_attention(ctx: Context) -> Attention:
+    work, tally = await reports.find_open_work(ctx.db), await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
     warnings = await dashboard.list_mail_warnings(ctx.db)
-    return Overview(days, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))
+    return Attention(work, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))
 
 
-def draw_chart(days: Sequence[Day], across: int) -> Chart:
-    top = round_up_scale(max((max(day.cart_count, day.order_count) for day in days), default=0))
-    plot_height, slot = HEIGHT - BOTTOM - TOP, (across - LEFT) / max(len(days), 1)
-    width = min(slot * 0.36, 18)
+async def _load_figures(ctx: Context, period: Period, currency: str) -> Figures:
+    cells, both = CellFormat(currency, ctx.shared.shop.default_locale), _both_periods(period, currency)
+    sales = await reports.list_sales(ctx.db, both, "day")
+    carts = [(each.day, each.carts) for each in await reports.list_carts(ctx.db, both)]
+    refunds = [(each.key, each.amount) for each in await reports.list_refunds(ctx.db, both, "day")]
+    now, before = (_sum_period(sales, carts, refunds, period, is_current=each) for each in (True, False))
+    days = period.days_in(currency)
+    products = await reports.list_best_products(ctx.db, days, most=MAX_ENTRIES)
+    countries = await reports.list_sales(ctx.db, days, "country")
+    channels = await reports.list_sales(ctx.db, days, "channel")
+    names = await reports.list_country_names(ctx.db)
+    table = _list_days(sales, carts, period)
+    return Figures(
+        _build_tiles(now, before, cells),
+        [
+            [cells.display(value, column.kind) for value, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
+        ],
+        draw_charts(table, cells),
+        [
+            RankedName(
+                each.name or "Deleted product",
+                cells.display(each.total, "money"),
+                f"{each.units:,} sold",
+                f"/admin/products/{each.id}" if each.id else None,
+            )
+            for each in products
+        ],
+        _list_largest(countries, now.revenue, cells, names),
+        _list_largest(channels, now.revenue, cells, {}),
+    )
 
-    def bar(kind: str, count: int, x: float) -> Bar:
-        height = plot_height * count / top
-        return Bar(kind, round(x, 1), round(TOP + plot_height - height, 1), round(width, 1), round(height, 1))
 
-    bars, marks = [], []
-    for number, day in enumerate(days):
-        middle = LEFT + slot * (number + 0.5)
-        bars += [bar("carts", day.cart_count, middle - width - 1), bar("orders", day.order_count, middle + 1)]
-        # Few enough labels not to overlap, and always one for today.
-        if (len(days) - 1 - number) % (2 if across == WIDE else 4) == 0:
-            marks.append(Mark(f"{day.day.day} {day.day:%b}", round(middle, 1)))
-    scale = [Mark(f"{top * part // 2:,}", TOP + plot_height - plot_height * part / 2) for part in (0, 1, 2)]
-    return Chart(bars, marks, scale, across)
+def _both_periods(period: Period, currency: str) -> DayRange:
+    return DayRange(currency, period.previous_start, period.end)
 
 
-def round_up_scale(most: int) -> int:
-    """Rounds up to 2, 4 or 10 times a power of ten, so that half of it is a whole number too."""
-    size = 1
-    while True:
-        for step in (2, 4, 10):
-            if step * size >= most:
-                return step * size
-        size *= 10
+def _sum_period(
+    sales: Sequence[SalesFigures],
+    carts: Iterable[tuple[Any, int]],
+    refunds: Iterable[tuple[Any, int]],
+    period: Period,
+    *,
+    is_current: bool,
+) -> Sums:
+    """Sums the days of the period, or those before it."""
+    days = [each for each in sales if (each.key >= period.start) == is_current]
+    orders = sum(each.orders for each in days)
+    return Sums(
+        revenue=sum(each.total for each in days),
+        orders=orders,
+        completed=orders + sum(each.canceled_orders for each in days),
+        carts=sum(count for day, count in carts if (day >= period.start) == is_current),
+        refunds=sum(amount for day, amount in refunds if (day >= period.start) == is_current),
+        first_orders=sum(each.first_orders for each in days),
+    )
+
+
+def _build_tiles(now: Sums, before: Sums, cells: CellFormat) -> list[Tile]:
+    def tile(label: str, kind: str, value: Any, former: Any, hint: str = "") -> Tile:
+        text, former_text = ("–" if each is None else cells.display(each, kind) for each in (value, former))  # noqa: RUF001
+        change = 100 * (value - former) / former if value is not None and former else None
+        trend = "same" if not change else "up" if change > 0 else "down"
+        return Tile(label, text, former_text, "" if change is None else f"{change:+.0f}%", trend, hint)
+
+    returning, returning_before = now.orders - now.first_orders, before.orders - before.first_orders
+    return [
+        tile("Revenue", "money", now.revenue, before.revenue, "Totals of orders, with tax and shipping."),
+        tile("Orders", "count", now.orders, before.orders, "Completed and not canceled."),
+        tile("Average order", "money", now.average, before.average),
+        tile("Conversion", "percent", now.conversion, before.conversion, "Completed orders per cart with items."),
+        tile("Refunds", "money", now.refunds, before.refunds, "Returned in the period, also for older orders."),
+        tile("New customers", "count", now.first_orders, before.first_orders, "First orders of an e-mail address."),
+        tile("Orders of returning customers", "count", returning, returning_before),
+        tile("Carts", "count", now.carts, before.carts, "Created and with items."),
+    ]
+
+
+def _list_days(sales: Sequence[SalesFigures], carts: Iterable[tuple[Any, int]], period: Period) -> ReportTable:
+    """Returns revenue, orders and carts of each day."""
+    by_day, cart_counts = {each.key: each for each in sales}, dict(carts)
+    rows = []
+    for day in period.days:
+        figures = by_day.get(day)
+        totals = (figures.total, figures.orders) if figures else (0, 0)
+        rows.append([day, *totals, cart_counts.get(day, 0)])
+    columns = (
+        *(Column("day", "Day", "day"), Column("total", "Revenue")),
+        *(Column("orders", "Orders", "count"), Column("carts", "Carts", "count")),
+    )
+    return ReportTable(columns, rows, "total", is_series=True)
+
+
+def _list_largest(
+    figures: Sequence[SalesFigures], revenue: int, cells: CellFormat, names: dict[str, str]
+) -> list[RankedName]:
+    largest = sorted(figures, key=lambda each: -each.total)[:MAX_ENTRIES]
+    return [
+        RankedName(
+            names.get(each.key, each.key) or "No country",
+            cells.display(each.total, "money"),
+            percent_text(100 * each.total / revenue if revenue else None),
+        )
+        for each in largest
+        if each.orders
+    ]

@@ -13,19 +13,25 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 _LIST = "/admin/orders"
-_DONE = {
+_RESULTS = {
     "ready": ("marked as ready", "had no pending shipment"),
     "ship": ("shipped", "had no shipment that is ready"),
     "tag": ("tagged", "had the tag already"),
     "untag": ("changed", "did not have the tag"),
 }
 """What the page says of orders that were changed, and of those that needed no change."""
+_PAGES = {
+    "export": f"{_LIST}/export.csv",
+    "packing_slips": "/admin/documents/packing-slips",
+    "pick_list": "/admin/documents/pick-list",
+}
+"""Pages about the ticked orders, which change nothing."""
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     numbers = list(dict.fromkeys(fields.lines("numbers")))
-    action = fields.choice("do", {**_DONE, "export": None})
+    action = fields.choice("do", {**_RESULTS, **_PAGES})
     tag = fields.line("tag", most=MAX_TAG_LENGTH, required=action in {"tag", "untag"}).casefold()
     if not numbers:
         fields.refuse("numbers", "Tick at least one order.")
@@ -34,12 +40,12 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     values: dict[str, Any] = {"numbers": numbers, "back": _back(fields), "action": action, "tag": tag}
     if fields.errors:
         return page("orders/bulk.html", page_context, 422, **values, errors=fields.errors, result=None)
-    if action == "export":
-        return redirect(f"{_LIST}/export.csv?{urlencode({'numbers': ','.join(numbers)})}")
+    if action in _PAGES:
+        return redirect(f"{_PAGES[action]}?{urlencode({'numbers': ','.join(numbers)})}")
     if action == "ship" and not fields.flag("is_confirmed"):
         return page("orders/bulk_ship.html", page_context, **values)
     result = await bulk.change_orders(ctx, numbers, _choose(action, tag))
-    return page("orders/bulk.html", page_context, **values, result=result, words=_DONE[action])
+    return page("orders/bulk.html", page_context, **values, result=result, words=_RESULTS[action])
 
 
 def _choose(action: str, tag: str) -> Change:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from shop.actions.documents.documents import PackingSlip, PickList
-from shop.admin.orders.pdf_page import LARGE, MARGIN, NORMAL, SMALL, Column, PdfPages
+from shop.admin.orders.pdf_page import LARGE, MARGIN, NORMAL, SMALL, PdfColumn, PdfPages
 from shop.admin.pages import day_text
 from shop.base.money import money_text
 from shop.models.documents.invoices import Invoice, InvoiceContent, Seller
@@ -13,25 +13,25 @@ from shop.rules.documents.documents import PickedItem
 
 TITLES = {"invoice": "Invoice", "credit_note": "Credit note"}
 _LINE_COLUMNS = (
-    Column("Item", 0.33),
-    Column("SKU", 0.17),
-    Column("Quantity", 0.09, "right"),
-    Column("Price", 0.13, "right"),
-    Column("Tax", 0.14, "right"),
-    Column("Amount", 0.14, "right"),
+    PdfColumn("Item", 0.33),
+    PdfColumn("SKU", 0.17),
+    PdfColumn("Quantity", 0.09, "right"),
+    PdfColumn("Price", 0.13, "right"),
+    PdfColumn("Tax", 0.14, "right"),
+    PdfColumn("Amount", 0.14, "right"),
 )
 _TAX_COLUMNS = (
-    Column("Tax", 0.46),
-    Column("Net", 0.18, "right"),
-    Column("Tax", 0.18, "right"),
-    Column("Gross", 0.18, "right"),
+    PdfColumn("Tax", 0.46),
+    PdfColumn("Net", 0.18, "right"),
+    PdfColumn("Tax", 0.18, "right"),
+    PdfColumn("Gross", 0.18, "right"),
 )
-_SLIP_COLUMNS = (Column("Quantity", 0.12), Column("Item", 0.6), Column("SKU", 0.28))
+_SLIP_COLUMNS = (PdfColumn("Quantity", 0.12), PdfColumn("Item", 0.6), PdfColumn("SKU", 0.28))
 _PICK_COLUMNS = (
-    Column("Quantity", 0.11),
-    Column("Item", 0.33),
-    Column("SKU", 0.2),
-    Column("Orders", 0.36),
+    PdfColumn("Quantity", 0.11),
+    PdfColumn("Item", 0.33),
+    PdfColumn("SKU", 0.2),
+    PdfColumn("Orders", 0.36),
 )
 _ROW_ORDERS = 10
 # One at a time: a burst of documents must not take the processor from the requests of customers.

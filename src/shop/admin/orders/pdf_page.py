@@ -46,7 +46,7 @@ Run = tuple[str, str]
 """A font and a text in it."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class PdfColumn(msgspec.Struct, frozen=True):
     """A column of a table; its width is a share of the page."""
 
     title: str
@@ -177,7 +177,7 @@ class PdfPages:
             self._draw(line, x, self.y, size, width=width, align=align)
 
     def table(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, bold_rows: frozenset[int] = frozenset()
+        self, columns: Sequence[PdfColumn], rows: Sequence[Sequence[str]], *, bold_rows: frozenset[int] = frozenset()
     ) -> None:
         """Draws a table; each page repeats its head."""
         self._draw_head(columns)
@@ -195,14 +195,14 @@ class PdfPages:
             self.y -= height
             self._rule(0.4)
 
-    def _draw_head(self, columns: Sequence[Column]) -> None:
+    def _draw_head(self, columns: Sequence[PdfColumn]) -> None:
         self._make_room(40)
         cells = [self._wrap(column.title, self._column_width(column), SMALL, is_bold=True) for column in columns]
         self._draw_row(columns, cells, SMALL)
         self.y -= max(map(len, cells)) * SMALL * 1.35 + 7
         self._rule(0.9)
 
-    def _draw_row(self, columns: Sequence[Column], cells: Sequence[Sequence[Sequence[Run]]], size: float) -> None:
+    def _draw_row(self, columns: Sequence[PdfColumn], cells: Sequence[Sequence[Sequence[Run]]], size: float) -> None:
         x = MARGIN
         for column, lines in zip(columns, cells, strict=True):
             for number, line in enumerate(lines):
@@ -211,7 +211,7 @@ class PdfPages:
                 self._draw(line, left, y, size, width=self._column_width(column), align=column.align)
             x += column.width * self.inner_width
 
-    def _column_width(self, column: Column) -> float:
+    def _column_width(self, column: PdfColumn) -> float:
         return column.width * self.inner_width - _GAP
 
     def _make_room(self, height: float) -> None:

@@ -1,5 +1,8 @@
 """Settings pages: the shop and its operators."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from shop.actions.access import operators
 from shop.actions.context import Context
 from shop.actions.setup import shop as shop_actions
@@ -8,12 +11,13 @@ from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Conflict, Invalid
+from shop.base.times import zone_names
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 OPERATORS = "/admin/settings/operators"
 SHOP = "/admin/settings/shop"
-_SHOP_FIELDS = ("name", "currencies", "default_country", "default_locale", "version")
+_SHOP_FIELDS = ("name", "currencies", "default_country", "default_locale", "time_zone", "version")
 _NOTICES = {
     "saved": "Saved.",
     "disabled": "Operator disabled and signed out everywhere.",
@@ -24,7 +28,7 @@ _NOTICES = {
 async def show_shop(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     shop = await shop_actions.get_shop(ctx)
     values = {name: getattr(shop, name) for name in _SHOP_FIELDS} | {"currencies": ", ".join(shop.currencies)}
-    return page("setup/shop.html", page_context, notice=notice_of(request, _NOTICES), values=values)
+    return _shop_page(page_context, values, notice=notice_of(request, _NOTICES))
 
 
 async def change_shop(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -34,10 +38,14 @@ async def change_shop(request: Request, ctx: Context, page_context: PageContext)
         options = ShopOptions(**{**values, "version": -1 if version is None else version})  # type: ignore[arg-type]
         await shop_actions.change_shop(ctx, options)
     except Invalid as error:
-        return page("setup/shop.html", page_context, 422, values=values, errors=error.errors)
+        return _shop_page(page_context, values, 422, errors=error.errors)
     except Conflict as conflict:
-        return page("setup/shop.html", page_context, 409, values=values, errors={"base": [conflict.sentence]})
+        return _shop_page(page_context, values, 409, errors={"base": [conflict.sentence]})
     return redirect(f"{SHOP}?done=saved")
+
+
+def _shop_page(page_context: PageContext, values: Mapping[str, Any], status: int = 200, **others: Any) -> Reply:
+    return page("setup/shop.html", page_context, status, values=values, zones=zone_names(), **others)
 
 
 async def list_operators(request: Request, ctx: Context, page_context: PageContext) -> Reply:

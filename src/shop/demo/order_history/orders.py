@@ -18,6 +18,7 @@ import structlog
 from shop.actions.cart.promotions import compile_promotion
 from shop.actions.checkout.coupons import read_code
 from shop.actions.context import Context, Shared
+from shop.actions.operations.report_days import mark_times_stale
 from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.order_history.history import PlannedOrder, plan_orders
@@ -101,8 +102,11 @@ async def _insert_orders(ctx: Context, fill: DemoFill, plans: Sequence[PlannedOr
                 tables.setdefault(table, []).extend(rows)
     for table, rows in tables.items():
         await bulk.insert_history(ctx.db, table, rows)
-    # They have no events, from which the worker would index them.
+    # They have no events, from which the worker would index and count them.
     await order_index.refresh(ctx.db, [row["id"] for row in tables.get("orders", ())])
+    times = [row["completed_at"] for row in tables.get("orders", ())]
+    times += [row["updated_at"] for row in tables.get("refunds", ())]
+    await mark_times_stale(ctx.db, ctx.shared.shop.time_zone, times)
 
 
 async def _load_facts(ctx: Context, fill: DemoFill, plans: Sequence[PlannedOrder]) -> BatchFacts:

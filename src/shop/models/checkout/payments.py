@@ -81,6 +81,10 @@ class Payment(Row, frozen=True, kw_only=True):
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
     updated_at: datetime
+    captured_at: datetime | None = None
+    """When money was received. Maintained by a trigger."""
+    voided_at: datetime | None = None
+    """When it became void. Maintained by a trigger."""
 
 
 class PaymentAttempt(Row, frozen=True, kw_only=True):
@@ -164,6 +168,9 @@ payments = table(
     index("ix_payments_created_at", "created_at", "id"),
     index("ix_payments_payment_method_id", "payment_method_id"),
     index("ix_payments_source_id", "source_id", where="source_id is not null"),
+    # For the figures of a day.
+    index("ix_payments_captured_at", "captured_at", where="captured_at is not null"),
+    index("ix_payments_voided_at", "voided_at", where="voided_at is not null and captured_amount > 0"),
     check(
         "state_is_known",
         "state in ('checkout', 'processing', 'pending', 'completed', 'failed', 'void', 'invalid')",
@@ -209,6 +216,8 @@ refunds = table(
     refers("payment_id", payments, on_delete="cascade"),
     index("ix_refunds_order_id", "order_id"),
     index("ix_refunds_payment_id", "payment_id", "id"),
+    # For the figures of a day.
+    index("ix_refunds_completed", "updated_at", where="state = 'completed'"),
     check("amount_is_something", "amount > 0"),
     check("state_is_known", "state in ('pending', 'completed', 'failed')"),
 )

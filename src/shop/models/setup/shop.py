@@ -23,6 +23,8 @@ class Shop(Row, frozen=True, kw_only=True):
     currencies: list[str]
     default_country: str = "US"
     default_locale: str = "en-US"
+    time_zone: str = "UTC"
+    """The IANA name of the zone whose days reports show."""
     version: int = 0
     """Incremented with every change, so that each process can detect it."""
     not_before: datetime | None = None

@@ -53,7 +53,16 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         resource(
             "shop",
             ShopSettings,
-            attributes=["name", "currencies", "default_country", "default_locale", "website", "mails", "documents"],
+            attributes=[
+                "name",
+                "currencies",
+                "default_country",
+                "default_locale",
+                "time_zone",
+                "website",
+                "mails",
+                "documents",
+            ],
         ),
     ),
 }

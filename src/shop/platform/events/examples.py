@@ -32,6 +32,7 @@ _BY_COLUMN: Mapping[str, Any] = {
     "currency": "USD",
     "default_country": "US",
     "default_locale": "en-US",
+    "time_zone": "Europe/Berlin",
     "email": "grace@example.com",
     "item_total": 1999,
     "number": "R123456789",

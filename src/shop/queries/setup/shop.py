@@ -52,6 +52,7 @@ _UPDATE = statement(
         currencies=bindparam("new_currencies"),
         default_country=bindparam("new_default_country"),
         default_locale=bindparam("new_default_locale"),
+        time_zone=bindparam("new_time_zone"),
         version=shops.c.version + literal_column("1"),
     )
     .returning(shops),

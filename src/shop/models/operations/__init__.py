@@ -1,0 +1,4 @@
+"""Daily figures of reports.
+Rows and their tables.
+No queries, no rules that involve several rows.
+"""
