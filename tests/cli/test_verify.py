@@ -90,6 +90,7 @@ CORRUPTIONS = {
     "stock of orders": "update shipment_items set quantity = quantity + 1 where order_id = $1",
     "item counts of orders": "update orders set item_count = item_count + 1 where id = $1",
     "lines of shipments": "delete from shipment_items where order_id = $1",
+    "invoice numbers": "insert into invoice_counters (series, last_number) select 'V', 1 where $1::uuid is not null",
     "adjustment_total of orders": "update line_items set adjustment_total = 1 where order_id = $1",
     "uses of promotions": "update promotions set uses = 2 where $1::uuid is not null",
     "promotions of orders": "delete from promotion_uses where order_id = $1",

@@ -364,10 +364,26 @@ async def test_an_item_out_of_stock_is_refused_at_completion(
     assert (await buyer.get("/cart"))["item_count"] == 1
 
 
+async def add_broken_attempt(buyer: Buyer, checkout_setup: CheckoutSetup, db: Any) -> None:
+    """Adds an attempt that no outcome can settle: a refund of a payment that was never captured."""
+    other = Buyer(buyer.http, checkout_setup)
+    await other.add_items((await checkout_setup.product(), 1))
+    await other.enter_address()
+    await other.pay(method=checkout_setup.check)
+    order = await other.complete()
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+        select gen_random_uuid(), order_id, id, 'refund', 100, now() - interval '1 day'
+        from payments where order_id = $1""",
+        UUID(order.id),
+    )
+
+
 async def test_a_lost_provider_response_is_recovered_by_the_worker(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, service: Service
 ) -> None:
     mug = await checkout_setup.product(on_hand=3)
+    await add_broken_attempt(buyer, checkout_setup, db)
     cart = await buyer.ready((mug, 1), source="late")
     order_id = UUID(cart.id)
     completion = asyncio.create_task(buyer.complete())
@@ -384,11 +400,13 @@ async def test_a_lost_provider_response_is_recovered_by_the_worker(
     ]
     statement = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
     await db.execute(statement, order_id)
-    while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
-        await db.execute("select pg_sleep(0.1)")
+    async with asyncio.timeout(60):
+        while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
+            await db.execute("select pg_sleep(0.1)")
     order = await buyer.complete()
     completion.cancel()
 
+    await db.execute("delete from payment_attempts where amount = 100 and act = 'refund'")
     assert (while_paying.status, while_paying.code) == (409, "payment_in_progress")
     assert [(answer.status, answer.code) for answer in other_changes] == [
         *[(409, "payment_in_progress")] * 3,

@@ -262,19 +262,26 @@ async def settle_stale_attempts(shared: Shared) -> int:
     attempts = await queries.claim_unsettled_attempts(shared.database.session(), SETTLE_SECONDS, RETRY_SECONDS)
     count = 0
     for attempt in attempts:
-        ctx = Context(shared)
-        payment = await queries.find_payment(ctx.db, attempt.payment_id)
-        result = await _query_result(ctx, payment, attempt) if payment else UNKNOWN
-        if result.outcome == "unknown":
-            continue
+        # One failure must not block the other attempts.
         try:
-            await settle(Context(shared), attempt.order_id, attempt.id, result)
-            await save_card(Context(shared), attempt.id, result)
-            count += 1
+            count += await _settle_stale(shared, attempt)
         except ShopError as reason:
-            # One failure must not block the other attempts.
             _log.warning("payment could not be settled", attempt=str(attempt.id), reason=reason.code)
+        except Exception:
+            _log.exception("payment could not be settled", attempt=str(attempt.id))
     return count
+
+
+async def _settle_stale(shared: Shared, attempt: PaymentAttempt) -> bool:
+    """Returns whether the outcome is known now."""
+    ctx = Context(shared)
+    payment = await queries.find_payment(ctx.db, attempt.payment_id)
+    result = await _query_result(ctx, payment, attempt) if payment else UNKNOWN
+    if result.outcome == "unknown":
+        return False
+    await settle(Context(shared), attempt.order_id, attempt.id, result)
+    await save_card(Context(shared), attempt.id, result)
+    return True
 
 
 async def _query_result(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
