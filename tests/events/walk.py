@@ -196,7 +196,8 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     await submit("/settings/shop", **{**fields, "version": str(int(fields["version"]) + 1)})
     refund = await db.fetchrow(
         """select r.id, o.number from refunds r join orders o on o.id = r.order_id
-        where r.state = 'completed' and o.canceled_at is null limit 1"""
+        where r.state = 'completed' and o.canceled_at is null
+            and not exists (select from invoices where order_id = o.id) limit 1"""
     )
     await submit(f"/orders/{refund['number']}/invoice")
     await submit(f"/orders/{refund['number']}/credit-notes", refund_id=str(refund["id"]))
