@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.catalog import catalog_tables
+from bench.dashboard import order_list_tables
 from bench.events import event_tables
 from bench.load_test import (
     Sample,
@@ -241,6 +242,7 @@ def main() -> None:
             purchase_tables(bench, make_url)
             event_tables(bench)
             report_tables(bench, make_url)
+            order_list_tables(bench, make_url("shop_order_list"))
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:
