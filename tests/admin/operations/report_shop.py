@@ -111,6 +111,11 @@ async def locked_table(url: str, name: str) -> AsyncIterator[None]:
 
 async def empty(db: Any) -> None:
     """Deletes all orders, and with them all figures."""
-    await db.execute(_EMPTY)
+    while True:
+        try:
+            await db.execute(_EMPTY)
+        except asyncpg.DeadlockDetectedError:  # The worker of the shop reads the same tables.
+            continue
+        break
     await db.execute("update shops set time_zone = 'UTC', version = version + 1")
     await db.execute("update report_states set time_zone = null")
