@@ -49,7 +49,10 @@ class Receiver:
             writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         elif path in {"/figures", "/count"}:
             content = msgspec.json.encode(self._figures() if path == "/figures" else len(self._milliseconds))
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content))
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                % (len(content), content)
+            )
         elif path == "/fail":
             writer.write(b"HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n")
         elif path == "/flood":

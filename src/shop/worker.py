@@ -38,8 +38,11 @@ DELIVERY_LOOPS = 4
 NUMBERING_SECONDS = 0.05
 """Events that are committed within this time are numbered together."""
 HOUSEKEEPING_SECONDS = 60.0
-REPORT_SHARE = 0.2
-"""The share of the time that the figures of reports may take: they are refreshed less often while it takes longer."""
+ORDER_INDEX_SECONDS = 0.5
+"""The pause between updates of the index of orders: one update serves all orders that change meanwhile."""
+REPORT_SECONDS = 1.0
+REPORT_SHARE = 0.05
+"""The pause between refreshes of reports: long enough that they take at most this share of the time."""
 DEMO_SECONDS = 0.1
 """The pause between batches of demo orders, so that they hardly slow down requests."""
 _log = structlog.get_logger("shop.worker")
@@ -105,9 +108,10 @@ async def _run_webhook_loop(shared: Shared) -> None:
 
 
 async def _run_order_index_loop(shared: Shared) -> None:
-    """Indexes orders as soon as this process numbers their events, and those of other processes within a second."""
+    """Indexes an order as soon as this process numbers its event, and the next ones after a pause."""
     while not _is_canceled():
         if not await _log_errors(update_order_index(shared)):
+            await asyncio.sleep(ORDER_INDEX_SECONDS)
             await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 
@@ -122,9 +126,10 @@ async def _run_report_loop(shared: Shared) -> None:
     while not _is_canceled():
         start = monotonic()
         has_more = await _log_errors(refresh_days(shared))
-        await asyncio.sleep((monotonic() - start) * (1 / REPORT_SHARE - 1))
+        pause = (monotonic() - start) * (1 / REPORT_SHARE - 1)
+        await asyncio.sleep(pause if has_more else max(pause, REPORT_SECONDS))
         if not has_more:
-            await shared.event_tail.wait_for_wake(POLL_SECONDS)
+            await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 
 async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:

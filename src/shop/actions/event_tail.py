@@ -53,11 +53,6 @@ class EventTail:
                 self._position = await events.last_position(database.session())
             return self._position
 
-    async def wait_for_wake(self, seconds: float) -> None:
-        """Waits until this process numbers events, but not longer than this; does not look for those of others."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._numbered.wait(), seconds)
-
     async def wait(self, database: Database, after: int, seconds: float) -> None:
         """Waits until the log continues after this position, but not longer than this; holds no connection."""
         end = monotonic() + seconds
