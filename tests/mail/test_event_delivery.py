@@ -195,6 +195,7 @@ async def test_a_kill_after_sending_causes_one_duplicate_with_the_same_id(
     """The shop is killed before the mail server confirms the mail that it got."""
 
     async def hold() -> None:
+        await until_sent(shop)
         inbox.hold = threading.Event()
 
     shop.prepare = hold

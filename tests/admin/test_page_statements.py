@@ -1,0 +1,77 @@
+"""The number of database statements of a dashboard page: bounded, and independent of the number of rows."""
+
+from typing import Any
+
+from shop.app.routes import all_routes
+from tests.admin.dashboard import Dashboard
+from tests.admin.order_builders import ORDERS, buy
+from tests.admin.orders.order_lists import wait_for_index
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_checkout_setup
+from tests.platform.client import Machine
+from tests.service import Service
+
+MOST = 9
+MOST_OF_OVERVIEW = 15
+"""The overview has the figures of two periods and all open work."""
+
+
+def list_paths() -> list[str]:
+    """Returns the paths of all pages without parameters."""
+    routes = all_routes((), lambda: None)  # type: ignore[arg-type,return-value]
+    return sorted(
+        route.path
+        for route in routes
+        if route.method == "GET"
+        and route.path.startswith("/admin")
+        and "{" not in route.path
+        and route.who == "operator"
+    )
+
+
+async def count_statements(service: Service, dashboard: Dashboard, path: str) -> int:
+    page = await dashboard.get(path)
+    assert page.status_code < 400, (path, page.status_code)
+    return int(service.request_line(page.headers["x-request-id"])["statements"])
+
+
+async def test_every_page_makes_few_statements(service: Service, dashboard: Dashboard) -> None:
+    counts = {path: await count_statements(service, dashboard, path) for path in list_paths()}
+
+    assert counts.pop("/admin") <= MOST_OF_OVERVIEW
+    assert {path: count for path, count in counts.items() if count > MOST} == {}
+
+
+async def test_more_orders_need_no_more_statements(
+    service: Service, dashboard: Dashboard, writer: Machine, db: Any
+) -> None:
+    checkout_setup = await new_checkout_setup(Make(writer))
+    paths = [f"{ORDERS}?sort=-placed", "/admin", "/admin/customers", "/admin/products", "/admin/stock"]
+
+    async def count_all() -> list[int]:
+        await wait_for_index(db)
+        return [await count_statements(service, dashboard, path) for path in paths]
+
+    await buy(Buyer(dashboard.http, checkout_setup))
+    counts = await count_all()
+    for _ in range(3):
+        await buy(Buyer(dashboard.http, checkout_setup))
+
+    assert await count_all() == counts
+
+
+async def test_an_order_with_more_lines_needs_no_more_statements(
+    service: Service, dashboard: Dashboard, writer: Machine
+) -> None:
+    checkout_setup = await new_checkout_setup(Make(writer))
+
+    async def count_of(line_count: int) -> int:
+        buyer = Buyer(dashboard.http, checkout_setup)
+        for _ in range(line_count):
+            await buyer.add_items((await checkout_setup.product(), 1))
+        await buyer.enter_address()
+        await buyer.pay(method=checkout_setup.card)
+        order = await buyer.complete()
+        return await count_statements(service, dashboard, f"{ORDERS}/{order['number']}")
+
+    assert await count_of(1) == await count_of(4) <= 25
