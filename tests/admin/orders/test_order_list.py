@@ -93,6 +93,7 @@ async def test_filters_and_tabs_select_orders(dashboard: Dashboard, buyer: Buyer
         {"channel": "shop"},
         {"since": day, "until": day},
         {"product": str(row["product_ids"][0])},
+        {"product": await db.fetchval("select sku from line_items where order_id = $1", UUID(order.id))},
         {"payment": "nonsense", "since": "yesterday", "before": "x_y", "size": "7", "sort": "best", "tab": "none"},
     ]
     others = [
@@ -106,6 +107,7 @@ async def test_filters_and_tabs_select_orders(dashboard: Dashboard, buyer: Buyer
         {"since": "2999-01-01"},
         {"until": "1999-01-01"},
         {"product": str(uuid4())},
+        {"product": "nonsense"},
         {"promotion": str(uuid4())},
     ]
 

@@ -22,7 +22,7 @@ _HEADS = (
 
 async def export(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     params = read_params(request)
-    query = read_query(request, params)
+    query = await read_query(request, ctx, params)
     return stream_reply("orders", _write_orders(ctx, query, is_empty=has_no_words(params)))
 
 

@@ -1,11 +1,14 @@
 """Reads the filters of the order list from the URL."""
 
 from datetime import timedelta
+from uuid import UUID
 
+from shop.actions.context import Context
 from shop.actions.orders.bulk import MAX_ORDERS
 from shop.admin.listing import day_param, text_param
 from shop.base.ids import as_uuid
 from shop.models.catalog.product_query import search_query
+from shop.queries.orders import order_list
 from shop.queries.orders.order_list import SORTS, OrderQuery
 from shop.web.input.request import Request
 
@@ -28,6 +31,7 @@ SHIPMENT_STATES = {
 SORT_NAMES = {"": "Newest first", "oldest": "Oldest first", "highest": "Highest total", "lowest": "Lowest total"}
 SIZES = (25, 50, 100)
 FILTERS = ("payment", "fulfilment", "country", "currency", "channel", "tag", "promotion", "product", "since", "until")
+_NO_PRODUCT = UUID(int=0)
 _NAMES = ("tab", "q", *FILTERS, "sort", "size")
 
 
@@ -40,8 +44,8 @@ def read_size(params: dict[str, str]) -> int:
     return next((size for size in SIZES if params["size"] == str(size)), SIZES[0])
 
 
-def read_query(request: Request, params: dict[str, str]) -> OrderQuery:
-    """Builds the query; an unknown choice is ignored."""
+async def read_query(request: Request, ctx: Context, params: dict[str, str]) -> OrderQuery:
+    """Builds the query; an unknown choice is ignored, and an unknown product has no orders."""
     until = day_param(request, "until")
     return OrderQuery(
         tab=(params["tab"] if params["tab"] in TABS else "") or None,
@@ -52,13 +56,20 @@ def read_query(request: Request, params: dict[str, str]) -> OrderQuery:
         currency=params["currency"].upper() or None,
         channel=params["channel"] or None,
         tag=params["tag"].casefold() or None,
-        product_id=as_uuid(params["product"]),
+        product_id=await _read_product(ctx, params["product"]),
         promotion_id=as_uuid(params["promotion"]),
         since=day_param(request, "since"),
         until=until + timedelta(days=1) if until and until.year < 9999 else None,
         numbers=_read_numbers(request),
         sort=params["sort"] if params["sort"] in SORTS else "newest",
     )
+
+
+async def _read_product(ctx: Context, text: str) -> UUID | None:
+    """Reads an id, as links contain, or an SKU or slug, as people type."""
+    if not text:
+        return None
+    return as_uuid(text) or await order_list.find_product(ctx.db, text) or _NO_PRODUCT
 
 
 def _read_numbers(request: Request) -> tuple[str, ...] | None:

@@ -55,7 +55,7 @@ NOTICES = {
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = read_params(request)
-    query, size = read_query(request, params), read_size(params)
+    query, size = await read_query(request, ctx, params), read_size(params)
     column, _ = SORTS[query.sort]
     is_by_total = column == "total"
     cursor = read_number_cursor(request) if is_by_total else read_cursor(request)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -17,6 +17,7 @@ from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.cart.order_index import order_listings
 from shop.models.cart.orders import orders
 from shop.models.cart.promotions import promotions
+from shop.models.catalog.products import products, variants
 
 COUNT_LIMIT = 1000
 """Tabs count at most so many orders."""
@@ -165,6 +166,14 @@ _PROMOTIONS = statement(
     select(promotions.c.id, promotions.c.name).order_by(promotions.c.created_at.desc()).limit(literal_column("100")),
     into(PromotionChoice),
 )
+_word = bindparam("word", type_=Text)
+_FIND_PRODUCT = statement(
+    select(variants.c.product_id)
+    .where(variants.c.sku == _word, variants.c.sku != literal_column("''"), variants.c.deleted_at.is_(None))
+    .union_all(select(products.c.id).where(products.c.slug == _word, products.c.deleted_at.is_(None)))
+    .limit(literal_column("1")),
+    lambda record: cast(UUID, record[0]),
+)
 
 
 async def list_orders(
@@ -194,3 +203,8 @@ async def count_work(db: DatabaseSession) -> WorkCounts:
 async def list_promotions(db: DatabaseSession) -> Sequence[PromotionChoice]:
     """Returns the newest promotions, for the filter."""
     return await db.all(_PROMOTIONS)
+
+
+async def find_product(db: DatabaseSession, sku_or_slug: str) -> UUID | None:
+    """Returns the id of the product with this SKU or slug."""
+    return await db.one(_FIND_PRODUCT, word=sku_or_slug)
