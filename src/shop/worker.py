@@ -41,8 +41,8 @@ HOUSEKEEPING_SECONDS = 60.0
 ORDER_INDEX_SECONDS = 0.5
 """The pause between updates of the index of orders: one update serves all orders that change meanwhile."""
 REPORT_SECONDS = 1.0
-REPORT_SHARE = 0.05
-"""The pause between refreshes of reports: long enough that they take at most this share of the time."""
+REPORT_SHARE, REBUILD_SHARE = 0.05, 0.2
+"""The share of the time that refreshes of reports take at most, while few or many days remain to be calculated."""
 DEMO_SECONDS = 0.1
 """The pause between batches of demo orders, so that they hardly slow down requests."""
 _log = structlog.get_logger("shop.worker")
@@ -126,9 +126,11 @@ async def _run_report_loop(shared: Shared) -> None:
     while not _is_canceled():
         start = monotonic()
         has_more = await _log_errors(refresh_days(shared))
-        pause = (monotonic() - start) * (1 / REPORT_SHARE - 1)
-        await asyncio.sleep(pause if has_more else max(pause, REPORT_SECONDS))
-        if not has_more:
+        seconds = monotonic() - start
+        if has_more:
+            await asyncio.sleep(seconds * (1 / REBUILD_SHARE - 1))
+        else:
+            await asyncio.sleep(max(REPORT_SECONDS, seconds * (1 / REPORT_SHARE - 1)))
             await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 
