@@ -143,6 +143,7 @@ LIBRARY_LAYERS = {
     "granian": {"cli"},
     # Loaded on first use, and never with the shop.
     "reportlab": set(),
+    "webauthn": set(),
 }
 NO_IO = {
     "base": {"asyncio", "socket", "subprocess"},
@@ -367,7 +368,9 @@ def test_no_function_contains_an_import() -> None:
 
 
 def test_every_dynamic_import_is_listed() -> None:
-    """The models, for migrations; and the libraries for Stripe, webhooks and PDF, which are large and rarely needed."""
+    """The models, for migrations; and the libraries for Stripe, webhooks, PDF and passkeys, which are large and rarely
+    needed.
+    """
     assert {
         (name_of(path), ast.unparse(node))
         for path in MODULES
@@ -382,6 +385,7 @@ def test_every_dynamic_import_is_listed() -> None:
         ("shop.admin.orders.pdf_page", "import_module('reportlab.pdfbase.pdfmetrics')"),
         ("shop.admin.orders.pdf_page", "import_module('reportlab.pdfbase.ttfonts')"),
         ("shop.admin.orders.pdf_page", "import_module('reportlab.pdfgen.canvas')"),
+        ("shop.base.crypto.passkeys", "import_module('webauthn')"),
         ("shop.migrations.env", "import_module(name)"),
     }
 

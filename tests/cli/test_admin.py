@@ -63,6 +63,25 @@ def test_the_authenticator_is_removed_only_with_forget_totp(shop: Command, own_d
     assert fetch_value(url, "select totp_sealed is null and totp_step = 0 from operators")
 
 
+@pytest.mark.torture
+def test_passkeys_are_removed_only_with_forget_passkeys(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+    shop("admin", "create", "ada@example.com", **external(url))
+    fetch_value(
+        url,
+        """insert into operator_passkeys (id, operator_id, name, credential_id, public_key, rp_id, created_at)
+        select gen_random_uuid(), id, 'Laptop', 'x', 'x', 'shop.example', now() from operators returning 1""",
+    )
+
+    shop("admin", "create", "ada@example.com", **external(url))
+    count = fetch_value(url, "select count(*) from operator_passkeys")
+    shop("admin", "create", "ada@example.com", "--forget-passkeys", **external(url))
+
+    assert count == 1
+    assert fetch_value(url, "select count(*) from operator_passkeys") == 0
+    assert fetch_value(url, "select count(*) from audit_events where action = 'passkeys_removed'") == 1
+
+
 def test_a_disabled_operator_is_enabled_only_with_enable(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))

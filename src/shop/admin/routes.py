@@ -1,7 +1,7 @@
 """All dashboard routes: method, path, handler and access."""
 
 from shop.admin import assets
-from shop.admin.access import account, authenticator, integrations, sign_in
+from shop.admin.access import account, authenticator, integrations, passkeys, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
 from shop.admin.operations import audit, event_log, overview, reports
@@ -19,6 +19,7 @@ _API = "/admin/integrations/api"
 _OPERATORS = "/admin/settings/operators"
 _CUSTOMER = "/admin/customers/{user_id}"
 _AUTHENTICATOR = "/admin/account/authenticator"
+_PASSKEYS = "/admin/account/passkeys"
 
 
 def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, ...]:
@@ -34,6 +35,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_settings_routes(builder),
         *_account_routes(builder),
         *_authenticator_routes(builder),
+        *_passkey_routes(builder),
         *order_routes(builder),
         *catalog_routes(builder),
         *promotion_routes(builder),
@@ -155,4 +157,22 @@ def _authenticator_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(remove, authenticator.remove, "Remove the authenticator", back=remove),
         page(codes, authenticator.show_recovery_codes, "New recovery codes?", fresh=True),
         act(codes, authenticator.replace_recovery_codes, "Replace the recovery codes", back=codes),
+    )
+
+
+def _passkey_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    start, finish = require_same_origin(passkeys.start_sign_in), require_same_origin(passkeys.sign_in)
+    new, one = f"{_PASSKEYS}/new", f"{_PASSKEYS}/{{passkey_id}}"
+    return (
+        build_route("POST", "/admin/sign-in/passkey/options", start, "Sign in with a passkey: start", "anyone"),
+        build_route("POST", "/admin/sign-in/passkey", finish, "Sign in with a passkey", "anyone"),
+        act("/admin/confirm/passkey/options", passkeys.start_confirmation, "Confirm with a passkey: start"),
+        act("/admin/confirm/passkey", passkeys.confirm, "Confirm with a passkey"),
+        page(new, passkeys.show_new, "Add a passkey", fresh=True),
+        act(f"{new}/options", passkeys.start_registration, "Add a passkey: start", back=new),
+        act(new, passkeys.add, "Add a passkey", back=new),
+        page(one, passkeys.show, "Rename or remove a passkey", fresh=True),
+        act(one, passkeys.rename, "Rename a passkey", back=one),
+        act(f"{one}/remove", passkeys.remove, "Remove a passkey", back=one),
     )

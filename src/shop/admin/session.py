@@ -10,6 +10,7 @@ from shop.admin.pages import PageContext, bare_page, redirect
 from shop.base.actor import Actor
 from shop.base.errors import Forbidden, Unauthenticated
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
+from shop.rules.access.passkeys import find_relying_party
 from shop.web.cookies import delete_cookie, read_cookies, set_cookie
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
@@ -71,7 +72,7 @@ class OperatorGuard:
         async def answer(request: Request, ctx: Context) -> Reply:
             page_context = await self._load_page_context(request, ctx)
             if page_context is None:
-                return sign_in_page(ctx, 401, next_path=_current_path(request))
+                return sign_in_page(request, ctx, 401, next_path=_current_path(request))
             if fresh and not page_context.operator_session.is_fresh:
                 return _confirm_again(_current_path(request))
             return await handler(request, ctx, page_context)
@@ -93,7 +94,7 @@ class OperatorGuard:
                 raise Forbidden(_STALE_FORM)
             page_context = await self._load_page_context(request, ctx)
             if page_context is None:
-                return sign_in_page(ctx, 401, notice=_SESSION_ENDED)
+                return sign_in_page(request, ctx, 401, notice=_SESSION_ENDED)
             if back is not None and not page_context.operator_session.is_fresh:
                 return _confirm_again(back.format(**request.path_params))
             return await handler(request, ctx, page_context)
@@ -122,6 +123,7 @@ class OperatorGuard:
 
 
 def sign_in_page(
+    request: Request,
     ctx: Context,
     status: int = 200,
     *,
@@ -130,7 +132,16 @@ def sign_in_page(
 ) -> Reply:
     headers = (_CHALLENGE,) if status == 401 else ()
     values = {"email": "", "error_message": None, **values}
-    return bare_page("access/sign_in.html", status, headers, shop=ctx.shared.shop, next=local_path(next_path), **values)
+    party, _ = find_relying_party(ctx.shared.settings.public_url, request.origin(None))
+    return bare_page(
+        "access/sign_in.html",
+        status,
+        headers,
+        shop=ctx.shared.shop,
+        next=local_path(next_path),
+        offers_passkeys=party is not None,
+        **values,
+    )
 
 
 def _current_path(request: Request) -> str:

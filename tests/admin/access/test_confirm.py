@@ -27,6 +27,8 @@ FRESH_PAGES = [
     "/admin/account/authenticator",
     "/admin/account/authenticator/remove",
     "/admin/account/recovery-codes",
+    "/admin/account/passkeys/new",
+    f"/admin/account/passkeys/{UNKNOWN_ID}",
 ]
 FRESH_FORMS = [
     "/admin/integrations/api/new",
@@ -39,6 +41,10 @@ FRESH_FORMS = [
     "/admin/account/authenticator",
     "/admin/account/authenticator/remove",
     "/admin/account/recovery-codes",
+    "/admin/account/passkeys/new",
+    "/admin/account/passkeys/new/options",
+    f"/admin/account/passkeys/{UNKNOWN_ID}",
+    f"/admin/account/passkeys/{UNKNOWN_ID}/remove",
 ]
 
 

@@ -297,6 +297,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "account": "/admin/account",
         "password": "/admin/account/password",
         "authenticator": "/admin/account/authenticator",
+        "new passkey": "/admin/account/passkeys/new",
         "customer, not found": f"/admin/customers/{UNKNOWN_ID}",
     }
     async for name in visit_paths(page, paths_by_name):
@@ -404,4 +405,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 105
+    assert len(problems) == 106

@@ -3,6 +3,7 @@ recent password check.
 """
 
 import contextlib
+from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
 from math import ceil
@@ -45,7 +46,7 @@ async def sign_in(ctx: Context, typed_email: str, password: str) -> SignInResult
     operator = candidate if candidate and candidate.disabled_at is None else None
     ctx.actor = Actor("operator", candidate.id if candidate else None)
     if not await _is_password(ctx, operator, password) or operator is None or operator.password_hash is None:
-        await _audit_refusal(ctx, "password", name)
+        await audit_refusal(ctx, "password", name)
         raise InvalidSignIn()
     await rate_limits.uncount_attempt(ctx, limits)
     if operator.totp_sealed:
@@ -68,13 +69,15 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> SignInResult:
     ctx.actor = Actor("operator", operator.id)
     limits = await rate_limits.count_sign_in(ctx, operator.email_key)
     if not await second_factor.check_at_sign_in(ctx, operator, code):
-        await _audit_refusal(ctx, "code", operator.email_key)
+        await audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
     await rate_limits.uncount_attempt(ctx, limits)
     return SignInResult(secret=await open_session(ctx, operator))
 
 
-async def open_session(ctx: Context, operator: Operator, password: str | None = None) -> str:
+async def open_session(
+    ctx: Context, operator: Operator, password: str | None = None, *, detail: Mapping[str, object] | None = None
+) -> str:
     """Opens a session and returns its new secret; rehashes a password whose hash is outdated.
 
     Hashing is slow, so the operator is checked again afterwards: the operator may have been disabled, or the password
@@ -100,7 +103,7 @@ async def open_session(ctx: Context, operator: Operator, password: str | None = 
             source=ctx.origin.source,
             user_agent=ctx.origin.user_agent,
         )
-        await audit(ctx, "sign_in", "done", subject_id=operator.id)
+        await audit(ctx, "sign_in", "done", subject_id=operator.id, detail=detail)
     return secret
 
 
@@ -117,17 +120,24 @@ async def confirm_password(ctx: Context, operator_session: SignedInOperator, pas
     operator = operator_session.operator
     limits = await rate_limits.count_confirmation(ctx, operator_session.session_id)
     if not await _is_password(ctx, operator, password, operator_session):
-        await _audit_refusal(ctx, "password", operator.email_key)
+        await audit_refusal(ctx, "password", operator.email_key)
         raise InvalidSignIn("Wrong password.")
     if operator.totp_sealed and not await second_factor.check(ctx, operator, code):
-        await _audit_refusal(ctx, "code", operator.email_key)
+        await audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
     await rate_limits.uncount_attempt(ctx, limits)
+    return await renew_session(ctx, operator_session)
+
+
+async def renew_session(
+    ctx: Context, operator_session: SignedInOperator, *, detail: Mapping[str, object] | None = None
+) -> str:
+    """Makes a session fresh and returns its new secret; the operator was just authenticated again."""
     secret = new_secret(OPERATOR_SESSION)
     async with ctx.db.transaction():
         if not await operators.confirm_session(ctx.db, operator_session.session_id, secret_hash(secret)):
             raise InvalidSignIn(SIGN_IN_EXPIRED)
-        await audit(ctx, "confirm", "done", subject_id=operator.id)
+        await audit(ctx, "confirm", "done", subject_id=operator_session.operator.id, detail=detail)
     return secret
 
 
@@ -177,7 +187,8 @@ def _queue_key(ctx: Context) -> str:
     return networks_of(ctx.origin.source)[-1][0]
 
 
-async def _audit_refusal(ctx: Context, reason: str, name: str) -> None:
+async def audit_refusal(ctx: Context, reason: str, name: str) -> None:
+    """Audits a rejected sign-in; the name is what the caller tried, and is stored as a hash only."""
     address = sha256(f"audit\x00{name}".encode()).hexdigest()[:16]
     detail = {"reason": reason, "address": address}
     async with ctx.db.transaction():

@@ -18,7 +18,7 @@ from shop.base.email import Email, read_email
 from shop.base.errors import Conflict, ExpiredLink, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.access.operators import Operator
-from shop.queries.access import operator_links, operators, recovery_codes
+from shop.queries.access import operator_links, operators, passkeys, recovery_codes
 from shop.queries.access.operator_links import UsableLink
 from shop.queries.access.operators import ListedOperator, SignedInOperator
 from shop.rules.access.operators import totp_step
@@ -63,7 +63,9 @@ async def invite(ctx: Context, typed_email: str) -> str:
         return await _new_link(ctx, operator.id)
 
 
-async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False) -> str:
+async def make_link(
+    ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False, forget_passkeys: bool = False
+) -> str:
     """Creates a link for a new operator or a new password, for any address; used by the CLI only."""
     email = _parse_email(typed_email)
     async with ctx.db.transaction():
@@ -76,6 +78,9 @@ async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, for
             await audit(ctx, "operator_enabled", "done", subject_id=operator.id)
         if forget_totp and operator.totp_sealed:
             await _remove_totp(ctx, operator, kept_session=None)
+        if forget_passkeys and (count := await passkeys.delete_passkeys(ctx.db, operator.id)):
+            ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
+            await audit_and_notify(ctx, operator, "passkeys_removed", {"count": count, "sessions_ended": ended_count})
         return await _new_link(ctx, operator.id)
 
 

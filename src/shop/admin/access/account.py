@@ -1,11 +1,13 @@
 """Pages of the operator's own account: password and active sessions."""
 
 from shop.actions.access import operator_login, operators
+from shop.actions.access.passkeys import list_passkeys
 from shop.actions.context import Context
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
 from shop.queries.access.operators import list_sessions
+from shop.rules.access.passkeys import find_relying_party
 from shop.rules.access.recovery_codes import CODES
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -14,15 +16,26 @@ PATH = "/admin/account"
 _NOTICES = {
     "password": "Password changed. Your other sessions have ended.",
     "removed": "Authenticator removed. Your other sessions have ended, and you now sign in with your password only.",
+    "passkey-added": "Passkey added. You can now sign in with it.",
+    "passkey-renamed": "Passkey renamed.",
+    "passkey-removed": "Passkey removed. It no longer signs in, and your other sessions have ended.",
     "ended": "Your other sessions have ended.",
 }
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    sessions = await list_sessions(ctx.db, page_context.operator_session.operator.id)
-    left = await operators.count_recovery_codes(ctx, page_context.operator_session.operator)
-    notice = notice_of(request, _NOTICES)
-    return page("access/account.html", page_context, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
+    operator = page_context.operator_session.operator
+    _, reason = find_relying_party(ctx.shared.settings.public_url, request.origin(None))
+    return page(
+        "access/account.html",
+        page_context,
+        notice=notice_of(request, _NOTICES),
+        sessions=await list_sessions(ctx.db, operator.id),
+        codes_left=await operators.count_recovery_codes(ctx, operator),
+        codes=CODES,
+        passkeys=await list_passkeys(ctx, operator.id),
+        reason=reason,
+    )
 
 
 async def end_others(_request: Request, ctx: Context, page_context: PageContext) -> Reply:

@@ -3,7 +3,8 @@
 from shop.actions.access import operator_login, operators
 from shop.actions.access.operator_login import SignInResult
 from shop.actions.context import Context
-from shop.admin.pages import PageContext, bare_page, page, redirect
+from shop.admin.access.passkeys import confirm_page
+from shop.admin.pages import PageContext, bare_page, redirect
 from shop.admin.session import FORGET, cookie, form, get_submitted_code, sign_in_page
 from shop.base.errors import Invalid, InvalidSignIn
 from shop.rules.access.operators import local_path
@@ -12,7 +13,7 @@ from shop.web.reply import Reply
 
 
 async def show(request: Request, ctx: Context) -> Reply:
-    return sign_in_page(ctx, next_path=_next(request))
+    return sign_in_page(request, ctx, next_path=_next(request))
 
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
@@ -21,7 +22,7 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
     try:
         entry = await operator_login.sign_in(ctx, email, fields.get("password", ""))
     except InvalidSignIn as error:
-        return sign_in_page(ctx, 401, next_path=next_path, email=email, error_message=error.sentence)
+        return sign_in_page(request, ctx, 401, next_path=next_path, email=email, error_message=error.sentence)
     return _entry_reply(ctx, entry, next_path)
 
 
@@ -32,7 +33,7 @@ async def submit_code(request: Request, ctx: Context) -> Reply:
         entry = await operator_login.finish_sign_in(ctx, ticket, get_submitted_code(fields))
     except InvalidSignIn as error:
         if error.sentence == operator_login.SIGN_IN_EXPIRED:
-            return sign_in_page(ctx, 401, next_path=next_path, error_message=error.sentence)
+            return sign_in_page(request, ctx, 401, next_path=next_path, error_message=error.sentence)
         return _code_page(ctx, ticket, next_path, error.sentence)
     return _entry_reply(ctx, entry, next_path)
 
@@ -42,8 +43,8 @@ async def sign_out(_request: Request, ctx: Context, page_context: PageContext) -
     return redirect("/admin/sign-in", FORGET)
 
 
-async def show_confirm(request: Request, _ctx: Context, page_context: PageContext) -> Reply:
-    return page("access/confirm.html", page_context, next=_next(request), error_message=None)
+async def show_confirm(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await confirm_page(request, ctx, page_context, next_path=_next(request))
 
 
 async def confirm(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -54,7 +55,7 @@ async def confirm(request: Request, ctx: Context, page_context: PageContext) -> 
             ctx, page_context.operator_session, fields.get("password", ""), get_submitted_code(fields)
         )
     except InvalidSignIn as error:
-        return page("access/confirm.html", page_context, 401, next=next_path, error_message=error.sentence)
+        return await confirm_page(request, ctx, page_context, 401, next_path=next_path, error_message=error.sentence)
     return redirect(next_path, cookie(secret))
 
 

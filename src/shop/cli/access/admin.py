@@ -20,8 +20,9 @@ def admin() -> None:
 @click.argument("email")
 @click.option("--url", help="Base URL of the link; defaults to SHOP_PUBLIC_URL or the running shop.")
 @click.option("--forget-totp", is_flag=True, help="Remove a lost authenticator.")
+@click.option("--forget-passkeys", is_flag=True, help="Remove all passkeys, such as those of a lost device.")
 @click.option("--enable", is_flag=True, help="Enable a disabled operator again.")
-def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None:
+def create(email: str, url: str | None, forget_totp: bool, forget_passkeys: bool, enable: bool) -> None:
     """Print a one-time link, valid for 15 minutes, with which EMAIL sets a dashboard password.
 
     For an existing operator, using the link sets a new password and ends all their sessions.
@@ -29,7 +30,7 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
     settings = load_settings()
 
     async def work(ctx: Context) -> str:
-        return await make_link(ctx, email, enable=enable, forget_totp=forget_totp)
+        return await make_link(ctx, email, enable=enable, forget_totp=forget_totp, forget_passkeys=forget_passkeys)
 
     token = run_action(settings, work)
     base = (url or settings.public_url or served_url(settings.data_dir)).rstrip("/")

@@ -17,6 +17,8 @@ class Operator(Row, frozen=True, kw_only=True):
     """The encrypted secret of the authenticator; `None` until one is set up."""
     totp_step: int = 0
     """The newest time step whose code was used; each code is accepted once."""
+    passkey_step: int = 0
+    """When the newest passkey challenge that was used was issued, in microseconds; each challenge is accepted once."""
     created_at: datetime
     updated_at: datetime
     disabled_at: datetime | None = None

@@ -36,6 +36,18 @@ NOTICES = {
         "A recovery code was used",
         "A recovery code of your account was used in place of an authenticator code. Codes left: {left}.",
     ),
+    "passkey_added": NoticeText(
+        "A passkey was added",
+        "A passkey was added to your account. It signs in without your password and authenticator code.",
+    ),
+    "passkey_removed": NoticeText(
+        "A passkey was removed",
+        "A passkey of your account was removed and no longer signs in. Your other sessions were ended.",
+    ),
+    "passkeys_removed": NoticeText(
+        "Your passkeys were removed",
+        "All passkeys of your account were removed and no longer sign in. Your sessions were ended.",
+    ),
     "password_changed": NoticeText(
         "Your password was changed",
         "The password of your account was changed, and your other sessions were ended.",
