@@ -3,7 +3,7 @@
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, sign_in
 from shop.admin.catalog.routes import catalog_routes
-from shop.admin.customers import customers
+from shop.admin.customers.routes import customer_routes
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
@@ -17,7 +17,6 @@ from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"
 _OPERATORS = "/admin/settings/operators"
-_CUSTOMER = "/admin/customers/{user_id}"
 _AUTHENTICATOR = "/admin/account/authenticator"
 _PASSKEYS = "/admin/account/passkeys"
 
@@ -29,7 +28,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_sign_in_routes(builder),
         builder.page("/admin", overview.show, "Overview"),
         *_report_routes(builder),
-        *_customer_routes(builder),
+        *customer_routes(builder),
         *_integration_routes(builder),
         *_log_routes(builder, events),
         *_settings_routes(builder),
@@ -73,18 +72,6 @@ def _report_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         builder.page(reports.PATH, reports.listing, "Reports"),
         builder.page(f"{reports.PATH}/{{report}}", reports.show, "One report"),
         builder.page(f"{reports.PATH}/{{report}}/csv", reports.download, "Download a report as CSV"),
-    )
-
-
-def _customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
-    page, act = builder.page, builder.act
-    return (
-        page("/admin/customers", customers.listing, "Customers"),
-        page(_CUSTOMER, customers.show, "One customer"),
-        act(f"{_CUSTOMER}/sessions/{{session_id}}/end", customers.end_session, "End a customer's session"),
-        act(f"{_CUSTOMER}/sessions/end", customers.end_all, "End all of a customer's sessions"),
-        act(f"{_CUSTOMER}/disable", customers.disable, "Disable a customer"),
-        act(f"{_CUSTOMER}/enable", customers.enable, "Enable a customer"),
     )
 
 

@@ -104,13 +104,6 @@ _TIMELINE = statement(
     .limit(bindparam("most", type_=BigInteger)),
     into(AuditRow),
 )
-_USERS_ORDERS = statement(
-    select(orders)
-    .where(orders.c.user_id == bindparam("user_id"))
-    .order_by(orders.c.created_at.desc(), orders.c.id.desc())
-    .limit(bindparam("most", type_=BigInteger)),
-    into(Order),
-)
 
 
 def paginate(clause: Any, at: Any, key: Any, side: str | None) -> Any:
@@ -143,10 +136,6 @@ async def find_order(db: DatabaseSession, number: str) -> Order | None:
 async def list_events(db: DatabaseSession, subject_id: UUID, *, most: int) -> list[AuditRow]:
     """Returns the audit events of a record, newest first."""
     return await db.all(_TIMELINE, subject_id=subject_id, most=most)
-
-
-async def list_users_orders(db: DatabaseSession, user_id: UUID, *, most: int) -> list[Order]:
-    return await db.all(_USERS_ORDERS, user_id=user_id, most=most)
 
 
 def like_prefix(text: str) -> str:

@@ -42,7 +42,7 @@ PERSONAL: Mapping[str, frozenset[str]] = {
     "stock_location": frozenset(["address1", "address2", "city", "zipcode", "state_name", "phone"]),
     "store_credit": frozenset({"memo"}) | _METADATA,
     "store_credit_event": frozenset({"reason"}),
-    "user": frozenset(["email", "email_key", "first_name", "last_name"]) | _METADATA,
+    "user": frozenset(["email", "email_key", "first_name", "last_name", "phone", "note", "tags"]) | _METADATA,
     "wishlist": frozenset({"name", "token"}),
 }
 """The attributes with personal data of each kind of record that belongs to a person, or contains an address."""

@@ -40,7 +40,7 @@ async def test_a_customer_page_shows_details_sessions_and_carts(dashboard: Dashb
 
     page = (await dashboard.get(f"{CUSTOMERS}/{await member.id()}")).text
 
-    for text in (member.email, "Ada Lovelace", cart, "End all", "Disable", "127.0.0.1"):
+    for text in (member.email, "Ada Lovelace", cart, "End all", "Block", "127.0.0.1"):
         assert text in page
 
 

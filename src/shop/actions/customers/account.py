@@ -45,13 +45,15 @@ async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[Addre
     return user, list((await default_addresses(ctx, user)).values())
 
 
-async def update_account(ctx: Context, values: AccountFields, input_errors: Mapping[str, list[str]]) -> None:
+async def update_account(
+    ctx: Context, values: AccountFields, input_errors: Mapping[str, list[str]], owner_id: UUID | None = None
+) -> None:
     """Updates the fields that are set; raises Invalid with the errors of all fields."""
-    user_id = (await ctx.signed_in()).user.id
+    user_id = await _owner_id(ctx, owner_id)
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return
-        user = await users.lock_user(ctx.db, user_id)
+        user = await _lock_owner(ctx, user_id)
         errors = dict(input_errors)
         # Clients may send back the whole account that they read.
         if values.email is not UNSET and not _is_email_of(values.email, user):
@@ -81,27 +83,27 @@ async def list_addresses(ctx: Context) -> list[AddressWithCountry]:
     return await users.list_addresses(ctx.db, (await ctx.signed_in()).user.id)
 
 
-async def get_address(ctx: Context, address_id: UUID) -> AddressWithCountry:
-    user = (await ctx.signed_in()).user
-    address = await users.find_address(ctx.db, user.id, address_id)
+async def get_address(ctx: Context, address_id: UUID, owner_id: UUID | None = None) -> AddressWithCountry:
+    """Returns an address of the signed-in customer. Here and below, operators pass the id of its owner."""
+    address = await users.find_address(ctx.db, await _owner_id(ctx, owner_id), address_id)
     if address is None:
         raise NotFound()
     return address
 
 
-async def add_address(ctx: Context, values: AddressInput) -> AddressWithCountry:
+async def add_address(ctx: Context, values: AddressInput, owner_id: UUID | None = None) -> AddressWithCountry:
     """Adds an address; a user's first address becomes the billing and the shipping default."""
-    user_id = (await ctx.signed_in()).user.id
+    user_id = await _owner_id(ctx, owner_id)
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
-            return await get_address(ctx, idempotency.existing_id)
+            return await get_address(ctx, idempotency.existing_id, user_id)
         fields = await address_fields(ctx, values, None)
-        user, address_id = await users.lock_user(ctx.db, user_id), new_id()
+        user, address_id = await _lock_owner(ctx, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
         await _insert_address(ctx, user, address_id, fields)
         idempotency.record(address_id)
-        return await get_address(ctx, address_id)
+        return await get_address(ctx, address_id, user_id)
 
 
 async def save_copy(ctx: Context, user_id: UUID, address_id: UUID) -> None:
@@ -125,14 +127,16 @@ async def _insert_address(ctx: Context, user: User, address_id: UUID, fields: di
         await users.update_user(ctx.db, user.id, **{**_current_values(user), **both})
 
 
-async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -> AddressWithCountry:
+async def change_address(
+    ctx: Context, address_id: UUID, values: AddressInput, owner_id: UUID | None = None
+) -> AddressWithCountry:
     """Updates an address; one used by a completed order is hidden instead and replaced by a new address."""
-    user_id = (await ctx.signed_in()).user.id
+    user_id = await _owner_id(ctx, owner_id)
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
-            return await get_address(ctx, idempotency.existing_id)
-        user = await users.lock_user(ctx.db, user_id)
-        present = await get_address(ctx, address_id)
+            return await get_address(ctx, idempotency.existing_id, user_id)
+        user = await _lock_owner(ctx, user_id)
+        present = await get_address(ctx, address_id, user_id)
         fields = await address_fields(ctx, values, present)
         changed_id = present.id
         if await users.is_used(ctx.db, present.id):
@@ -146,20 +150,31 @@ async def change_address(ctx: Context, address_id: UUID, values: AddressInput) -
             await note_locked(ctx, ADDRESS, present.id)
             await users.update_address(ctx.db, present.id, fields)
         idempotency.record(changed_id)
-        return await get_address(ctx, changed_id)
+        return await get_address(ctx, changed_id, user_id)
 
 
-async def remove_address(ctx: Context, address_id: UUID) -> None:
-    user = (await ctx.signed_in()).user
+async def remove_address(ctx: Context, address_id: UUID, owner_id: UUID | None = None) -> None:
+    user_id = await _owner_id(ctx, owner_id)
     async with ctx.db.transaction():
-        locked_user = await users.lock_user(ctx.db, user.id)
-        present = await get_address(ctx, address_id)
-        await _note_hidden(ctx, locked_user, present.id)
-        await users.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
+        user = await _lock_owner(ctx, user_id)
+        present = await get_address(ctx, address_id, user_id)
+        await _note_hidden(ctx, user, present.id)
+        await users.replace_default(ctx.db, user_id, old_id=present.id, new_id=None)
         if await users.is_used(ctx.db, present.id) is None:
             await users.delete_address(ctx.db, present.id)
         else:
             await users.soft_delete_address(ctx.db, present.id)
+
+
+async def _owner_id(ctx: Context, owner_id: UUID | None) -> UUID:
+    return owner_id or (await ctx.signed_in()).user.id
+
+
+async def _lock_owner(ctx: Context, user_id: UUID) -> User:
+    user: User | None = await users.lock_user(ctx.db, user_id)
+    if user is None:
+        raise NotFound()
+    return user
 
 
 async def _note_hidden(ctx: Context, user: User, address_id: UUID) -> None:

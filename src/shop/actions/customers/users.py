@@ -11,6 +11,7 @@ from shop.actions.context import Context
 from shop.actions.customers.account import address_fields
 from shop.actions.event_subjects import CUSTOMER
 from shop.actions.events import note_locked
+from shop.actions.records import ResourceActions
 from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
@@ -23,6 +24,8 @@ from shop.queries import writes
 from shop.queries.access import sessions as session_queries
 from shop.queries.cart import orders
 from shop.queries.customers import users as user_queries
+from shop.queries.customers.records import ADDRESSES
+from shop.queries.customers.users import CUSTOMERS
 
 _NAMES = ("first_name", "last_name", "selected_locale")
 _EXTRAS = ("alternative_phone", "public_metadata", "private_metadata")
@@ -121,3 +124,7 @@ def _address_input(values: AddressRecordInput) -> AddressInput:
 
 def _pick(values: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
     return {name: value for name, value in values.items() if name in names}
+
+
+USER = ResourceActions("user", CUSTOMERS, create_user, update_user, delete_user)
+ADDRESS = ResourceActions("address", ADDRESSES, create_address, update_address, delete_address)

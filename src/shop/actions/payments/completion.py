@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart import locked_carts
-from shop.actions.cart.access import find_bearers_cart, require_owner_to_pay
+from shop.actions.cart.access import find_bearers_cart, refuse_blocked, require_owner_to_pay
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
@@ -120,6 +120,8 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
     _check_consent(ctx, checkout.order, changes, consent)
     if missing_requirements := requirements(checkout):
         raise build_missing_error(missing_requirements)
+    # Last, so that nothing short of a whole checkout learns it.
+    await refuse_blocked(ctx, checkout.order)
     await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
     return await _pay(ctx, checkout, tax_rates)
 

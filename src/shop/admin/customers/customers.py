@@ -1,57 +1,108 @@
-"""Customer pages: search, details, end sessions, disable and enable."""
+"""Customer pages: search, details, orders, end sessions, block and unblock."""
 
 from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.customers import sessions as session_actions
 from shop.actions.timeline import list_customer_timeline
+from shop.admin.customers import customer_form
+from shop.admin.customers.customer_form import MAX_GROUPS, PATH, get_customer
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
-from shop.base.errors import NotFound
-from shop.models.access.users import AccountUser
-from shop.queries import dashboard
+from shop.base.ids import as_uuid
+from shop.models.catalog.product_query import search_query
 from shop.queries.access import sessions as session_queries
 from shop.queries.catalog_admin import price_preview
 from shop.queries.checkout import store_credit_pages as credit_pages
-from shop.queries.customers import customers, users
+from shop.queries.customers import customer_orders, customers, users
+from shop.queries.customers import groups as group_queries
+from shop.queries.customers.customers import CustomerQuery
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-PATH = "/admin/customers"
-MAX_ORDERS, MAX_LINES = 20, 5
+MAX_ORDERS, MAX_LINES, MAX_TAGS = 20, 5, 100
 _NOTICES = {
     "ended": "Session ended. Its tokens no longer work.",
     "all": "All sessions ended. The customer must sign in again.",
-    "disabled": "Customer disabled. All sessions have ended, and no sign-in codes are sent.",
-    "enabled": "Customer enabled.",
+    "disabled": "Customer blocked. All sessions have ended, and orders with this account or address are refused.",
+    "enabled": "Customer unblocked.",
+    "created": "Customer created.",
+    "saved": "Saved.",
+    "added": "Address added.",
+    "changed": "Address changed.",
+    "removed": "Address deleted.",
+    "default": "Default address changed.",
+    "groups": "Groups saved.",
+    "lists": "Price lists saved.",
 }
+_PARAMS = ("q", "tag", "group", "blocked", "sort")
+_SORT_NAMES = {"": "Newest first", "oldest": "Oldest first", "changed": "Changed last"}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params, cursor = {"q": text_param(request, "q")}, read_cursor(request)
-    rows = await customers.list_customers(ctx.db, params["q"], cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
-    return page("customers/customers.html", page_context, customers=page_rows, pages=pages, params=params)
+    params, cursor = {name: text_param(request, name) for name in _PARAMS}, read_cursor(request)
+    query = CustomerQuery(
+        words=search_query(params["q"]) if params["q"] else None,
+        tag=params["tag"].casefold() or None,
+        group_id=as_uuid(params["group"]),
+        is_blocked={"yes": True, "no": False}.get(params["blocked"]),
+        sort=params["sort"] if params["sort"] in customers.SORTS else "newest",
+    )
+    # A search without any word, such as "%", finds nothing.
+    is_empty = bool(params["q"]) and query.words is None
+    rows = [] if is_empty else await customers.list_customers(ctx.db, query, cursor, most=SIZE + 1)
+    by = customers.SORTS[query.sort][0]
+    page_rows, pages = paginate_rows(request, rows, cursor, by=by, params=params)
+    return page(
+        "customers/customers.html",
+        page_context,
+        customers=page_rows,
+        pages=pages,
+        params=params,
+        count=0 if is_empty else await customers.count_customers(ctx.db, query),
+        count_limit=customers.COUNT_LIMIT,
+        sorts=_SORT_NAMES,
+        tags=await customers.list_tags(ctx.db, most=MAX_TAGS),
+        groups=await group_queries.list_groups(ctx.db, most=MAX_GROUPS),
+        is_filtered=any(params.values()),
+        has_filters=any(params[name] for name in _PARAMS if name != "q"),
+        notice=notice_of(request, _NOTICES),
+    )
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
-    orders = await dashboard.list_users_orders(ctx.db, customer.id, most=MAX_ORDERS)
+    orders = await customer_orders.list_orders(ctx.db, customer.id, None, most=MAX_ORDERS + 1)
+    memberships = await price_preview.list_groups_of(ctx.db, customer.id)
+    lists = await price_preview.list_customers_lists(ctx.db, customer.id)
     return page(
         "customers/customer.html",
         page_context,
         customer=customer,
         addresses=await users.list_addresses(ctx.db, customer.id),
-        orders=orders,
-        groups=await price_preview.list_groups_of(ctx.db, customer.id),
-        lists=await price_preview.list_customers_lists(ctx.db, customer.id),
+        orders=orders[:MAX_ORDERS],
+        has_more_orders=len(orders) > MAX_ORDERS,
+        spending=await customer_orders.list_spending(ctx.db, customer.id),
+        groups=memberships,
+        group_ids={group.id for group in memberships},
+        all_groups=await group_queries.list_groups(ctx.db, most=MAX_GROUPS),
+        lists=lists,
+        list_ids={price_list.id for price_list in lists if price_list.is_direct},
+        all_lists=await customer_form.list_price_lists(ctx),
         balances=await credit_pages.list_balances(ctx.db, customer.id),
         credit_lines=await credit_pages.list_ledger(ctx.db, customer.id, most=MAX_LINES),
         sessions=await session_queries.list_sessions(ctx.db, customer.id),
-        timeline=await list_customer_timeline(ctx, customer, orders),
+        timeline=await list_customer_timeline(ctx, customer, [order for order in orders if not order.is_guest]),
         notice=notice_of(request, _NOTICES),
     )
+
+
+async def list_orders(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    customer, cursor = await get_customer(request, ctx), read_cursor(request)
+    rows = await customer_orders.list_orders(ctx.db, customer.id, cursor, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={})
+    return page("customers/orders.html", page_context, customer=customer, orders=page_rows, pages=pages)
 
 
 async def end_session(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
@@ -72,13 +123,6 @@ async def disable(request: Request, ctx: Context, _page_context: PageContext) ->
 async def enable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await session_actions.enable_customer(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "enabled")
-
-
-async def get_customer(request: Request, ctx: Context) -> AccountUser:
-    customer = await users.find_user(ctx.db, _id(request))
-    if customer is None:
-        raise NotFound()
-    return customer
 
 
 def _id(request: Request) -> UUID:

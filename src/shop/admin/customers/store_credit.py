@@ -7,7 +7,7 @@ from shop.actions import records
 from shop.actions.checkout import workflow
 from shop.actions.context import Context
 from shop.actions.promotions.resources import STORE_CREDIT
-from shop.admin.customers.customers import PATH, get_customer
+from shop.admin.customers.customer_form import PATH, get_customer
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect

@@ -1,7 +1,7 @@
 """Dashboard routes of promotions, coupon batches and store credit."""
 
 from shop.admin.customers import store_credit
-from shop.admin.customers.customers import PATH as CUSTOMERS
+from shop.admin.customers.customer_form import PATH as CUSTOMERS
 from shop.admin.promotions import coupon_batches, preview, promotions
 from shop.admin.promotions import parts as promotion_parts
 from shop.admin.promotions.parts import PartForm

@@ -4,7 +4,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, index, key, refers, table, unique
+from sqlalchemy import Column
+from sqlalchemy.dialects.postgresql import TSVECTOR
+
+from shop.db.rows import Row, index, key, refers, search_index, table, unique
 
 
 class User(Row, frozen=True, kw_only=True):
@@ -16,6 +19,11 @@ class User(Row, frozen=True, kw_only=True):
     first_name: str | None = None
     last_name: str | None = None
     selected_locale: str | None = None
+    phone: str | None = None
+    note: str | None = None
+    """What operators wrote about the customer, who does not see it."""
+    tags: list[str] = []  # noqa: RUF012  msgspec copies it.
+    """Words with which operators mark the customer."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     bill_address_id: UUID | None = None
@@ -40,6 +48,12 @@ class Customer(User, frozen=True, kw_only=True):
     spending: list[dict[str, Any]]
     credits: list[dict[str, Any]]
     """Store credit balances by currency, in minor units."""
+
+
+class CustomerLookup(Row, frozen=True, kw_only=True):
+    """The words by which the dashboard finds a customer; filled by triggers on users and their addresses."""
+
+    user_id: UUID
 
 
 class CustomerGroup(Row, frozen=True, kw_only=True):
@@ -71,6 +85,16 @@ users = table(
     index("ix_users_updated_at", "updated_at", "id"),
     index("ix_users_email", "email"),
     index("ix_users_unverified", "created_at", where="verified_at is null"),
+    index("ix_users_disabled", "created_at", "id", where="disabled_at is not null"),
+    search_index("ix_users_tags", "tags"),
+)
+customer_lookups = table(
+    "customer_lookups",
+    CustomerLookup,
+    Column("search", TSVECTOR(), nullable=False),
+    key("user_id"),
+    refers("user_id", users, on_delete="cascade"),
+    search_index("ix_customer_lookups_search", "search"),
 )
 
 

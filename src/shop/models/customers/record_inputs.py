@@ -17,6 +17,14 @@ class UserInput(TypedDict, total=False):
     private_metadata: dict[str, Any]
 
 
+class CustomerInput(UserInput, total=False):
+    """A user with the fields that only operators set."""
+
+    phone: str | None
+    note: str | None
+    tags: list[str]
+
+
 class AddressRecordInput(TypedDict, total=False):
     """An address; the country by id or code, the state by id, name or code."""
 

@@ -12,8 +12,6 @@ from shop.models.customers.addresses import Address
 from shop.models.customers.record_inputs import AddressRecordInput, UserInput
 from shop.models.setup.countries import Country, State, countries, states
 from shop.platform.collection import Collection, kinds
-from shop.queries.customers.records import ADDRESSES as ADDRESS_RECORDS
-from shop.queries.customers.users import CUSTOMERS
 from shop.queries.records import Records
 
 
@@ -63,7 +61,7 @@ USER = resource(
 USERS = Collection(
     path="users",
     resource=USER,
-    actions=ResourceActions("user", CUSTOMERS, users.create_user, users.update_user, users.delete_user),
+    actions=users.USER,
     writable=kinds(UserInput),
     required=("email",),
     filters=("email", "first_name", "last_name", "verified_at", "disabled_at"),
@@ -97,13 +95,7 @@ ADDRESS = resource(
 ADDRESSES = Collection(
     path="addresses",
     resource=ADDRESS,
-    actions=ResourceActions(
-        "address",
-        ADDRESS_RECORDS,
-        users.create_address,
-        users.update_address,
-        users.delete_address,
-    ),
+    actions=users.ADDRESS,
     writable=kinds(AddressRecordInput),
     create_only=("user_id",),
     filters=(*_ADDRESS_TEXTS, "full_name"),

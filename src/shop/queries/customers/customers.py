@@ -1,32 +1,97 @@
 """Statements that operators use to find customers, end their sessions and disable their accounts."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Text, bindparam, func, or_, select, update
+import msgspec
+from sqlalchemy import BigInteger, Boolean, Text, bindparam, exists, func, literal_column, select, tuple_, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, any_of, into, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.sessions import sessions
-from shop.models.access.users import User, users
-from shop.queries.dashboard import like_prefix, paginate
+from shop.models.access.users import User, customer_group_members, customer_lookups, users
+from shop.models.cart.orders import orders
 
+COUNT_LIMIT = 1000
+"""The list counts at most so many customers."""
+SORTS: Mapping[str, tuple[str, bool]] = {
+    "newest": ("created_at", False),
+    "oldest": ("created_at", True),
+    "changed": ("updated_at", False),
+}
+"""The column of each sort order, and whether it ascends."""
 _now = func.now()
+_ID = PG_UUID(as_uuid=True)
 
 
-@lru_cache(maxsize=16)
-def _list_statement(search: str | None, side: str | None) -> Statement[User]:
-    """Builds the list statement; searches the indexed e-mail address only, or the names too."""
-    clause, pattern = select(users), bindparam("pattern", type_=Text)
-    if search == "address":
-        clause = clause.where(users.c.email_key.like(pattern))
-    if search == "names":
-        whole = func.concat_ws(" ", users.c.first_name, users.c.last_name)
-        names = [func.lower(name).like(pattern) for name in (users.c.first_name, users.c.last_name, whole)]
-        clause = clause.where(or_(users.c.email_key.like(pattern), *names))
-    return statement(paginate(clause, users.c.created_at, users.c.id, side), into(User))
+class CustomerQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which customers to list; None disables a filter."""
+
+    words: str | None = None
+    """A PostgreSQL `tsquery`."""
+    tag: str | None = None
+    group_id: UUID | None = None
+    is_blocked: bool | None = None
+    sort: str = "newest"
+
+
+class ListedCustomer(User, frozen=True, kw_only=True):
+    """A customer in the list, with the number of completed orders."""
+
+    order_count: int
+
+
+_CONDITIONS: Mapping[str, Any] = {
+    "words": exists().where(
+        customer_lookups.c.user_id == users.c.id,
+        customer_lookups.c.search.op("@@", return_type=Boolean())(
+            func.to_tsquery(literal_column("'simple'", REGCONFIG()), bindparam("words", type_=Text()))
+        ),
+    ),
+    "tag": users.c.tags.op("@>", return_type=Boolean())(bindparam("tag", type_=ARRAY(Text()))),
+    "group_id": exists().where(
+        customer_group_members.c.user_id == users.c.id,
+        customer_group_members.c.customer_group_id == bindparam("group_id", type_=_ID),
+    ),
+    "blocked": users.c.disabled_at.is_not(None),
+    "not blocked": users.c.disabled_at.is_(None),
+}
+_order_count = (
+    select(func.count())
+    .select_from(orders)
+    .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
+    .correlate(users)
+    .scalar_subquery()
+)
+
+
+@lru_cache(maxsize=256)
+def _list_statement(names: tuple[str, ...], sort: str, side: str | None) -> Statement[ListedCustomer]:
+    """Builds one statement for each combination of filters, so that each can use its index."""
+    column, is_ascending = SORTS[sort]
+    at, key = users.c[column], users.c.id
+    clause = select(users, sql_cast(_order_count, BigInteger).label("order_count"))
+    clause = clause.where(*(_CONDITIONS[name] for name in names))
+    rises = is_ascending == (side != "after")
+    if side:
+        cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=_ID))
+        clause = clause.where(tuple_(at, key) > cursor if rises else tuple_(at, key) < cursor)
+    clause = clause.order_by(at, key) if rises else clause.order_by(at.desc(), key.desc())
+    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(ListedCustomer))
+
+
+@lru_cache(maxsize=64)
+def _count_statement(names: tuple[str, ...]) -> Statement[int]:
+    limit: Any = literal_column(str(COUNT_LIMIT + 1))
+    rows: Any = select(literal_column("1").label("one")).select_from(users)
+    rows = rows.where(*(_CONDITIONS[name] for name in names)).limit(limit).subquery()
+    return dynamic_statement(select(func.count()).select_from(rows), lambda record: cast(int, record[0]))
 
 
 _END_ALL = statement(
@@ -63,16 +128,56 @@ async def find_by_keys(db: DatabaseSession, keys: list[str]) -> dict[str, UUID]:
     return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
-async def list_customers(db: DatabaseSession, search: str, cursor: CursorPosition | None, *, most: int) -> list[User]:
-    """Returns customers, newest first; `search` is a prefix of the address or a name."""
-    rows = await db.all(
-        _list_statement("address" if "@" in search else "names" if search else None, cursor.side if cursor else None),
-        pattern=like_prefix(search.lower()),
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
+_IS_BLOCKED = statement(
+    select(
+        exists().where(
+            users.c.disabled_at.is_not(None),
+            (users.c.id == bindparam("user_id", type_=_ID))
+            | (users.c.email_key == bindparam("email_key", type_=Text())),
+        )
+    ),
+    lambda record: cast(bool, record[0]),
+)
+_TAGS = statement(
+    select(func.unnest(users.c.tags).label("tag")).distinct().order_by(literal_column("tag")).limit(bindparam("most")),
+    lambda record: cast(str, record[0]),
+)
+
+
+async def list_customers(
+    db: DatabaseSession, query: CustomerQuery, cursor: CursorPosition | None, *, most: int
+) -> list[ListedCustomer]:
+    """Returns the customers of a page, in the sort order of the query."""
+    names, values = _filters(query)
+    side = cursor.side if cursor else None
+    position = {"at_": cursor and cursor.at, "id_": cursor and cursor.id}
+    rows = await db.all(_list_statement(names, query.sort, side), **values, **position, most=most)
+    return rows[::-1] if side == "after" else rows
+
+
+async def count_customers(db: DatabaseSession, query: CustomerQuery) -> int:
+    """Returns the number of matching customers, at most one more than COUNT_LIMIT."""
+    names, values = _filters(query)
+    return await db.one(_count_statement(names), **values) or 0
+
+
+def _filters(query: CustomerQuery) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Returns the names of the active conditions, and their values."""
+    values: dict[str, Any] = {"words": query.words, "tag": query.tag and [query.tag], "group_id": query.group_id}
+    names = [name for name, value in values.items() if value is not None]
+    if query.is_blocked is not None:
+        names.append("blocked" if query.is_blocked else "not blocked")
+    return tuple(names), values
+
+
+async def list_tags(db: DatabaseSession, *, most: int) -> list[str]:
+    """Returns the tags of all customers, for the filter."""
+    return await db.all(_TAGS, most=most)
+
+
+async def is_blocked(db: DatabaseSession, user_id: UUID | None, email_key: str | None) -> bool:
+    """Returns whether the account, or the one with this address, is disabled."""
+    return await db.one(_IS_BLOCKED, user_id=user_id, email_key=email_key) is True
 
 
 async def end_sessions(db: DatabaseSession, user_id: UUID, reason: str) -> int:

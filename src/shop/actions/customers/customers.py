@@ -1,0 +1,70 @@
+"""Operator actions on customers: create them and change their details."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from shop.actions import records
+from shop.actions.context import Context
+from shop.actions.customers.users import USER
+from shop.actions.records import ResourceActions
+from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.listing import Condition, ListQuery, Page, Sort
+from shop.models.access.users import User
+from shop.models.customers.record_inputs import CustomerInput
+from shop.queries.customers import users
+from shop.queries.records import list_records
+from shop.rules.form_values import fingerprint
+
+MAX_TAGS = 20
+MAX_TAG_LENGTH = 40
+MAX_LINKS = 1000
+DETAILS = ("email", "first_name", "last_name", "phone", "note", "tags")
+_CONFLICT = "Someone else changed this customer while you were editing."
+
+
+async def create_customer(ctx: Context, values: CustomerInput) -> UUID:
+    """Creates a customer whose address counts as verified; they sign in with a code like everyone else."""
+    return await records.create(ctx, USER, {**values, "tags": check_tags(values.get("tags", []))})
+
+
+async def change_customer(ctx: Context, user_id: UUID, values: CustomerInput, *, expected_fingerprint: str) -> None:
+    """Saves the details. A new e-mail address ends all sessions, and both addresses are told."""
+    async with ctx.db.transaction():
+        user: User | None = await users.lock_user(ctx.db, user_id)
+        if user is None:
+            raise NotFound()
+        if fingerprint_details(user) != expected_fingerprint:
+            raise Conflict(_CONFLICT)
+        await records.change(ctx, USER, user_id, {**values, "tags": check_tags(values.get("tags", []))})
+
+
+def fingerprint_details(user: User) -> str:
+    """Returns a fingerprint for the form; a save is rejected if the details have changed since."""
+    return fingerprint({name: getattr(user, name) for name in DETAILS})
+
+
+def check_tags(tags: Sequence[str]) -> list[str]:
+    """Returns distinct tags in lowercase, sorted."""
+    distinct = sorted({tag.casefold() for tag in tags})
+    if len(distinct) > MAX_TAGS:
+        raise Invalid({"tags": [f"must be at most {MAX_TAGS}"]})
+    if any(len(tag) > MAX_TAG_LENGTH for tag in distinct):
+        raise Invalid({"tags": [f"must be at most {MAX_TAG_LENGTH} characters long each"]})
+    return distinct
+
+
+async def set_links(ctx: Context, actions: ResourceActions, column: str, user_id: UUID, ids: Sequence[UUID]) -> None:
+    """Makes a customer a member of exactly these groups, or gives them exactly these price lists."""
+    async with ctx.db.transaction():
+        if await users.lock_user(ctx.db, user_id) is None:
+            raise NotFound()
+        criteria = ListQuery(Sort("id", is_descending=False), Page(size=MAX_LINKS), (_of_user(user_id),))
+        links = {getattr(link, column): link.id for link in await list_records(ctx.db, actions.records, criteria)}
+        for owner_id in sorted(links.keys() - set(ids)):
+            await records.remove(ctx, actions, links[owner_id])
+        for owner_id in sorted(set(ids) - links.keys()):
+            await records.make(ctx, actions, {column: owner_id, "user_id": user_id})
+
+
+def _of_user(user_id: UUID) -> Condition:
+    return Condition((("user_id",),), "eq", user_id)
