@@ -12,6 +12,7 @@ from shop.admin.route_builder import RouteBuilder, build_route
 from shop.admin.session import OperatorGuard, require_same_origin
 from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
+from shop.admin.stock.routes import stock_routes
 from shop.admin.webhooks.routes import webhook_routes
 from shop.web.endpoint import Route
 
@@ -36,6 +37,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_authenticator_routes(builder),
         *order_routes(builder),
         *catalog_routes(builder),
+        *stock_routes(builder),
         *promotion_routes(builder),
         *setup_routes(builder),
         *webhook_routes(builder, events),
