@@ -1,5 +1,5 @@
 """Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, figures of reports,
-housekeeping and the orders of a demo shop.
+CSV imports, housekeeping and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -17,6 +17,7 @@ from shop.actions.catalog.products import update_due_products
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
+from shop.actions.imports.csv_imports import run_next_import
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.order_index import update_order_index
@@ -28,6 +29,7 @@ from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
 from shop.demo.order_history.orders import add_orders
 from shop.gateways.mail import Mail, Smtp
+from shop.platform.csv_rows import parse_record
 from shop.platform.events.webhook_bodies import render_webhook
 
 T = TypeVar("T")
@@ -70,6 +72,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_order_index_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
         group.create_task(_run_report_loop(shared))
+        group.create_task(_run_import_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
 
@@ -132,6 +135,12 @@ async def _run_report_loop(shared: Shared) -> None:
         else:
             await asyncio.sleep(max(REPORT_SECONDS, seconds * (1 / REPORT_SHARE - 1)))
             await shared.event_tail.wait_for_numbers(POLL_SECONDS)
+
+
+async def _run_import_loop(shared: Shared) -> None:
+    while not _is_canceled():
+        if not await _log_errors(run_next_import(shared, parse_record)):
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:

@@ -50,6 +50,7 @@ class ShopSettings(msgspec.Struct, frozen=True):
     website: dict[str, object]
     mails: dict[str, object] = {}
     documents: dict[str, object] = {}
+    low_stock_threshold: int = 5
 
 
 ORDER = Subject("order", ORDERS)
@@ -86,5 +87,5 @@ def note_settings(ctx: Context, before: Shop, after: Shop) -> None:
 
 
 def _settings_of(shop: Shop) -> ShopSettings:
-    names = ("name", "currencies", "default_country", "default_locale", "time_zone", "website", "mails", "documents")
+    names = [name for name in ShopSettings.__struct_fields__ if name != "id"]
     return ShopSettings(STORE_ID, *(getattr(shop, name) for name in names))

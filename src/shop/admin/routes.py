@@ -4,6 +4,7 @@ from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers.routes import customer_routes
+from shop.admin.imports.routes import import_routes
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
@@ -12,6 +13,7 @@ from shop.admin.route_builder import RouteBuilder, build_route
 from shop.admin.session import OperatorGuard, require_same_origin
 from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
+from shop.admin.stock.routes import stock_routes
 from shop.admin.webhooks.routes import webhook_routes
 from shop.web.endpoint import Route
 
@@ -37,6 +39,8 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_passkey_routes(builder),
         *order_routes(builder),
         *catalog_routes(builder),
+        *stock_routes(builder),
+        *import_routes(builder),
         *promotion_routes(builder),
         *setup_routes(builder),
         *webhook_routes(builder, events),

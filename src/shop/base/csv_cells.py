@@ -11,7 +11,12 @@ _RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 def safe_cell(text: str) -> str:
     """Returns the text of a cell; an apostrophe marks what would be a formula as text."""
-    return f"'{text}" if text.startswith(_RISKY) else text
+    return f"'{text}" if text.lstrip("'").startswith(_RISKY) else text
+
+
+def read_cell(text: str) -> str:
+    """Returns the text of a cell that `safe_cell` wrote."""
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_RISKY) else text
 
 
 def csv_line(cells: Sequence[str | int | Decimal]) -> str:

@@ -8,6 +8,7 @@ from shop.actions.catalog.resources import STOCK_ITEM
 from shop.actions.catalog_admin import stock
 from shop.actions.catalog_admin.stock import Movement
 from shop.actions.context import Context
+from shop.actions.stock.thresholds import change_item_threshold, change_shop_threshold
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, paginate_rows, read_number_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -16,13 +17,14 @@ from shop.base.ids import as_uuid
 from shop.queries.catalog_admin import stock as stock_pages
 from shop.queries.catalog_admin import variants
 from shop.queries.catalog_admin.stock import NamedItem, StockFilter
+from shop.queries.stock import deliveries, thresholds
 from shop.rules.catalog.stock import MOVEMENTS
 from shop.rules.form_values import prefix_query
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/stock"
-LEVELS = {"": "Any count", "low": f"Low: {stock_pages.LOW} or fewer", "out": "Sold out"}
+LEVELS = {"": "Any count", "low": "Low", "out": "Sold out"}
 LABELS = {
     "sku": "SKU",
     "location": "Location",
@@ -31,8 +33,9 @@ LABELS = {
     "quantity": "Quantity",
     "note": "Note",
     "backorderable": "Backorderable",
+    "threshold": "Low-stock threshold",
 }
-_NOTICES = {"moved": "Movement recorded.", "saved": "Saved."}
+_NOTICES = {"moved": "Movement recorded.", "saved": "Saved.", "threshold": "Threshold saved."}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -52,9 +55,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         pages=pages,
         params=params,
         levels=LEVELS,
-        low=stock_pages.LOW,
+        expected=await deliveries.list_expected(ctx.db, [item.variant_id for item in rows]),
         locations={"": "Any location", **await _locations(ctx)},
         is_filtered=any(params.values()),
+        notice=notice_of(request, _NOTICES),
     )
 
 
@@ -113,6 +117,34 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     return redirect(f"{PATH}/{item.id}?done=saved")
 
 
+async def change_threshold(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    item, fields = await _get(request, ctx), Fields(request)
+    try:
+        threshold = fields.whole("threshold", least=0)
+        fields.check()
+        await change_item_threshold(ctx, item.id, threshold)
+    except Invalid as error:
+        return await _item(request, ctx, page_context, item, 422, errors=error.errors, threshold_texts=fields.texts)
+    return redirect(f"{PATH}/{item.id}?done=threshold")
+
+
+async def show_threshold(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    values = {"threshold": str(page_context.shop.low_stock_threshold)}
+    return page("catalog/stock/stock_threshold.html", page_context, values=values, labels=LABELS)
+
+
+async def change_default_threshold(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    fields = Fields(request)
+    try:
+        threshold = fields.whole("threshold", least=0, required=True)
+        fields.check()
+        await change_shop_threshold(ctx, threshold or 0)
+    except Invalid as error:
+        page_values = {"values": fields.texts, "labels": LABELS, "errors": error.errors}
+        return page("catalog/stock/stock_threshold.html", page_context, 422, **page_values)
+    return redirect(f"{PATH}?level=low&done=threshold")
+
+
 def _movement(fields: Fields) -> Movement | None:
     quantity = fields.whole("quantity", least=0, required=True)
     reason, note = fields.choice("reason", MOVEMENTS), fields.line("note") or None
@@ -153,12 +185,15 @@ async def _item(
 ) -> Reply:
     before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
     lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
+    threshold = await thresholds.find_threshold(ctx.db, item.id)
+    threshold_texts = {"threshold": "" if threshold is None else str(threshold)}
     return page(
         "catalog/stock/stock_item.html",
         page_context,
         status,
-        **{"form_texts": {"reason": "received"}, **more},
+        **{"form_texts": {"reason": "received"}, "threshold_texts": threshold_texts, **more},
         item=item,
+        expected=(await deliveries.list_expected(ctx.db, [item.variant_id])).get(item.variant_id),
         lines=lines[:SIZE],
         older=f"{PATH}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
         newest=f"{PATH}/{item.id}" if before else None,

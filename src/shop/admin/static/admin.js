@@ -198,3 +198,16 @@ document.addEventListener("keydown", (event) => {
 
 const summary = document.querySelector(".summary");
 if (summary) summary.focus();
+
+// Shows the difference of a stock count while it is entered.
+for (const input of document.querySelectorAll("input[data-counted]")) {
+  const cell = input.closest("tr").querySelector("[data-difference]");
+  const show = () => {
+    const isNumber = /^[0-9]+$/.test(input.value.trim());
+    const difference = Number(input.value) - Number(input.dataset.counted);
+    cell.textContent = isNumber ? `${difference > 0 ? "+" : difference < 0 ? "−" : ""}${Math.abs(difference)}` : "–";
+    cell.classList.toggle("none", !isNumber);
+  };
+  input.addEventListener("input", show);
+  show();
+}

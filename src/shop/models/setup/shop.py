@@ -27,6 +27,8 @@ class Shop(Row, frozen=True, kw_only=True):
     """The IANA name of the zone whose days reports show."""
     version: int = 0
     """Incremented with every change, so that each process can detect it."""
+    low_stock_threshold: int = 5
+    """The count from which stock is low, unless the stock item has a threshold of its own."""
     not_before: datetime | None = None
     """Sessions, codes and links created before this time are void."""
     website: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.

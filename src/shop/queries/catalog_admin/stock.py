@@ -26,12 +26,12 @@ from shop.models.catalog.stock import (
     stock_locations,
     stock_movements,
 )
+from shop.models.setup.shop import shops
+from shop.models.stock.thresholds import stock_thresholds
 from shop.queries.catalog.columns import OPTIONS_TEXT
 from shop.queries.catalog_admin.products import matches_search
 
 _ID = PG_UUID(as_uuid=True)
-LOW = 5
-"""Counts up to this number are low stock."""
 
 
 class StockFilter(msgspec.Struct, frozen=True):
@@ -51,6 +51,8 @@ class NamedItem(StockItem, frozen=True, kw_only=True):
     sku: str
     options_text: str
     location_name: str
+    threshold: int
+    """The count is low at this number or fewer."""
 
 
 class LedgerLine(StockMovement, frozen=True, kw_only=True):
@@ -67,6 +69,21 @@ class CountedLocation(StockLocation, frozen=True, kw_only=True):
     unit_count: int
 
 
+_shop_threshold = select(shops.c.low_stock_threshold).scalar_subquery()
+_highest_threshold = select(func.max(stock_thresholds.c.low_at)).scalar_subquery()
+
+
+def _threshold_of(item_id: Any) -> Any:
+    """Returns the threshold of a stock item, or else the shop's."""
+    clause = select(stock_thresholds.c.low_at).where(stock_thresholds.c.stock_item_id == item_id)
+    return func.coalesce(clause.scalar_subquery(), _shop_threshold)
+
+
+# The first condition limits the part of the index that is read.
+IS_LOW = and_(
+    stock_levels.c.count_on_hand <= func.greatest(_shop_threshold, _highest_threshold),
+    stock_levels.c.count_on_hand <= _threshold_of(stock_levels.c.stock_item_id),
+)
 _item_select = (
     select(
         stock_items,
@@ -75,6 +92,7 @@ _item_select = (
         variants.c.sku,
         OPTIONS_TEXT.label("options_text"),
         stock_locations.c.name.label("location_name"),
+        _threshold_of(stock_items.c.id).label("threshold"),
     )
     .select_from(
         stock_items.join(variants, variants.c.id == stock_items.c.variant_id)
@@ -83,7 +101,7 @@ _item_select = (
     )
     .where(variants.c.deleted_at.is_(None))
 )
-_LEVELS = {"low": stock_levels.c.count_on_hand <= LOW, "out": stock_levels.c.count_on_hand <= 0}
+_LEVELS = {"low": IS_LOW, "out": stock_levels.c.count_on_hand <= 0}
 
 
 @lru_cache(maxsize=64)

@@ -39,7 +39,7 @@ from shop.models.operations.report_days import (
     sales_days,
 )
 from shop.models.setup.countries import countries
-from shop.queries.catalog_admin.stock import LOW
+from shop.queries.catalog_admin.stock import IS_LOW
 
 COUNT_LIMIT = 1000
 """Open work is counted up to this number."""
@@ -271,7 +271,7 @@ _OPEN_WORK = statement(
     select(
         _count(order_listings, order_listings.c.is_to_ship).label("to_ship"),
         _count(order_listings, order_listings.c.is_unpaid).label("unpaid"),
-        _count(stock_levels, stock_levels.c.count_on_hand <= LOW).label("low_stock"),
+        _count(stock_levels, IS_LOW).label("low_stock"),
     ),
     into(OpenWork),
 )

@@ -83,6 +83,13 @@ _UPDATE_DOCUMENTS = statement(
     into(Shop),
 )
 
+_UPDATE_THRESHOLD = statement(
+    update(shops)
+    .values(low_stock_threshold=bindparam("threshold"), version=shops.c.version + literal_column("1"))
+    .returning(shops),
+    into(Shop),
+)
+
 # Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
@@ -129,6 +136,11 @@ async def update_website(db: DatabaseSession, *, version: int, website: dict[str
 async def update_mails(db: DatabaseSession, *, version: int, mails: dict[str, Any]) -> Shop | None:
     """Updates the settings of e-mails and returns the shop; `None` if it has changed since `version`."""
     return await db.one(_UPDATE_MAILS, seen_version=version, new_mails=mails)
+
+
+async def update_low_stock_threshold(db: DatabaseSession, threshold: int) -> Shop:
+    """Updates the threshold of low stock and returns the shop."""
+    return cast(Shop, await db.one(_UPDATE_THRESHOLD, threshold=threshold))
 
 
 async def update_documents(db: DatabaseSession, *, version: int, documents: dict[str, Any]) -> Shop | None:

@@ -116,7 +116,7 @@ def _change_prices(changes: Changes, variant_id: UUID, pair: VariantPair, new_id
         else:
             changes.insert("prices", id=new_id(), variant_id=variant_id, currency=currency, **values)
     for currency, price in before.items():
-        if currency not in pair.line.prices:
+        if pair.line.has_all_prices and currency not in pair.line.prices:
             changes.delete("prices", price.id)
 
 

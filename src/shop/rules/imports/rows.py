@@ -33,6 +33,8 @@ class VariantLine(msgspec.Struct, frozen=True, kw_only=True):
     options: Mapping[str, str] | UnsetType = UNSET
     prices: Mapping[str, tuple[int, int | None]] | UnsetType = UNSET
     """By currency, in minor units: the amount and the compare-at amount."""
+    has_all_prices: bool = True
+    """Whether prices in other currencies are removed."""
     stock: Mapping[str, StockLine] = {}
 
 

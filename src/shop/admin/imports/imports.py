@@ -1,0 +1,137 @@
+"""Pages of CSV imports: upload, columns, result of the check, progress and errors; and the CSV exports."""
+
+from typing import Any
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.actions.imports import csv_exports, csv_imports
+from shop.actions.imports.csv_imports import KINDS, CsvLineError, get_import
+from shop.admin.fields import Fields, id_of
+from shop.admin.operations.downloads import stream_reply, table_reply
+from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.base.errors import Invalid, NotFound
+from shop.models.imports.csv_imports import CsvImport
+from shop.queries.imports import csv_imports as queries
+from shop.rules.imports.csv_columns import FORMATS, target_columns
+from shop.rules.imports.csv_files import MAX_BYTES, read_rows
+from shop.web.input.request import Request
+from shop.web.reply import Reply
+
+PATH = "/admin/imports"
+STATES = {
+    "uploaded": "choose columns",
+    "checking": "being checked",
+    "checked": "checked",
+    "running": "running",
+    "done": "finished",
+    "failed": "failed",
+}
+_PREVIEW = 5
+_SHOWN_ERRORS = 20
+_NOTICES = {"uploaded": "File uploaded.", "deleted": "Import deleted.", "queued": "Started in the background."}
+
+
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
+
+
+async def upload(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    fields = Fields(request)
+    try:
+        import_id = await csv_imports.create_import(ctx, fields.texts.get("kind", ""), request.file("file") or b"")
+    except Invalid as error:
+        return await _list(ctx, page_context, 422, errors=error.errors)
+    return redirect(f"{PATH}/{import_id}?done=uploaded")
+
+
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    row = await get_import(ctx, id_of(request, "import_id"))
+    return await _show(ctx, page_context, row, notice=notice_of(request, _NOTICES))
+
+
+async def check(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    fields, import_id = Fields(request), id_of(request, "import_id")
+    mapping = {key: text for key, text in fields.group("mapping").items() if isinstance(text, str) and text}
+    try:
+        await csv_imports.check_import(ctx, import_id, mapping)
+    except Invalid as error:
+        row = await get_import(ctx, import_id)
+        return await _show(ctx, page_context, row, 422, errors=error.errors, mapping=mapping)
+    return redirect(f"{PATH}/{import_id}?done=queued")
+
+
+async def start(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    import_id = id_of(request, "import_id")
+    try:
+        await csv_imports.start_import(ctx, import_id)
+    except Invalid as error:
+        return await _show(ctx, page_context, await get_import(ctx, import_id), 422, errors=error.errors)
+    return redirect(f"{PATH}/{import_id}?done=queued")
+
+
+async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    import_id = id_of(request, "import_id")
+    try:
+        await csv_imports.delete_import(ctx, import_id)
+    except Invalid as error:
+        return await _show(ctx, page_context, await get_import(ctx, import_id), 422, errors=error.errors)
+    return redirect(f"{PATH}?done=deleted")
+
+
+async def download_errors(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    row = await get_import(ctx, id_of(request, "import_id"))
+    rows = [(str(error.line), error.key, error.reason) for error in _list_errors(row)]
+    return table_reply("import-errors", ("line", "key", "reason"), rows)
+
+
+async def export(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    exports = {"products": csv_exports.export_products, "stock": csv_exports.export_stock}
+    kind = request.path_params["kind"].removesuffix(".csv")
+    if kind not in exports:
+        raise NotFound()
+    return stream_reply(kind, exports[kind](ctx))
+
+
+async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    return page(
+        "imports/imports.html",
+        page_context,
+        status,
+        **more,
+        imports=await queries.list_imports(ctx.db),
+        kinds=KINDS,
+        states=STATES,
+        formats=FORMATS,
+        most_megabytes=MAX_BYTES // 1024 // 1024,
+    )
+
+
+async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status: int = 200, **more: Any) -> Reply:
+    errors = more.pop("errors", {})
+    preview = []
+    if row.content:
+        rows = read_rows(row.content)
+        next(rows, None)
+        preview = [cells for _, (_, cells) in zip(range(_PREVIEW), rows, strict=False)]
+    return page(
+        "imports/import.html",
+        page_context,
+        status,
+        **{"mapping": row.mapping, **more},
+        errors={name: texts for name, texts in errors.items() if name != "base"},
+        refusal=" ".join(errors.get("base", ())),
+        row=row,
+        preview=preview,
+        targets=target_columns(row.kind, ctx.shared.shop.currencies),
+        line_errors=_list_errors(row)[:_SHOWN_ERRORS],
+        kinds=KINDS,
+        states=STATES,
+        formats=FORMATS,
+        labels={"mapping": "The columns", **{f"mapping-{n}": header for n, header in enumerate(row.headers)}},
+        path=f"{PATH}/{row.id}",
+    )
+
+
+def _list_errors(row: CsvImport) -> list[CsvLineError]:
+    return [msgspec.json.decode(text, type=CsvLineError) for text in row.errors]

@@ -1,0 +1,66 @@
+"""The columns of CSV files: ours, and those of Shopify and Spree under our names."""
+
+from collections.abc import Mapping, Sequence
+
+MAX_OPTIONS = 5
+_OPTIONS = tuple(f"option{number}_{part}" for number in range(1, MAX_OPTIONS + 1) for part in ("name", "value"))
+PRODUCT_TEXTS = (
+    *("name", "description", "status", "available_on", "discontinue_on"),
+    *("meta_title", "meta_description", "meta_keywords", "tax_category", "shipping_category"),
+)
+VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
+STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
+_SHOPIFY = {
+    "Handle": "slug",
+    "Title": "name",
+    "Body (HTML)": "description",
+    "Tags": "tags",
+    "Status": "status",
+    "SEO Title": "meta_title",
+    "SEO Description": "meta_description",
+    "Variant SKU": "sku",
+    "Variant Grams": "weight",
+    "Variant Inventory Qty": "stock",
+    "Variant Price": "price",
+    "Variant Compare At Price": "compare_at_price",
+    "Variant Barcode": "barcode",
+    "Cost per item": "cost_price",
+    **{
+        f"Option{number} {part.title()}": f"option{number}_{part}" for number in (1, 2, 3) for part in ("name", "value")
+    },
+}
+_SPREE = {"inventory_count": "stock"}
+FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
+
+
+def product_columns(currencies: Sequence[str]) -> tuple[str, ...]:
+    """Returns our columns of a product file, in the order of exports."""
+    prices = (f"{name}_{currency}" for currency in currencies for name in ("price", "compare_at_price"))
+    return ("slug", *PRODUCT_TEXTS, "tags", "categories", "sku", *_OPTIONS, *prices, *VARIANT_TEXTS)
+
+
+def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:
+    """Returns the columns that an operator can choose for a column of a file."""
+    if kind == "stock":
+        return STOCK_COLUMNS
+    return (*product_columns(currencies), "price", "compare_at_price", "currency", "stock")
+
+
+def find_format(headers: Sequence[str]) -> str:
+    names = set(headers)
+    if {"Handle", "Title"} <= names:
+        return "shopify"
+    return "spree" if "inventory_count" in names or "inventory_backorderable" in names else "own"
+
+
+def suggest_mapping(kind: str, file_format: str, headers: Sequence[str], currencies: Sequence[str]) -> dict[str, str]:
+    """Returns our columns by the number of the file's column, each of ours at most once."""
+    targets, mapping = target_columns(kind, currencies), dict[str, str]()
+    names: Mapping[str, str] = {"shopify": _SHOPIFY, "spree": _SPREE}.get(file_format, {})
+    for number, header in enumerate(headers):
+        column = names.get(header) or header.strip()
+        if column not in targets and file_format != "shopify":
+            column = column.lower().replace(" ", "_")
+        if column in targets and column not in mapping.values():
+            mapping[str(number)] = column
+    return mapping

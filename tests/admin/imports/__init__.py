@@ -1,0 +1,1 @@
+"""CSV imports and exports."""

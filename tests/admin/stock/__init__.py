@@ -1,0 +1,1 @@
+"""Stock work: deliveries, transfers, counts and thresholds."""
