@@ -5,6 +5,7 @@ from shop.admin.access import account, authenticator, integrations, sign_in
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers import customers
 from shop.admin.operations import audit, event_log, overview, reports
+from shop.admin.order_edits.routes import order_edit_routes
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
@@ -35,6 +36,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_account_routes(builder),
         *_authenticator_routes(builder),
         *order_routes(builder),
+        *order_edit_routes(builder),
         *catalog_routes(builder),
         *promotion_routes(builder),
         *setup_routes(builder),

@@ -67,7 +67,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
             raise illegal_transition("An order with shipped items cannot be canceled.")
-        _refuse_while_charging(checkout.payments)
+        refuse_while_charging(checkout.payments)
         await release_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.refund_credit(ctx, order, payment)
@@ -90,7 +90,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         raise errors[0]
 
 
-def _refuse_while_charging(payments: Sequence[Payment]) -> None:
+def refuse_while_charging(payments: Sequence[Payment]) -> None:
     """Raises while the customer pays the balance: the outcome decides what else must be paid, voided or refunded."""
     if any(payment.state == "processing" for payment in payments):
         raise PaymentInProgress()
@@ -220,7 +220,7 @@ async def run_payment_act(
             raise illegal_transition("The order is canceled; its payments cannot be captured.")
         if act == "capture":
             # The customer may be paying by card what this check was for.
-            _refuse_while_charging(await queries.list_payments(work.db, order.id))
+            refuse_while_charging(await queries.list_payments(work.db, order.id))
         call = await _record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )

@@ -48,6 +48,7 @@ NOTICES = {
     "voided": "Payment voided.",
     "refunded": "Payment refunded.",
     "saved": "Details saved.",
+    "edited": "Changes saved.",
     "tracking": "Tracking number saved.",
     "link": "The customer gets an e-mail with a payment link.",
 }

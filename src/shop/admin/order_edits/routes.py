@@ -1,0 +1,16 @@
+"""Dashboard routes that edit placed orders."""
+
+from shop.admin.order_edits import edits
+from shop.admin.route_builder import RouteBuilder
+from shop.web.endpoint import Route
+
+_ORDER = "/admin/orders/{number}"
+_MAX_PARAMS = 1000
+
+
+def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
+        page(f"{_ORDER}/edit", edits.show, "Edit an order"),
+        act(f"{_ORDER}/edit", edits.change, "Preview or save an edit of an order", most_params=_MAX_PARAMS),
+    )
