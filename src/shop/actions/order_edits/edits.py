@@ -31,7 +31,6 @@ from shop.models.checkout.payments import payments
 from shop.models.order_edits.edits import OrderEdit
 from shop.queries import writes
 from shop.queries.cart import line_items as line_queries
-from shop.queries.catalog.prices import Pricing
 from shop.queries.checkout import adjustments
 from shop.queries.checkout import shipments as shipment_queries
 from shop.queries.orders.sales import add_sales
@@ -89,14 +88,21 @@ async def preview_edit(ctx: Context, order_id: UUID, edit: OrderEdit) -> EditPre
         return rollback.preview
 
 
-async def save_edit(ctx: Context, order_id: UUID, edit: OrderEdit, preview_mark: str) -> EditPreview:
-    """Applies an edit, if it still does what its preview with this fingerprint showed."""
+async def save_edit(
+    ctx: Context, order_id: UUID, edit: OrderEdit, preview_mark: str, *, reason: str | None = None
+) -> EditPreview:
+    """Applies an edit, if it still does what its preview with this fingerprint showed. With a reason, the edit cancels
+    items.
+    """
     async with ctx.db.transaction():
         preview = await _apply(ctx, order_id, edit)
         if preview.fingerprint != preview_mark:
             raise EditConflict(preview)
-        detail = {"total": preview.after.order.total, "difference": preview.difference}
-        await audit(ctx, "order_edit", "done", subject_id=order_id, detail=detail, record_id=order_id)
+        detail: dict[str, object] = {"total": preview.after.order.total, "difference": preview.difference}
+        action = "order_edit"
+        if reason is not None:
+            action, detail = "order_cancel_items", {**detail, "reason": reason}
+        await audit(ctx, action, "done", subject_id=order_id, detail=detail, record_id=order_id)
     return preview
 
 
@@ -145,13 +151,6 @@ async def _has_moved(ctx: Context, before: Order, after: Order) -> bool:
         for address_id in (before.ship_address_id, after.ship_address_id)
     ]
     return destinations[0] != destinations[1]
-
-
-async def change_units(ctx: Context, checkout: Checkout, quantities: Mapping[UUID, int]) -> Sequence[StockEffect]:
-    """Changes quantities of a locked order; returns the effects on the stock."""
-    edit = OrderEdit(checkout.order.email, None, None, is_same_address=False, quantities=quantities)
-    quotes = await load_quotes(ctx, Pricing(checkout.order.currency), checkout.lines, edit)
-    return await _save_parts(ctx, checkout, change_lines(checkout, edit, quotes), quotes)
 
 
 async def _save_parts(

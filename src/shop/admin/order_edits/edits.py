@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.order_edits import edits
@@ -12,19 +11,18 @@ from shop.actions.order_edits.edits import EditConflict, EditPreview
 from shop.actions.order_edits.pages import EditableOrder, list_changes_since
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
+from shop.admin.order_edits.quantities import read_quantities
 from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.email import read_email
 from shop.base.errors import Conflict, Invalid
 from shop.base.ids import as_uuid
-from shop.base.input_types import MAX_UNITS
 from shop.base.values import read_time
 from shop.models.cart.orders import Order
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.inputs import AddressInput
 from shop.models.order_edits.edits import OrderEdit
 from shop.queries.customers import users
-from shop.rules.form_values import read_whole
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -105,27 +103,9 @@ def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
         _read_address(fields, "ship", editable.ship_address),
         _read_address(fields, "bill", editable.bill_address),
         fields.flag("is_same_address"),
-        _read_quantities(fields, "quantity"),
-        {variant_id: count for variant_id, count in _read_quantities(fields, "add").items() if count},
+        read_quantities(fields, "quantity", is_required=True),
+        {variant_id: count for variant_id, count in read_quantities(fields, "add").items() if count},
     )
-
-
-def _read_quantities(fields: Fields, name: str) -> dict[UUID, int]:
-    quantities = {}
-    for key, value in fields.group(name).items():
-        record_id = as_uuid(key)
-        text = value.strip() if isinstance(value, str) else ""
-        if record_id is None or (name == "add" and not text):
-            continue
-        try:
-            quantity = read_whole(text, 0)
-        except ValueError as error:
-            fields.refuse("quantity", str(error))
-            continue
-        if quantity > MAX_UNITS:
-            fields.refuse("quantity", f"must be at most {MAX_UNITS}")
-        quantities[record_id] = quantity
-    return quantities
 
 
 def _read_address(fields: Fields, side: str, present: AddressWithCountry | None) -> AddressInput | None:
