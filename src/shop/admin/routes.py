@@ -6,6 +6,7 @@ from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers.routes import customer_routes
 from shop.admin.imports.routes import import_routes
 from shop.admin.operations import audit, event_log, overview, reports
+from shop.admin.order_edits.routes import order_edit_routes
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
@@ -38,6 +39,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_authenticator_routes(builder),
         *_passkey_routes(builder),
         *order_routes(builder),
+        *order_edit_routes(builder),
         *catalog_routes(builder),
         *stock_routes(builder),
         *import_routes(builder),

@@ -290,6 +290,8 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "orders": "/admin/orders",
         "orders, none": "/admin/orders?q=R0000",
         "order": f"/admin/orders/{ids['order']}",
+        "order, edit": f"/admin/orders/{ids['order']}/edit",
+        "order, cancel items": f"/admin/orders/{ids['order']}/cancel-items",
         "customers": "/admin/customers",
         "customers, none": "/admin/customers?q=zzzz",
         "customer": f"/admin/customers/{ids['customer']}",

@@ -31,8 +31,13 @@ async def reserve_stock(
     """Reserves quantities of stock items for an order, until it completes or the reservation is released."""
     if not quantities:
         return
-    await _move(ctx, order, {item_id: -quantity for item_id, quantity in quantities.items()}, product_ids, "sold")
+    await take_stock(ctx, order, quantities, product_ids)
     await stock.insert_reservations(ctx.db, order.id, quantities, seconds)
+
+
+async def take_stock(ctx: Context, order: Order, quantities: Mapping[UUID, int], product_ids: Sequence[UUID]) -> None:
+    """Takes quantities of stock items for an order, or none of them if one has not enough stock."""
+    await _move(ctx, order, {item_id: -quantity for item_id, quantity in quantities.items()}, product_ids, "sold")
 
 
 async def release_stock(ctx: Context, order: Order) -> None:
@@ -50,11 +55,14 @@ async def discard_cart(ctx: Context, cart: Order) -> bool:
     return await orders.delete_open_cart(ctx.db, cart.id)
 
 
-async def restock(ctx: Context, order: Order, reservations: Sequence[OrderStock]) -> None:
+async def restock(ctx: Context, order: Order, reservations: Sequence[OrderStock], *, note: str | None = None) -> None:
+    """Returns stock. Returns of shipped units have another `note` than the order's number, which counts what the order
+    still has.
+    """
     quantities: dict[UUID, int] = {}
     for reservation in reservations:
         quantities[reservation.stock_item_id] = quantities.get(reservation.stock_item_id, 0) + reservation.quantity
-    await _move(ctx, order, quantities, [reservation.product_id for reservation in reservations], "returned")
+    await _move(ctx, order, quantities, [reservation.product_id for reservation in reservations], "returned", note)
 
 
 async def move_reservation(
@@ -74,7 +82,12 @@ async def move_reservation(
 
 
 async def _move(
-    ctx: Context, order: Order, moves: Mapping[UUID, int], product_ids: Sequence[UUID], reason: str
+    ctx: Context,
+    order: Order,
+    moves: Mapping[UUID, int],
+    product_ids: Sequence[UUID],
+    reason: str,
+    note: str | None = None,
 ) -> None:
     # The common lock order: products first, then stock items.
     await product_index.lock_products(ctx.db, product_ids)
@@ -89,7 +102,7 @@ async def _move(
             "stock_item_id": item_id,
             "quantity": quantity,
             "reason": reason,
-            "note": order.number,
+            "note": note or order.number,
             "actor_kind": ctx.actor.kind,
             "actor_id": ctx.actor.id,
         }

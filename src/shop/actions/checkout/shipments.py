@@ -260,7 +260,7 @@ async def _calculate(
     )
     lines = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
     shipments = [
-        _with_shipment_amounts(each, amounts)
+        with_shipment_amounts(each, amounts)
         for each, amounts in zip(discounts.shipments, totals.shipments, strict=True)
     ]
     columns: dict[str, object] = {
@@ -299,7 +299,8 @@ def _changed_records(before: Sequence[R], after: Sequence[R]) -> list[R]:
     return [now for was, now in zip(before, after, strict=True) if was != now]
 
 
-def _with_shipment_amounts(shipment: Shipment, amounts: Amounts) -> Shipment:
+def with_shipment_amounts(shipment: Shipment, amounts: Amounts) -> Shipment:
+    """Returns the shipment with its calculated amounts."""
     return msgspec.structs.replace(
         shipment,
         promo_total=amounts.promo_total,

@@ -67,7 +67,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
             raise illegal_transition("An order with shipped items cannot be canceled.")
-        _refuse_while_charging(checkout.payments)
+        refuse_while_charging(checkout.payments)
         await release_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.refund_credit(ctx, order, payment)
@@ -82,7 +82,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
     errors: list[ShopError] = []
     for payment, call in reversals:
         try:
-            await _execute_call(ctx, order, payment, call)
+            await execute_call(ctx, order, payment, call)
         except ShopError as error:
             # One payment that cannot be reversed now must not block the others.
             errors.append(error)
@@ -90,7 +90,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         raise errors[0]
 
 
-def _refuse_while_charging(payments: Sequence[Payment]) -> None:
+def refuse_while_charging(payments: Sequence[Payment]) -> None:
     """Raises while the customer pays the balance: the outcome decides what else must be paid, voided or refunded."""
     if any(payment.state == "processing" for payment in payments):
         raise PaymentInProgress()
@@ -101,9 +101,9 @@ async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tup
     if is_credit(payment):
         return None  # Released with the order: no provider is involved.
     if payment.state == "pending":
-        return payment, await _record_attempt(ctx, order, payment, "void", payment.amount)
+        return payment, await record_attempt(ctx, order, payment, "void", payment.amount)
     if payment.state == "completed" and left:
-        return payment, await _record_attempt(ctx, order, payment, "refund", left, refund=(new_id(), CANCELED))
+        return payment, await record_attempt(ctx, order, payment, "refund", left, refund=(new_id(), CANCELED))
     return None
 
 
@@ -220,14 +220,14 @@ async def run_payment_act(
             raise illegal_transition("The order is canceled; its payments cannot be captured.")
         if act == "capture":
             # The customer may be paying by card what this check was for.
-            _refuse_while_charging(await queries.list_payments(work.db, order.id))
-        call = await _record_attempt(
+            refuse_while_charging(await queries.list_payments(work.db, order.id))
+        call = await record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )
-    return await _execute_call(ctx, order, payment, call)
+    return await execute_call(ctx, order, payment, call)
 
 
-async def _record_attempt(
+async def record_attempt(
     ctx: Context, order: Order, payment: Payment, act: Act, amount: int, *, refund: tuple[UUID, str] | None = None
 ) -> Call:
     """Records a provider call in the current transaction, which holds the order's lock."""
@@ -245,7 +245,7 @@ async def _record_attempt(
     return Call(key, act, amount, order.currency, order.number, None, payment.response_code)
 
 
-async def _execute_call(ctx: Context, order: Order, payment: Payment, call: Call) -> Order:
+async def execute_call(ctx: Context, order: Order, payment: Payment, call: Call) -> Order:
     """Makes a recorded provider call and settles its result."""
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     provider = ctx.providers[methods[payment.payment_method_id].type]

@@ -80,6 +80,11 @@ class OrderPage(msgspec.Struct, frozen=True):
         """Whether any shipment has shipped, so that the order cannot be canceled."""
         return any(shipment_view.shipment.state == "shipped" for shipment_view in self.shipments)
 
+    @property
+    def has_unshipped(self) -> bool:
+        """Whether items can still be canceled or divided among shipments."""
+        return any(shipment_view.shipment.state in {"pending", "ready"} for shipment_view in self.shipments)
+
 
 async def get_order(ctx: Context, key: str) -> Order:
     """Returns an order by number or id."""

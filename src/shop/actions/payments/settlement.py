@@ -226,7 +226,7 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
-    await _save_adjustments(ctx, order, steps)
+    await save_adjustments(ctx, order, steps)
     await stock.delete_reservations(ctx.db, order.id)
     await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
@@ -238,8 +238,8 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
     return msgspec.structs.replace(checkout, order=completed_order, shipments=shipments)
 
 
-async def _save_adjustments(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
-    """Saves the steps of the total as adjustments, and closes those that were entered by hand."""
+async def save_adjustments(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Saves the steps of the total as the adjustments of an order, and closes those that were entered by hand."""
     rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
     await bulk.insert_rows(ctx.db, "adjustments", rows)
     if order.manual_total:
@@ -247,10 +247,13 @@ async def _save_adjustments(ctx: Context, order: Order, steps: Sequence[Mapping[
 
 
 async def _close_manual(ctx: Context, order: Order, manual_total: int) -> None:
-    """Closes manual adjustments. Reduces them, newest first, if they exceed the amount that the total allows."""
-    excess = manual_total - order.manual_total
+    """Closes manual adjustments. Reduces them, newest first, if they exceed the amount that the total allows; after an
+    edit of the order, the newest one may grow again.
+    """
+    manual_adjustments = await adjustments.list_manual(ctx.db, order.id)
+    excess = manual_total - sum(each.amount for each in manual_adjustments)
     rows = []
-    for each in await adjustments.list_manual(ctx.db, order.id):
+    for each in manual_adjustments:
         reduction = min(excess, max(-each.amount, 0))
         excess -= reduction
         rows.append({"id": each.id, "amount": each.amount + reduction, "state": "closed"})

@@ -48,6 +48,8 @@ NOTICES = {
     "voided": "Payment voided.",
     "refunded": "Payment refunded.",
     "saved": "Details saved.",
+    "edited": "Changes saved.",
+    "items_canceled": "Items canceled.",
     "tracking": "Tracking number saved.",
     "link": "The customer gets an e-mail with a payment link.",
 }

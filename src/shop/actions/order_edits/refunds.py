@@ -1,0 +1,228 @@
+"""Refunds line items, shipping costs and free amounts of an order, divided among its payments."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.catalog.reservations import restock
+from shop.actions.context import Context
+from shop.actions.order_edits.pages import count_fixed
+from shop.actions.orders.operations import execute_call, lock_checkout, record_attempt
+from shop.base.errors import Conflict, Invalid, ShopError
+from shop.base.ids import new_id
+from shop.models.cart.orders import CartLine, Order
+from shop.models.catalog.products import variants
+from shop.models.checkout.payments import Payment
+from shop.queries import bulk, writes
+from shop.queries.catalog import stock
+from shop.queries.catalog.stock import OrderStock
+from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units
+from shop.queries.payments import payments as payment_queries
+from shop.rules.checkout.payments import find_refusal
+from shop.rules.form_values import fingerprint
+from shop.rules.order_edits.refunds import divide_refund, price_units, share_lines
+
+REFUNDED_MEANWHILE = "The order was refunded or changed since the preview. Nothing was refunded: check the new preview."
+
+
+class RefundInput(msgspec.Struct, frozen=True):
+    """What an operator wants to refund. Amounts are in minor units."""
+
+    quantities: Mapping[UUID, int]
+    restocked_ids: frozenset[UUID]
+    """The line items whose units return to the stock."""
+    shipping_amount: int
+    other_amount: int
+    reason: str
+
+
+class RefundableLine(msgspec.Struct, frozen=True):
+    """A line item with its cost and the units that can still be refunded or restocked."""
+
+    line: CartLine
+    cost: int
+    refunded_count: int
+    restockable_count: int
+
+    @property
+    def open_count(self) -> int:
+        return max(self.line.quantity - self.refunded_count, 0)
+
+    def price(self, count: int) -> int:
+        return price_units(self.cost, self.line.quantity, self.refunded_count, count)
+
+
+class RefundableOrder(msgspec.Struct, frozen=True):
+    """What can be refunded of an order."""
+
+    checkout: Checkout
+    lines: Sequence[RefundableLine]
+    payments: Sequence[Payment]
+    method_names: Mapping[UUID, str]
+
+    @property
+    def amount(self) -> int:
+        return sum(_refundable_amount(payment) for payment in self.payments)
+
+    @property
+    def shipping_amount(self) -> int:
+        return sum(each.cost + each.adjustment_total for each in self.checkout.shipments)
+
+
+class RefundPlan(msgspec.Struct, frozen=True):
+    """A refund: its amounts by line item and by payment."""
+
+    lines: Sequence[tuple[RefundableLine, int, int]]
+    """Each line item with its units and their amount."""
+    payments: Sequence[tuple[Payment, int]]
+    amount: int
+    fingerprint: str
+
+
+class RefundConflict(Conflict):
+    """The refund would differ from its preview."""
+
+    def __init__(self, plan: RefundPlan) -> None:
+        super().__init__(REFUNDED_MEANWHILE)
+        self.plan = plan
+
+
+def _refundable_amount(payment: Payment) -> int:
+    return payment.captured_amount - payment.refunded_amount
+
+
+async def load_refundable(ctx: Context, order: Order) -> RefundableOrder:
+    """Returns what can be refunded. Payments with store credit are refunded last."""
+    checkout = await load_checkout(ctx, order)
+    return await _build_refundable(ctx, checkout)
+
+
+async def _build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
+    order = checkout.order
+    units = await list_refunded_units(ctx.db, order.id)
+    parts_total = sum(line.total for line in checkout.lines)
+    parts_total += sum(each.cost + each.adjustment_total for each in checkout.shipments)
+    costs = share_lines(checkout.lines, order.total - parts_total)
+    shipped_counts = {} if order.canceled_at else count_fixed(checkout)
+    lines = [_build_line(line, costs[line.id], units.get(line.id), shipped_counts) for line in checkout.lines]
+    payments = [
+        each
+        for each in sorted(checkout.payments, key=is_credit)
+        if not find_refusal("refund", build_payment_amounts(each), _refundable_amount(each))
+    ]
+    methods = await payment_queries.list_methods_of(ctx.db, [each.payment_method_id for each in payments])
+    names = {each.id: methods[each.payment_method_id].name for each in payments}
+    return RefundableOrder(checkout, lines, payments, names)
+
+
+def _build_line(
+    line: CartLine, cost: int, units: RefundedUnits | None, shipped_counts: Mapping[UUID, int]
+) -> RefundableLine:
+    restocked_count = units.restocked_count if units else 0
+    restockable_count = shipped_counts.get(line.id, 0) - restocked_count
+    return RefundableLine(line, cost, units.quantity if units else 0, max(restockable_count, 0))
+
+
+def plan_refund(refundable: RefundableOrder, refund: RefundInput) -> RefundPlan:
+    """Returns the amounts of a refund; raises Invalid if it is more than can be refunded."""
+    lines = []
+    by_id = {each.line.id: each for each in refundable.lines}
+    for line_id, count in refund.quantities.items():
+        line = by_id.get(line_id)
+        if line is None or count > line.open_count:
+            name, most = (line.line.name, line.open_count) if line else ("An item", 0)
+            raise _error("quantity", f"{name}: at most {most} can be refunded.")
+        if line_id in refund.restocked_ids and count > line.restockable_count:
+            sentence = f"{line.line.name}: {line.restockable_count} shipped units can return to the stock."
+            raise _error("quantity", f"{sentence} Cancel the others instead.")
+        if count:
+            lines.append((line, count, line.price(count)))
+    if refund.shipping_amount > refundable.shipping_amount:
+        raise _error("shipping", "is more than the shipping costs")
+    amount = sum(price for _, _, price in lines) + refund.shipping_amount + refund.other_amount
+    if not amount:
+        raise _error("base", "Enter what to refund.")
+    refundable_amounts = {index: _refundable_amount(each) for index, each in enumerate(refundable.payments)}
+    shares = divide_refund(amount, refundable_amounts)
+    if shares is None:
+        raise _error("base", "The refund is more than what was paid and not refunded yet.")
+    payments = [(refundable.payments[index], part) for index, part in shares.items()]
+    mark = fingerprint(
+        {
+            "lines": [(str(line.line.id), count, price, line.refunded_count) for line, count, price in lines],
+            "payments": [(str(payment.id), payment.refunded_amount, part) for payment, part in payments],
+            "order": [refundable.amount, refundable.checkout.order.total, refund.other_amount, refund.shipping_amount],
+            "reason": refund.reason,
+            "restocked": sorted(map(str, refund.restocked_ids)),
+        }
+    )
+    return RefundPlan(lines, payments, amount, mark)
+
+
+def _error(field: str, sentence: str) -> Invalid:
+    return Invalid({field: [sentence]}, sentence)
+
+
+async def refund_order(ctx: Context, order_id: UUID, refund: RefundInput, preview_mark: str) -> None:
+    """Makes a refund, if it still is what its preview showed. One payment that cannot be refunded now does not stop the
+    others.
+    """
+    work = ctx.with_new_session()
+    async with work.db.transaction():
+        checkout = await lock_checkout(work, order_id)
+        plan = plan_refund(await _build_refundable(work, checkout), refund)
+        if plan.fingerprint != preview_mark:
+            raise RefundConflict(plan)
+        order, calls, refund_ids = checkout.order, [], [new_id() for _ in plan.payments]
+        for refund_id, (payment, amount) in zip(refund_ids, plan.payments, strict=True):
+            reason = (refund_id, refund.reason)
+            calls.append((payment, await record_attempt(work, order, payment, "refund", amount, refund=reason)))
+        await _save_items(work, order, plan, refund, refund_ids[0])
+        await _restock(work, checkout, plan, refund)
+        detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
+        await audit(work, "order_refund", "done", subject_id=order.id, detail=detail)
+    errors: list[ShopError] = []
+    for payment, call in calls:
+        try:
+            await execute_call(ctx, order, payment, call)
+        except ShopError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: RefundInput, refund_id: UUID) -> None:
+    rows = [
+        {
+            "id": new_id(),
+            "order_id": order.id,
+            "refund_id": refund_id,
+            "line_item_id": line.line.id,
+            "quantity": count,
+            "amount": price,
+            "is_restocked": line.line.id in refund.restocked_ids,
+        }
+        for line, count, price in plan.lines
+    ]
+    await bulk.insert_rows(ctx.db, "refund_items", rows)
+
+
+async def _restock(ctx: Context, checkout: Checkout, plan: RefundPlan, refund: RefundInput) -> None:
+    """Returns shipped units to the stock locations that sent them. They stay part of the order and its shipments."""
+    locations = {each.id: each.stock_location_id for each in checkout.shipments if each.state == "shipped"}
+    returns: list[OrderStock] = []
+    for line, total_count, _ in plan.lines:
+        count = total_count if line.line.id in refund.restocked_ids else 0
+        for item in checkout.items:
+            if item.line_item_id != line.line.id or item.shipment_id not in locations or not count:
+                continue
+            stock_item = await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id])
+            if stock_item and await writes.find_value(ctx.db, variants, item.variant_id, "track_inventory"):
+                product_id = await writes.find_value(ctx.db, variants, item.variant_id, "product_id")
+                returns.append(OrderStock(stock_item.id, min(count, item.quantity), product_id))
+            count -= min(count, item.quantity)
+    if returns:
+        await restock(ctx, checkout.order, returns, note=f"{checkout.order.number} returned")

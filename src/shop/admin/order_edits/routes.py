@@ -1,0 +1,31 @@
+"""Dashboard routes that edit placed orders."""
+
+from shop.admin.order_edits import cancellations, edits, refunds
+from shop.admin.route_builder import RouteBuilder
+from shop.web.endpoint import Route
+
+_ORDER = "/admin/orders/{number}"
+_MAX_PARAMS = 1000
+
+
+def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act = builder.page, builder.act
+    return (
+        page(f"{_ORDER}/edit", edits.show, "Edit an order"),
+        act(f"{_ORDER}/edit", edits.change, "Preview or save an edit of an order", most_params=_MAX_PARAMS),
+        page(f"{_ORDER}/cancel-items", cancellations.show, "Cancel items of an order"),
+        act(
+            f"{_ORDER}/cancel-items",
+            cancellations.cancel,
+            "Preview or save a cancellation of items",
+            most_params=_MAX_PARAMS,
+        ),
+        page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True),
+        act(
+            f"{_ORDER}/refund",
+            refunds.refund,
+            "Preview or make a refund of items",
+            back=f"{_ORDER}/refund",
+            most_params=_MAX_PARAMS,
+        ),
+    )
