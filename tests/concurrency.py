@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from tests.shopper import Answer
-
+T = TypeVar("T")
 _PATIENCE = timedelta(seconds=1)
 """Half of the `lock_timeout` of the shop."""
 
@@ -26,7 +25,7 @@ async def wait_for_locks(db: Any, count: int) -> None:
             await db.execute("select pg_stat_clear_snapshot()")
 
 
-async def run_concurrently(db: Any, table: str, record_id: Any, *calls: Coroutine[Any, Any, Answer]) -> list[Answer]:
+async def run_concurrently(db: Any, table: str, record_id: Any, *calls: Coroutine[Any, Any, T]) -> list[T]:
     """The responses. Locks this row until every request waits for it, and then lets all go on; there may be at most as
     many requests as a process has connections.
     """

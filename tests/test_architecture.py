@@ -91,6 +91,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "operations/mail_templates",
         "operations/order_mail",
         "order_edits/contacts",
+        "order_edits/divisions",
         "order_edits/line_items",
         "orders/assignment",
         "orders/bulk",

@@ -36,9 +36,8 @@ def read_forms(page: str, action: str) -> list[dict[str, str]]:
             if name and name != "csrf" and (kind not in {"checkbox", "radio"} or " checked" in tag):
                 fields[name] = _attribute(tag, "value") or ""
         for name, options in _SELECT.findall(body):
-            chosen = re.search(r'<option value="([^"]*)" selected', options)
-            first = re.search(r'<option value="([^"]*)"', options)
-            fields[name] = html.unescape((chosen or first)[1]) if chosen or first else ""
+            selected = re.findall(r'<option value="([^"]*)" selected', options)
+            fields[name] = html.unescape((selected or re.findall(r'<option value="([^"]*)"', options) or [""])[0])
         fields |= {name: html.unescape(text) for name, text in _AREA.findall(body)}
         forms.append(fields)
     return forms

@@ -28,7 +28,7 @@ from shop.rules.order_edits.refunds import divide_refund, price_units, share_lin
 REFUNDED_MEANWHILE = "The order was refunded or changed since the preview. Nothing was refunded: check the new preview."
 
 
-class RefundInput(msgspec.Struct, frozen=True):
+class LineRefundInput(msgspec.Struct, frozen=True):
     """What an operator wants to refund. Amounts are in minor units."""
 
     quantities: Mapping[UUID, int]
@@ -126,7 +126,7 @@ def _build_line(
     return RefundableLine(line, cost, units.quantity if units else 0, max(restockable_count, 0))
 
 
-def plan_refund(refundable: RefundableOrder, refund: RefundInput) -> RefundPlan:
+def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundPlan:
     """Returns the amounts of a refund; raises Invalid if it is more than can be refunded."""
     lines = []
     by_id = {each.line.id: each for each in refundable.lines}
@@ -166,7 +166,7 @@ def _error(field: str, sentence: str) -> Invalid:
     return Invalid({field: [sentence]}, sentence)
 
 
-async def refund_order(ctx: Context, order_id: UUID, refund: RefundInput, preview_mark: str) -> None:
+async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, preview_mark: str) -> None:
     """Makes a refund, if it still is what its preview showed. One payment that cannot be refunded now does not stop the
     others.
     """
@@ -194,7 +194,7 @@ async def refund_order(ctx: Context, order_id: UUID, refund: RefundInput, previe
         raise errors[0]
 
 
-async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: RefundInput, refund_id: UUID) -> None:
+async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: LineRefundInput, refund_id: UUID) -> None:
     rows = [
         {
             "id": new_id(),
@@ -210,7 +210,7 @@ async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: Refu
     await bulk.insert_rows(ctx.db, "refund_items", rows)
 
 
-async def _restock(ctx: Context, checkout: Checkout, plan: RefundPlan, refund: RefundInput) -> None:
+async def _restock(ctx: Context, checkout: Checkout, plan: RefundPlan, refund: LineRefundInput) -> None:
     """Returns shipped units to the stock locations that sent them. They stay part of the order and its shipments."""
     locations = {each.id: each.stock_location_id for each in checkout.shipments if each.state == "shipped"}
     returns: list[OrderStock] = []

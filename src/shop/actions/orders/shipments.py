@@ -50,7 +50,7 @@ async def create_shipment(ctx: Context, values: ShipmentInput) -> UUID:
     source, item = _find_item(checkout, values["variant_id"])
     if source.stock_location_id == location.id:
         return source.id
-    return await _move(ctx, checkout, source, item, min(quantity, item.quantity), location.id, None)
+    return await move_items(ctx, checkout, item, min(quantity, item.quantity), location.id, None)
 
 
 async def add_item(ctx: Context, shipment_id: UUID, variant_id: UUID, quantity: int) -> UUID:
@@ -106,7 +106,7 @@ async def transfer(
         location = await stock.find_location(ctx.db, location_id) if location_id else None
         if location is None or not location.active:
             raise _error("stock_location_id", "is not an active stock location", "stock_location_not_found")
-        target_id = await _move(ctx, checkout, source, item, quantity, location.id, target)
+        target_id = await move_items(ctx, checkout, item, quantity, location.id, target)
         detail = {"shipment": source.number}
         await audit(ctx, "shipment_transfer", "done", subject_id=checkout.order.id, detail=detail, record_id=source.id)
         return target_id
@@ -122,7 +122,7 @@ async def merge_shipment(ctx: Context, shipment_id: UUID) -> None:
     if target is None:
         raise _error("base", "cannot be deleted: no other shipment can take its items; cancel the order instead")
     while item := next((each for each in checkout.items if each.shipment_id == source.id), None):
-        await _move(ctx, checkout, source, item, item.quantity, target.stock_location_id, target)
+        await move_items(ctx, checkout, item, item.quantity, target.stock_location_id, target)
         checkout = await load_checkout(ctx, checkout.order)
 
 
@@ -182,36 +182,34 @@ def _find_item(checkout: Checkout, variant_id: UUID) -> tuple[Shipment, Shipment
     return next(each for each in checkout.shipments if each.id == item.shipment_id), item
 
 
-async def _move(
+async def move_items(
     ctx: Context,
     checkout: Checkout,
-    source: Shipment,
     item: ShipmentItem,
     quantity: int,
     location_id: UUID,
     target: Shipment | None,
+    *,
+    is_new: bool = False,
 ) -> UUID:
     """Moves items between shipments; the order's shipping cost is unchanged.
 
-    A new shipment costs nothing, and an emptied one transfers its cost to the target.
+    Without a target, takes another shipment of the location, or with `is_new` a new one. A new shipment costs nothing,
+    and an emptied one transfers its cost to the target.
     """
+    source = next(each for each in checkout.shipments if each.id == item.shipment_id)
     if checkout.order.completed_at is not None and source.stock_location_id != location_id:
         await move_reservation(ctx, checkout.order, item.variant_id, quantity, source.stock_location_id, location_id)
     others = [each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE]
-    target = target or next((each for each in others if each.stock_location_id == location_id), None)
+    if target is None and not is_new:
+        target = next((each for each in others if each.stock_location_id == location_id), None)
     is_empty = quantity == item.quantity and all(
         each.id == item.id for each in checkout.items if each.shipment_id == source.id
     )
     if target is None and is_empty:
         await writes.update_record(ctx.db, shipments, source.id, {"stock_location_id": location_id})
         return source.id
-    target_id = target.id if target else new_id()
-    if target is None:
-        fields = {"order_id": checkout.order.id, "number": shipment_number(target_id), "stock_location_id": location_id}
-        if checkout.order.completed_at is not None:
-            note_change(ctx, SHIPMENT, target_id)
-        await writes.insert_record(ctx.db, shipments, target_id, fields)
-        await _copy_rate(ctx, checkout, source, target_id)
+    target_id = target.id if target else await _insert_shipment(ctx, checkout, source, location_id)
     await _move_units(ctx, checkout, item, quantity, target_id)
     if is_empty and target:
         if checkout.order.completed_at is not None:
@@ -219,6 +217,17 @@ async def _move(
         await _transfer_cost(ctx, source, target)
     await _update_states(ctx, checkout)
     return target_id
+
+
+async def _insert_shipment(ctx: Context, checkout: Checkout, source: Shipment, location_id: UUID) -> UUID:
+    """Adds a shipment by the source's shipping method, at no cost; returns its id."""
+    shipment_id = new_id()
+    fields = {"order_id": checkout.order.id, "number": shipment_number(shipment_id), "stock_location_id": location_id}
+    if checkout.order.completed_at is not None:
+        note_change(ctx, SHIPMENT, shipment_id)
+    await writes.insert_record(ctx.db, shipments, shipment_id, fields)
+    await _copy_rate(ctx, checkout, source, shipment_id)
+    return shipment_id
 
 
 async def _copy_rate(ctx: Context, checkout: Checkout, source: Shipment, target_id: UUID) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.documents.invoices import load_documents
 from shop.actions.order_edits import refunds
-from shop.actions.order_edits.refunds import RefundableOrder, RefundConflict, RefundInput, RefundPlan
+from shop.actions.order_edits.refunds import LineRefundInput, RefundableOrder, RefundConflict, RefundPlan
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
 from shop.admin.order_edits.quantities import read_quantities, read_reason
@@ -66,7 +66,7 @@ async def refund(request: Request, ctx: Context, page_context: PageContext) -> R
     return await _form_page(ctx, page_context, refundable, values, plan=plan)
 
 
-def _read_input(fields: Fields, order: Order) -> RefundInput:
+def _read_input(fields: Fields, order: Order) -> LineRefundInput:
     amounts = {name: fields.amount(name, order.currency) or Decimal(0) for name in ("shipping", "other")}
     minor = {}
     for name, amount in amounts.items():
@@ -75,7 +75,7 @@ def _read_input(fields: Fields, order: Order) -> RefundInput:
         minor[name] = minor_units(abs(amount), order.currency) if not fields.errors.get(name) else 0
     restocked_ids = frozenset(record_id for key in fields.group("restock") if (record_id := as_uuid(key)))
     quantities = read_quantities(fields, "quantity")
-    return RefundInput(quantities, restocked_ids, minor["shipping"], minor["other"], read_reason(fields))
+    return LineRefundInput(quantities, restocked_ids, minor["shipping"], minor["other"], read_reason(fields))
 
 
 def _submitted_values(fields: Fields) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Dashboard routes that edit placed orders."""
 
-from shop.admin.order_edits import cancellations, edits, refunds
+from shop.admin.order_edits import cancellations, divisions, edits, refunds
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _ORDER = "/admin/orders/{number}"
+_SHIPMENT = _ORDER + "/shipments/{shipment_id}"
 _MAX_PARAMS = 1000
 
 
@@ -20,6 +21,8 @@ def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
             "Preview or save a cancellation of items",
             most_params=_MAX_PARAMS,
         ),
+        page(f"{_SHIPMENT}/divide", divisions.show, "Split or merge a shipment"),
+        act(f"{_SHIPMENT}/divide", divisions.divide, "Move items to another shipment", most_params=_MAX_PARAMS),
         page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True),
         act(
             f"{_ORDER}/refund",

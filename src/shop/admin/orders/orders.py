@@ -50,6 +50,7 @@ NOTICES = {
     "saved": "Details saved.",
     "edited": "Changes saved.",
     "items_canceled": "Items canceled.",
+    "divided": "Items moved.",
     "tracking": "Tracking number saved.",
     "link": "The customer gets an e-mail with a payment link.",
 }
