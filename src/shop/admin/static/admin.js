@@ -196,5 +196,5 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-const summary = document.querySelector(".summary");
-if (summary) summary.focus();
+// Focuses the feedback after an action, so that screen readers and keyboards start there.
+document.querySelector(".summary:not([hidden]), [data-feedback]")?.focus();
