@@ -29,7 +29,9 @@ _TITLES = {
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
+    405: "Not allowed",
     410: "This link is no longer valid",
+    413: "Too large",
     422: "Invalid input",
     429: "Too many attempts",
     503: "Temporarily unavailable",
@@ -150,3 +152,9 @@ def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
     title = _TITLES.get(error.status, "Something went wrong")
     headers = tuple(page_error_headers(error))
     return bare_page("error.html", error.status, headers, title=title, error=error, request_id=request_id)
+
+
+def error_page_with_menu(error: ShopError, request_id: str, page_context: PageContext) -> Reply:
+    title = _TITLES.get(error.status, "Something went wrong")
+    reply = page("error_with_menu.html", page_context, error.status, title=title, error=error, request_id=request_id)
+    return msgspec.structs.replace(reply, headers=(*reply.headers, *page_error_headers(error)))

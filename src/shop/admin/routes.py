@@ -10,7 +10,7 @@ from shop.admin.order_edits.routes import order_edit_routes
 from shop.admin.orders.routes import order_routes
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
-from shop.admin.route_builder import RouteBuilder, build_route
+from shop.admin.route_builder import SIGN_IN_LIMIT, RouteBuilder, build_route
 from shop.admin.session import OperatorGuard, require_same_origin
 from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
@@ -54,7 +54,12 @@ def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
         build_route("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),
         build_route(
-            "POST", "/admin/sign-in", require_same_origin(sign_in.sign_in), "Sign in with a password", "anyone"
+            "POST",
+            "/admin/sign-in",
+            require_same_origin(sign_in.sign_in),
+            "Sign in with a password",
+            "anyone",
+            body_limit=SIGN_IN_LIMIT,
         ),
         build_route(
             "POST",
@@ -62,6 +67,7 @@ def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
             require_same_origin(sign_in.submit_code),
             "Sign in: check the authenticator code",
             "anyone",
+            body_limit=SIGN_IN_LIMIT,
         ),
         build_route("GET", "/admin/join/{token}", sign_in.show_join, "Choose a password with a link", "anyone"),
         build_route(
@@ -69,7 +75,7 @@ def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         ),
         act("/admin/sign-out", sign_in.sign_out, "Sign out"),
         page("/admin/confirm", sign_in.show_confirm, "Password confirmation"),
-        act("/admin/confirm", sign_in.confirm, "Confirm with the password"),
+        act("/admin/confirm", sign_in.confirm, "Confirm with the password", body_limit=SIGN_IN_LIMIT),
     )
 
 
@@ -159,9 +165,11 @@ def _passkey_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     new, one = f"{_PASSKEYS}/new", f"{_PASSKEYS}/{{passkey_id}}"
     return (
         build_route("POST", "/admin/sign-in/passkey/options", start, "Sign in with a passkey: start", "anyone"),
-        build_route("POST", "/admin/sign-in/passkey", finish, "Sign in with a passkey", "anyone"),
+        build_route(
+            "POST", "/admin/sign-in/passkey", finish, "Sign in with a passkey", "anyone", body_limit=SIGN_IN_LIMIT
+        ),
         act("/admin/confirm/passkey/options", passkeys.start_confirmation, "Confirm with a passkey: start"),
-        act("/admin/confirm/passkey", passkeys.confirm, "Confirm with a passkey"),
+        act("/admin/confirm/passkey", passkeys.confirm, "Confirm with a passkey", body_limit=SIGN_IN_LIMIT),
         page(new, passkeys.show_new, "Add a passkey", fresh=True),
         act(f"{new}/options", passkeys.start_registration, "Add a passkey: start", back=new),
         act(new, passkeys.add, "Add a passkey", back=new),

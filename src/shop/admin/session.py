@@ -1,26 +1,32 @@
-"""Operator sessions: cookie, CSRF protection and password confirmation."""
+"""Operator sessions: cookie, CSRF protection, password confirmation, and error pages with the menu."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from urllib.parse import quote
+from uuid import UUID
 
 from shop.actions.access import operator_login
+from shop.actions.access.interrupted_forms import find_former_operator, open_form, seal_form
+from shop.actions.access.passkeys import list_passkeys
 from shop.actions.context import Context
-from shop.admin.pages import PageContext, bare_page, redirect
+from shop.admin.pages import PageContext, bare_page, error_page, error_page_with_menu, page, redirect
 from shop.base.actor import Actor
-from shop.base.errors import Forbidden, Unauthenticated
+from shop.base.crypto.secrets import secret_hash
+from shop.base.errors import Forbidden, InvalidMethod, NotFound, ShopError, Unauthenticated
+from shop.rules.access.interrupted_forms import build_form
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.rules.access.passkeys import find_relying_party
 from shop.web.cookies import delete_cookie, read_cookies, set_cookie
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
-from shop.web.reply import Header, Reply
+from shop.web.reply import HTML, Header, Reply
 from shop.web.same_origin import check_same_origin
 
 COOKIE = "__Host-shop_operator"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
 _STALE_FORM = "This form belongs to another session. Reload the page and try again. Nothing was changed."
 _SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
+_FORM_CARRIED = "If you sign in as the same operator, you can then send what you entered."
 
 Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
 
@@ -79,9 +85,10 @@ class OperatorGuard:
 
         return answer
 
-    def act(self, handler: Page, *, back: str | None = None) -> Handler:
+    def act(self, handler: Page, title: str, *, back: str | None = None) -> Handler:
         """Wraps the handler of a form. `back` requires a recent password confirmation, which returns to that page.
 
+        A form that needs a sign-in or a confirmation first is carried through it, and can then be sent again.
         The CSRF token is checked before the session: a forged form does not learn whether an operator is signed in.
         """
 
@@ -94,9 +101,9 @@ class OperatorGuard:
                 raise Forbidden(_STALE_FORM)
             page_context = await self._load_page_context(request, ctx)
             if page_context is None:
-                return sign_in_page(request, ctx, 401, notice=_SESSION_ENDED)
+                return await _sign_in_again(request, ctx, token_hash, title)
             if back is not None and not page_context.operator_session.is_fresh:
-                return _confirm_again(back.format(**request.path_params))
+                return await _confirm_form(request, ctx, page_context, title, back.format(**request.path_params))
             return await handler(request, ctx, page_context)
 
         return answer
@@ -109,6 +116,21 @@ class OperatorGuard:
             raise Forbidden(_STALE_FORM)
         if await operator_login.find_session(ctx, token_hash) is None:
             raise Unauthenticated(_SESSION_ENDED)
+
+    async def show_error(self, error: ShopError, request: Request, ctx: Context) -> Reply | None:
+        """Returns the error page with the menu for a signed-in operator; None if the error needs no page of its own.
+
+        For everyone else, a path that does not exist looks like one that needs a sign-in.
+        """
+        page_context = await self._load_page_context(request, ctx)
+        if page_context is not None:
+            return error_page_with_menu(error, request.id, page_context)
+        method, is_public = request.scope["method"], request.scope["path"].startswith("/admin/static/")
+        if not isinstance(error, NotFound | InvalidMethod) or is_public or method not in {"GET", "HEAD", "POST"}:
+            return None
+        if method == "POST":
+            return error_page(Forbidden(_STALE_FORM), request.id, HTML)
+        return sign_in_page(request, ctx, 401, next_path=_current_path(request))
 
     async def _load_page_context(self, request: Request, ctx: Context) -> PageContext | None:
         token_hash = session_hash(request)
@@ -123,25 +145,65 @@ class OperatorGuard:
 
 
 def sign_in_page(
+    request: Request, ctx: Context, status: int = 200, *, next_path: str = "/admin", **values: str | None
+) -> Reply:
+    """Returns the sign-in page. `interrupted` is a form to carry through the sign-in."""
+    headers = (_CHALLENGE,) if status == 401 else ()
+    values = {"email": "", "error_message": None, "interrupted": "", **values}
+    party, _ = find_relying_party(ctx.shared.settings.public_url, request.origin(None))
+    shop, next_path = ctx.shared.shop, local_path(next_path)
+    return bare_page(
+        "access/sign_in.html", status, headers, shop=shop, next=next_path, offers_passkeys=party is not None, **values
+    )
+
+
+async def confirm_page(
     request: Request,
     ctx: Context,
+    page_context: PageContext,
     status: int = 200,
     *,
-    next_path: str = "/admin",
-    **values: str | None,
+    next_path: str,
+    interrupted: str = "",
+    error_message: str | None = None,
 ) -> Reply:
-    headers = (_CHALLENGE,) if status == 401 else ()
-    values = {"email": "", "error_message": None, **values}
+    """Returns the page that asks for the password or, if the operator has one here, a passkey."""
     party, _ = find_relying_party(ctx.shared.settings.public_url, request.origin(None))
-    return bare_page(
-        "access/sign_in.html",
-        status,
-        headers,
-        shop=ctx.shared.shop,
-        next=local_path(next_path),
-        offers_passkeys=party is not None,
-        **values,
-    )
+    own = await list_passkeys(ctx, page_context.operator_session.operator.id) if party else []
+    has_passkey = any(party and passkey.rp_id == party.id for passkey in own)
+    values = {"next": local_path(next_path), "interrupted": interrupted, "error_message": error_message}
+    return page("access/confirm.html", page_context, status, has_passkey=has_passkey, **values)
+
+
+async def session_reply(
+    ctx: Context, operator_id: UUID, secret: str, fields: Mapping[str, str], *headers: Header
+) -> Reply:
+    """Sets the cookie of a new session; shows the form that the sign-in interrupted, or redirects to the next page."""
+    interrupted_form = await open_form(ctx, operator_id, fields.get("interrupted", ""))
+    headers = (cookie(secret), *headers)
+    if interrupted_form is None:
+        return redirect(local_path(fields.get("next")), *headers)
+    csrf = csrf_token(ctx.shared.keys, secret_hash(secret))
+    return bare_page("access/send_again.html", 200, headers, shop=ctx.shared.shop, form=interrupted_form, csrf=csrf)
+
+
+async def _sign_in_again(request: Request, ctx: Context, token_hash: bytes, title: str) -> Reply:
+    """Returns the sign-in page, which carries the form if the session's former operator is known."""
+    interrupted_form = build_form(_current_path(request), title, request.form_fields())
+    operator_id = await find_former_operator(ctx, token_hash) if interrupted_form else None
+    sealed_form = await seal_form(ctx, operator_id, interrupted_form) if interrupted_form and operator_id else None
+    notice = f"{_SESSION_ENDED} {_FORM_CARRIED}" if sealed_form else _SESSION_ENDED
+    return sign_in_page(request, ctx, 401, notice=notice, interrupted=sealed_form or "")
+
+
+async def _confirm_form(request: Request, ctx: Context, page_context: PageContext, title: str, back: str) -> Reply:
+    """Asks for the password, on a page that carries the form if it has values."""
+    interrupted_form = build_form(_current_path(request), title, request.form_fields())
+    operator_id = page_context.operator_session.operator.id
+    sealed_form = await seal_form(ctx, operator_id, interrupted_form) if interrupted_form else None
+    if sealed_form is None:
+        return _confirm_again(back)
+    return await confirm_page(request, ctx, page_context, 401, next_path=back, interrupted=sealed_form)
 
 
 def _current_path(request: Request) -> str:

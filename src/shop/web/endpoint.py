@@ -12,7 +12,14 @@ import structlog
 from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Actor, Claim
 from shop.base.config.setting_parsers import Network
-from shop.base.errors import InternalError, ShopError, TransactionConflict, Unauthenticated
+from shop.base.errors import (
+    InternalError,
+    RateLimitError,
+    ShopError,
+    TransactionConflict,
+    Unauthenticated,
+    Unavailable,
+)
 from shop.db.pool import LIMIT_SECONDS
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Receive, Scope, Send
@@ -96,6 +103,8 @@ class Route(msgspec.Struct, frozen=True):
     reads_claim: bool = True
     render_error: Callable[[ShopError, str, bytes], Reply] = error_reply
     """Renders an error; takes the error, the request id and the media type."""
+    show_error: Callable[[ShopError, Request, Context], Awaitable[Reply | None]] | None = None
+    """Renders an error for the caller, such as a page with a menu; None leaves it to `render_error`."""
     takes: Any = None
     """The struct, or union of structs, that describes the body. The handler parses the body."""
     fails: tuple[type[ShopError], ...] = ()
@@ -174,10 +183,10 @@ class Endpoint:
             reply = await self._answer(request, context)
         except ShopError as error:
             await request.discard_body()
-            reply = self._error(error, request_id)
+            reply = await self._error(error, request, context)
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)
-            reply = self._error(InternalError(), request_id)
+            reply = await self._error(InternalError(), request, context)
         status = await self._send(reply, request, send)
         seconds = perf_counter() - start
         self._observe(status, seconds)
@@ -190,8 +199,20 @@ class Endpoint:
         )
         log_request(entry)
 
-    def _error(self, error: ShopError, request_id: str) -> Reply:
-        return self._route.render_error(error, request_id, self._route.media)
+    async def _error(self, error: ShopError, request: Request, context: Context) -> Reply:
+        route = self._route
+        # A flood or an unavailable database must not cause further queries.
+        if route.show_error is not None and not isinstance(error, RateLimitError | Unavailable):
+            try:
+                reply = await route.show_error(error, request, context.with_new_session())
+            except ShopError:
+                reply = None
+            except Exception:
+                _log.exception("failure", request_id=request.id, route=route.path)
+                reply = None
+            if reply is not None:
+                return reply
+        return route.render_error(error, request.id, route.media)
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route

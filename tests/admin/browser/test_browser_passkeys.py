@@ -43,7 +43,8 @@ async def test_an_operator_adds_a_passkey_then_signs_in_and_confirms_with_it(
         assert await accessibility_violations(page) == []
         await page.get_by_label("Name").fill("Laptop")
         await page.get_by_role("button", name="Add passkey").click()
-        await expect(page.get_by_text("Passkey added.")).to_be_visible()
+        await expect(page.get_by_role("status")).to_contain_text("Passkey added.")
+        await expect(page.get_by_role("status")).to_be_focused()
         await expect(page.get_by_role("link", name="Laptop")).to_be_visible()
         assert await accessibility_violations(page) == []
         await page.set_viewport_size({"width": 360, "height": 740})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
 from math import ceil
+from uuid import UUID
 
 import msgspec
 
@@ -34,6 +35,7 @@ SIGN_IN_EXPIRED = "The sign-in has expired; sign in again."
 class SignInResult(msgspec.Struct, frozen=True):
     """The result of a sign-in step: the session's secret, or a ticket for the authenticator code page."""
 
+    operator_id: UUID
     secret: str | None = None
     ticket: str | None = None
 
@@ -51,8 +53,9 @@ async def sign_in(ctx: Context, typed_email: str, password: str) -> SignInResult
     await rate_limits.uncount_attempt(ctx, limits)
     if operator.totp_sealed:
         now = await operators.read_clock(ctx.db)
-        return SignInResult(ticket=sign_in_ticket(ctx.shared.keys, operator.id, operator.password_hash, now))
-    return SignInResult(secret=await open_session(ctx, operator, password))
+        ticket = sign_in_ticket(ctx.shared.keys, operator.id, operator.password_hash, now)
+        return SignInResult(operator.id, ticket=ticket)
+    return SignInResult(operator.id, await open_session(ctx, operator, password))
 
 
 async def finish_sign_in(ctx: Context, ticket: str, code: str) -> SignInResult:
@@ -72,7 +75,7 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> SignInResult:
         await audit_refusal(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
     await rate_limits.uncount_attempt(ctx, limits)
-    return SignInResult(secret=await open_session(ctx, operator))
+    return SignInResult(operator.id, await open_session(ctx, operator))
 
 
 async def open_session(

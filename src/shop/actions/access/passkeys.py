@@ -10,7 +10,13 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import rate_limits
-from shop.actions.access.operator_login import SIGN_IN_EXPIRED, audit_refusal, open_session, renew_session
+from shop.actions.access.operator_login import (
+    SIGN_IN_EXPIRED,
+    SignInResult,
+    audit_refusal,
+    open_session,
+    renew_session,
+)
 from shop.actions.access.operator_notices import audit_and_notify
 from shop.actions.audit import audit
 from shop.actions.context import Context
@@ -134,8 +140,8 @@ async def remove_passkey(ctx: Context, operator_session: SignedInOperator, passk
         await audit_and_notify(ctx, operator, "passkey_removed", detail)
 
 
-async def sign_in(ctx: Context, ceremony: Ceremony, credential: Mapping[str, Any]) -> tuple[UUID, str]:
-    """Signs in with a passkey, without password and code. Returns the operator's id and the session's secret."""
+async def sign_in(ctx: Context, ceremony: Ceremony, credential: Mapping[str, Any]) -> SignInResult:
+    """Signs in with a passkey, without password and code."""
     name = f"passkey {_read_id(credential).hex()}"
     limits = await rate_limits.count_sign_in(ctx, name)
     passkey = await passkeys.find_passkey(ctx.db, _read_id(credential))
@@ -151,7 +157,7 @@ async def sign_in(ctx: Context, ceremony: Ceremony, credential: Mapping[str, Any
         await audit_refusal(ctx, "passkey", name)
         raise InvalidSignIn(_REFUSED)
     await rate_limits.uncount_attempt(ctx, limits)
-    return operator.id, await open_session(ctx, operator, detail={"passkey": str(passkey.id)})
+    return SignInResult(operator.id, await open_session(ctx, operator, detail={"passkey": str(passkey.id)}))
 
 
 async def confirm(

@@ -11,11 +11,10 @@ from shop.actions.context import Context
 from shop.admin.access.account import PATH
 from shop.admin.fields import id_of
 from shop.admin.pages import PageContext, page, redirect
-from shop.admin.session import cookie, form, session_hash, sign_in_page
+from shop.admin.session import confirm_page, form, session_hash, session_reply, sign_in_page
 from shop.base.crypto.passkeys import RelyingParty
 from shop.base.crypto.secrets import new_bytes
 from shop.base.errors import Conflict, Invalid, InvalidSignIn, Malformed
-from shop.rules.access.operators import local_path
 from shop.rules.access.passkeys import CHALLENGE_SECONDS, find_relying_party
 from shop.web.cookies import delete_cookie, read_cookies, set_cookie
 from shop.web.input.request import Request
@@ -37,10 +36,13 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
     fields = form(request)
     ceremony = _ceremony(request, ctx, read_cookies(request).get(COOKIE, ""))
     try:
-        _, secret = await passkeys.sign_in(ctx, ceremony, _credential(fields))
+        entry = await passkeys.sign_in(ctx, ceremony, _credential(fields))
     except InvalidSignIn as error:
-        return sign_in_page(request, ctx, 401, next_path=fields.get("next", ""), error_message=error.sentence)
-    return redirect(local_path(fields.get("next")), cookie(secret), _FORGET)
+        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
+        return sign_in_page(
+            request, ctx, 401, next_path=next_path, interrupted=interrupted, error_message=error.sentence
+        )
+    return await session_reply(ctx, entry.operator_id, entry.secret or "", fields, _FORGET)
 
 
 async def start_confirmation(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -49,32 +51,21 @@ async def start_confirmation(request: Request, ctx: Context, page_context: PageC
 
 
 async def confirm(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    fields = form(request)
-    next_path = local_path(fields.get("next"))
+    fields, operator_session = form(request), page_context.operator_session
     try:
-        secret = await passkeys.confirm(
-            ctx, page_context.operator_session, _session_ceremony(request, ctx), _credential(fields)
-        )
+        secret = await passkeys.confirm(ctx, operator_session, _session_ceremony(request, ctx), _credential(fields))
     except InvalidSignIn as error:
-        return await confirm_page(request, ctx, page_context, 401, next_path=next_path, error_message=error.sentence)
-    return redirect(next_path, cookie(secret))
-
-
-async def confirm_page(
-    request: Request,
-    ctx: Context,
-    page_context: PageContext,
-    status: int = 200,
-    *,
-    next_path: str,
-    error_message: str | None = None,
-) -> Reply:
-    """Returns the page that asks for the password or, if the operator has one here, a passkey."""
-    party, _ = _find_party(request, ctx)
-    own = await passkeys.list_passkeys(ctx, page_context.operator_session.operator.id) if party else []
-    has_passkey = any(party and passkey.rp_id == party.id for passkey in own)
-    values = {"next": next_path, "error_message": error_message, "has_passkey": has_passkey}
-    return page("access/confirm.html", page_context, status, **values)
+        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
+        return await confirm_page(
+            request,
+            ctx,
+            page_context,
+            401,
+            next_path=next_path,
+            interrupted=interrupted,
+            error_message=error.sentence,
+        )
+    return await session_reply(ctx, operator_session.operator.id, secret, fields)
 
 
 async def show_new(request: Request, ctx: Context, page_context: PageContext) -> Reply:

@@ -1,11 +1,20 @@
 """Sign-in and sign-out pages: password, authenticator code, password confirmation and invitation links."""
 
+from collections.abc import Mapping
+
 from shop.actions.access import operator_login, operators
 from shop.actions.access.operator_login import SignInResult
 from shop.actions.context import Context
-from shop.admin.access.passkeys import confirm_page
 from shop.admin.pages import PageContext, bare_page, redirect
-from shop.admin.session import FORGET, cookie, form, get_submitted_code, sign_in_page
+from shop.admin.session import (
+    FORGET,
+    confirm_page,
+    cookie,
+    form,
+    get_submitted_code,
+    session_reply,
+    sign_in_page,
+)
 from shop.base.errors import Invalid, InvalidSignIn
 from shop.rules.access.operators import local_path
 from shop.web.input.request import Request
@@ -18,24 +27,24 @@ async def show(request: Request, ctx: Context) -> Reply:
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
     fields = form(request)
-    email, next_path = fields.get("email", ""), fields.get("next", "")
+    email = fields.get("email", "")
     try:
         entry = await operator_login.sign_in(ctx, email, fields.get("password", ""))
     except InvalidSignIn as error:
-        return sign_in_page(request, ctx, 401, next_path=next_path, email=email, error_message=error.sentence)
-    return _entry_reply(ctx, entry, next_path)
+        return _sign_in_refusal(request, ctx, fields, error, email)
+    return await _entry_reply(ctx, entry, fields)
 
 
 async def submit_code(request: Request, ctx: Context) -> Reply:
     fields = form(request)
-    ticket, next_path = fields.get("ticket", ""), fields.get("next", "")
+    ticket = fields.get("ticket", "")
     try:
         entry = await operator_login.finish_sign_in(ctx, ticket, get_submitted_code(fields))
     except InvalidSignIn as error:
         if error.sentence == operator_login.SIGN_IN_EXPIRED:
-            return sign_in_page(request, ctx, 401, next_path=next_path, error_message=error.sentence)
-        return _code_page(ctx, ticket, next_path, error.sentence)
-    return _entry_reply(ctx, entry, next_path)
+            return _sign_in_refusal(request, ctx, fields, error)
+        return _code_page(ctx, ticket, fields, error.sentence)
+    return await _entry_reply(ctx, entry, fields)
 
 
 async def sign_out(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -48,15 +57,23 @@ async def show_confirm(request: Request, ctx: Context, page_context: PageContext
 
 
 async def confirm(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    fields = form(request)
-    next_path = local_path(fields.get("next"))
+    fields, operator_session = form(request), page_context.operator_session
     try:
         secret = await operator_login.confirm_password(
-            ctx, page_context.operator_session, fields.get("password", ""), get_submitted_code(fields)
+            ctx, operator_session, fields.get("password", ""), get_submitted_code(fields)
         )
     except InvalidSignIn as error:
-        return await confirm_page(request, ctx, page_context, 401, next_path=next_path, error_message=error.sentence)
-    return redirect(next_path, cookie(secret))
+        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
+        return await confirm_page(
+            request,
+            ctx,
+            page_context,
+            401,
+            next_path=next_path,
+            interrupted=interrupted,
+            error_message=error.sentence,
+        )
+    return await session_reply(ctx, operator_session.operator.id, secret, fields)
 
 
 async def show_join(request: Request, ctx: Context) -> Reply:
@@ -77,16 +94,30 @@ async def join(request: Request, ctx: Context) -> Reply:
     return redirect("/admin", cookie(secret)) if secret else redirect("/admin/sign-in")
 
 
-def _entry_reply(ctx: Context, entry: SignInResult, next_path: str) -> Reply:
+async def _entry_reply(ctx: Context, entry: SignInResult, fields: Mapping[str, str]) -> Reply:
     if entry.secret:
-        return redirect(local_path(next_path), cookie(entry.secret))
-    return _code_page(ctx, entry.ticket or "", next_path)
+        return await session_reply(ctx, entry.operator_id, entry.secret, fields)
+    return _code_page(ctx, entry.ticket or "", fields)
 
 
-def _code_page(ctx: Context, ticket: str, next_path: str, error: str | None = None) -> Reply:
-    status, next_path = 401 if error else 200, local_path(next_path)
+def _sign_in_refusal(
+    request: Request, ctx: Context, fields: Mapping[str, str], error: InvalidSignIn, email: str = ""
+) -> Reply:
+    next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
+    return sign_in_page(
+        request, ctx, 401, next_path=next_path, interrupted=interrupted, email=email, error_message=error.sentence
+    )
+
+
+def _code_page(ctx: Context, ticket: str, fields: Mapping[str, str], error: str | None = None) -> Reply:
     return bare_page(
-        "access/code.html", status, shop=ctx.shared.shop, ticket=ticket, next=next_path, error_message=error
+        "access/code.html",
+        401 if error else 200,
+        shop=ctx.shared.shop,
+        ticket=ticket,
+        next=local_path(fields.get("next")),
+        interrupted=fields.get("interrupted", ""),
+        error_message=error,
     )
 
 

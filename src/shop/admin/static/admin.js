@@ -196,9 +196,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-const summary = document.querySelector(".summary");
-if (summary) summary.focus();
-
 // Shows the difference of a stock count while it is entered.
 for (const input of document.querySelectorAll("input[data-counted]")) {
   const cell = input.closest("tr").querySelector("[data-difference]");
@@ -211,3 +208,6 @@ for (const input of document.querySelectorAll("input[data-counted]")) {
   input.addEventListener("input", show);
   show();
 }
+
+// Focuses the feedback after an action, so that screen readers and keyboards start there.
+document.querySelector(".summary:not([hidden]), [data-feedback]")?.focus();

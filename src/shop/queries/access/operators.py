@@ -74,6 +74,12 @@ _FIND_SESSION = statement(
     .where(operator_sessions.c.hash == bindparam("hash"), _IS_LIVE, operators.c.disabled_at.is_(None)),
     _signed_in,
 )
+_FIND_FORMER_OPERATOR = statement(
+    select(operators.c.id)
+    .select_from(operator_sessions.join(operators))
+    .where(operator_sessions.c.hash == bindparam("hash"), operators.c.disabled_at.is_(None)),
+    _one,
+)
 _TOUCH_SESSION = statement(
     update(operator_sessions)
     .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.seen_at < _now - _TOUCH_INTERVAL)
@@ -206,6 +212,11 @@ _TAKE_STEP = statement(
 
 async def find_session(db: DatabaseSession, session_hash: bytes) -> SignedInOperator | None:
     return await db.one(_FIND_SESSION, hash=session_hash)
+
+
+async def find_former_operator(db: DatabaseSession, session_hash: bytes) -> UUID | None:
+    """Returns the operator of a session, even if it has ended."""
+    return await db.one(_FIND_FORMER_OPERATOR, hash=session_hash)
 
 
 async def touch_session(db: DatabaseSession, session_id: UUID) -> None:

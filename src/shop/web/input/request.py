@@ -117,6 +117,10 @@ class Request:
             raise Malformed("The body must be a JSON object.")
         return value
 
+    def form_fields(self) -> list[tuple[str, str]]:
+        """Returns the fields of an encoded form in their order, as sent; empty for any other body."""
+        return parse_qsl(self.body.decode("ascii"), keep_blank_values=True) if self.is_form else []
+
     def file(self, *names: str) -> bytes | None:
         """Returns the uploaded file under the first of these names that is present; of several, the last one."""
         return next((files[-1] for name in names if (files := self.files(name))), None)
