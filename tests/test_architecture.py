@@ -39,6 +39,7 @@ CHAPTERS = (
     {"orders"},
     {"promotions"},
     {"webhooks"},
+    {"accounts"},
     {"operations"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same
