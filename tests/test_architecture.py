@@ -41,6 +41,7 @@ CHAPTERS = (
     {"order_edits"},
     {"promotions"},
     {"webhooks"},
+    {"accounts"},
     {"operations"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same

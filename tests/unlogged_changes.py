@@ -126,7 +126,9 @@ select c.name, c.operation, c.fields, c.statement, count(*) as count
 from noted.changes c
 where c.operation <> 'EVENT' and not exists (
     select from noted.changes e where e.tx = c.tx and e.operation = 'EVENT'
-      and (e.name = c.name and e.record_id = c.record_id or e.name = c.owner and e.record_id = c.owner_id)
+      and (e.name = c.name and e.record_id = c.record_id or e.name = c.owner and e.record_id = c.owner_id
+        -- An event about each record would repeat what is erased.
+        or e.fields = '{customer.erased}')
 ) and exists (
     select from unnest(c.fields) field
     where (select s.former -> field from noted.changes s where s.tx = c.tx and s.record_id = c.record_id

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from shop.actions.accounts.erasures import erase_next_batch
 from shop.actions.catalog.products import update_due_products
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
@@ -173,6 +174,8 @@ async def _run_due_tasks(shared: Shared) -> None:
     if product_count := await update_due_products(shared):
         _log.info("scheduled product changes applied", count=product_count)
     while await queue_back_in_stock(shared) == BATCH:
+        pass
+    while await erase_next_batch(shared):
         pass
 
 

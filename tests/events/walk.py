@@ -181,6 +181,10 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
 
     await submit(f"/customers/{user_id}/disable")
     await submit(f"/customers/{user_id}/enable")
+    customer_email = f"{uuid4().hex}@shoppers.example"
+    await submit("/customers/new", email=customer_email)
+    customer_id = await db.fetchval("select id from users where email = $1", customer_email)
+    await submit(f"/customers/{customer_id}/erase", email=customer_email)
     email = f"{uuid4().hex}@operators.example"
     await submit("/settings/operators/new", email=email)
     operator_id = await db.fetchval("select id from operators where email = $1", email)

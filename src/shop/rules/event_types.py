@@ -48,6 +48,7 @@ NAMED_TYPES = (
     EventType("customer.signed_in", "user", "A customer signed in."),
     EventType("customer.disabled", "user", "An operator disabled a customer."),
     EventType("customer.enabled", "user", "An operator enabled a customer again."),
+    EventType("customer.erased", "user", "The personal data of a customer was erased; erase your copy too."),
     EventType("application.created", "application", "An application was created."),
     EventType("application.secret_rotated", "application", "An application has a new secret."),
     EventType("application.revoked", "application", "An application was revoked."),

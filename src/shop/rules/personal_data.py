@@ -217,7 +217,16 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
     ),
     "user": _TIMES
     | frozenset(
-        ["selected_locale", "bill_address_id", "ship_address_id", "verified_at", "disabled_at", "spending", "credits"]
+        [
+            "selected_locale",
+            "bill_address_id",
+            "ship_address_id",
+            "verified_at",
+            "disabled_at",
+            "erased_at",
+            "spending",
+            "credits",
+        ]
     ),
     "wishlist": _TIMES | {"user_id", "is_private", "is_default"},
 }

@@ -138,6 +138,7 @@ _SENTENCES: Mapping[str, tuple[str | None, str]] = {
     "customer.updated": ("changed {changed}", "{Changed} changed"),
     "customer.signed_in": (None, "Signed in"),
     "customer.disabled": ("disabled the account", "The account was disabled"),
+    "customer.erased": ("erased the personal data", "The personal data was erased"),
     "customer.enabled": ("enabled the account", "The account was enabled"),
     "store_credit.created": ("granted {amount} of store credit", "{amount} of store credit was granted"),
     "store_credit.updated": ("{credit}", "{Credit}"),

@@ -75,6 +75,22 @@ async def test_saving_an_outdated_version_is_409(dashboard: Dashboard, db: Any) 
     assert await db.fetchval("select name from shops") != "Overwritten"
 
 
+async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard, db: Any) -> None:
+    page = (await dashboard.get(SHOP)).text
+
+    for text in (
+        '<option value="DE">Germany</option>',
+        '<option value="fr-CA">French (Canada)</option>',
+        "<option>Swiss Franc: CHF</option>",
+        "Now: English (United States).",
+    ):
+        assert text in page
+    for country, code in (("germany", "DE"), ("United States", "US")):
+        fields = fields_of((await dashboard.get(SHOP)).text)
+        assert (await dashboard.post(SHOP, headers=None, **{**fields, "default_country": country})).status_code == 303
+        assert await db.fetchval("select default_country from shops") == code
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
@@ -84,8 +100,9 @@ async def test_saving_an_outdated_version_is_409(dashboard: Dashboard, db: Any) 
         ("currencies", "USD, XYZ", "XYZ is not one"),
         ("currencies", "USD, XTS", "XTS is not one"),
         ("currencies", "USD, <b>", "&lt;B&gt; is not one"),
-        ("default_country", "XX", "must be the code of a country"),
-        ("default_country", "USA", "must be the code of a country"),
+        ("default_country", "XX", "must be a country"),
+        ("default_country", "USA", "must be a country"),
+        ("default_country", "x" * 1000, "must be a country"),
         ("default_locale", "klingon", "must be a locale"),
         ("default_locale", "en_US", "must be a locale"),
         ("time_zone", "Mars/Olympus", "must be a time zone"),

@@ -42,7 +42,19 @@ async def list_methods_of(ctx: Context, cards: list[CreditCard]) -> Mapping[UUID
 async def remove_card(ctx: Context, card_id: str) -> None:
     """Deletes a saved card, even if the provider fails to delete it."""
     user, card_uuid = (await ctx.signed_in()).user, as_uuid(card_id)
-    removed_card = await saved_cards.soft_delete_card(ctx.db, user.id, card_uuid) if card_uuid else None
+    if card_uuid is None:
+        raise NotFound()
+    await _remove_card(ctx, user.id, card_uuid)
+
+
+async def remove_cards_of(ctx: Context, user_id: UUID) -> None:
+    """Deletes all saved cards of a customer."""
+    for card in await saved_cards.list_cards(ctx.db, user_id):
+        await _remove_card(ctx, user_id, card.id)
+
+
+async def _remove_card(ctx: Context, user_id: UUID, card_id: UUID) -> None:
+    removed_card = await saved_cards.soft_delete_card(ctx.db, user_id, card_id)
     if removed_card is None:
         raise NotFound()
     reference, method_id = removed_card

@@ -44,14 +44,14 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
     errors = shop_errors(name, codes, locale)
     if zone not in zone_names():
         errors["time_zone"] = ["must be a time zone like UTC or Europe/Berlin"]
-    country = await users.find_country(ctx.db, code=country_code, country_id=None) if len(country_code) == 2 else None
+    country = await _find_country(ctx, country_code)
     if country is None:
-        errors["default_country"] = ["must be the code of a country, like US or DE"]
-    if errors:
+        errors["default_country"] = ["must be a country, like Germany or DE"]
+    if errors or country is None:
         raise Invalid(errors)
     async with ctx.db.transaction():
         before = await get_shop(ctx)
-        values = {"name": name, "currencies": codes, "default_country": country_code, "default_locale": locale}
+        values = {"name": name, "currencies": codes, "default_country": country.iso, "default_locale": locale}
         values["time_zone"] = zone
         updated_shop = await shop_queries.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
@@ -59,6 +59,13 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         note_settings(ctx, before, updated_shop)
         await audit(ctx, "shop_changed", "done", subject_id=STORE_ID)
     ctx.shared.shop = updated_shop
+
+
+async def _find_country(ctx: Context, text: str) -> Country | None:
+    """Returns a country by its code or its English name, in uppercase."""
+    if len(text) == 2:
+        return await users.find_country(ctx.db, code=text, country_id=None)
+    return next((country for country in await users.list_countries(ctx.db) if country.name.upper() == text), None)
 
 
 async def list_countries(ctx: Context, *, is_shippable: bool = False) -> list[Country]:

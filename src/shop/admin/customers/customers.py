@@ -35,6 +35,7 @@ _NOTICES = {
     "default": "Default address changed.",
     "groups": "Groups saved.",
     "lists": "Price lists saved.",
+    "erased": "The personal data was erased. With many orders, the worker needs some minutes for all of them.",
 }
 _PARAMS = ("q", "tag", "group", "blocked", "sort")
 _SORT_NAMES = {"": "Newest first", "oldest": "Oldest first", "changed": "Changed last"}

@@ -82,7 +82,8 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
         "confirmation.html",
         page_context,
         question=f"Delete {group.name}?",
-        sentence="Its members remain customers but lose the prices of this group.",
+        sentence=f"Members: {group.member_count}. Price lists: {', '.join(group.list_names) or 'none'}. "
+        "The members remain customers but lose the prices of this group.",
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
         back=f"{PATH}/{group.id}",

@@ -1,6 +1,6 @@
 """Dashboard routes of customers."""
 
-from shop.admin.customers import addresses, customer_form, customers
+from shop.admin.customers import addresses, customer_form, customers, erasure
 from shop.admin.customers.customer_form import PATH
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
@@ -21,6 +21,8 @@ def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_ONE}/edit", customer_form.change, "Change a customer"),
         act(f"{_ONE}/groups", customer_form.set_groups, "Change the groups of a customer"),
         act(f"{_ONE}/price-lists", customer_form.set_price_lists, "Change the price lists of a customer"),
+        page(f"{_ONE}/erase", erasure.show, "Erase the personal data of a customer?", fresh=True),
+        act(f"{_ONE}/erase", erasure.erase, "Erase the personal data of a customer", back=f"{_ONE}/erase"),
         page(f"{_ONE}/addresses/new", addresses.new, "New address of a customer"),
         act(f"{_ONE}/addresses/new", addresses.create, "Add an address of a customer"),
         page(_ADDRESS, addresses.show, "One address of a customer"),

@@ -14,12 +14,25 @@ from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import ListQuery, Page, Sort
 from shop.base.record import Record
+from shop.queries.setup.uses import COUNT_LIMIT, list_uses
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 Values = dict[str, Any]
 MAX_RECORDS = 500
 DISPLAYS = {"both": "Shop and dashboard", "front_end": "Shop only", "back_end": "Dashboard only"}
+USERS: Mapping[str, tuple[str, str | None]] = {
+    "line_items": ("Lines of orders and carts", "/admin/orders"),
+    "products": ("Products, also deleted ones", "/admin/products"),
+    "shipments": ("Shipments", "/admin/orders"),
+    "shipping_method_categories": ("Shipping methods", "/admin/settings/shipping"),
+    "shipping_method_zones": ("Shipping methods", "/admin/settings/shipping"),
+    "shipping_methods": ("Shipping methods", "/admin/settings/shipping"),
+    "shipping_rates": ("Shipping rates of orders and carts", "/admin/orders"),
+    "tax_rates": ("Tax rates", "/admin/settings/taxes"),
+    "variants": ("Variants, also deleted ones", "/admin/products"),
+}
+"""What the rows of a table are called, and where they are listed."""
 NOTICES = {"made": "Created.", "saved": "Saved.", "deleted": "Deleted."}
 
 
@@ -85,14 +98,14 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         return redirect(f"{self.home[0]}?done=saved")
 
     async def show_delete(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
-        return self._confirmation_page(page_context, await self._get_deletable(request, ctx))
+        return await self._confirmation_page(ctx, page_context, await self._get_deletable(request, ctx))
 
     async def delete(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         record = await self._get_deletable(request, ctx)
         try:
             await records.delete(ctx, self.actions, record.row.id)
         except Invalid as error:
-            return self._confirmation_page(page_context, record, 422, errors=error.errors)
+            return await self._confirmation_page(ctx, page_context, record, 422, errors=error.errors)
         return redirect(f"{self.home[0]}?done=deleted")
 
     async def _get(self, request: Request, ctx: Context) -> Record:
@@ -115,8 +128,19 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     def _form_values(self, fields: Fields) -> Values:
         return {name: _submitted_value(fields, name, default) for name, default in self.defaults.items()}
 
-    def _confirmation_page(self, page_context: PageContext, record: Record, status: int = 200, **more: Any) -> Reply:
-        here = f"{self.base}/{record.row.id}"
+    async def _confirmation_page(
+        self, ctx: Context, page_context: PageContext, record: Record, status: int = 200, **more: Any
+    ) -> Reply:
+        """Asks for the confirmation, or says what uses the record."""
+        here, table = f"{self.base}/{record.row.id}", self.actions.records.table
+        # A record with a time of deletion is hidden, whatever uses it.
+        uses = [] if "deleted_at" in table.c else await list_uses(ctx.db, table, record.row.id)
+        if uses:
+            links = [
+                (each.count, *USERS.get(each.table, (each.table.replace("_", " ").capitalize(), None))) for each in uses
+            ]
+            context = {"record": record.row, "here": here, "uses": links, "count_limit": COUNT_LIMIT}
+            return page("setup/in_use.html", page_context, status, **context)
         question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
         back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
         return page("confirmation.html", page_context, status, **question, **back, **more)

@@ -1,4 +1,4 @@
-"""Adds phone numbers, notes and tags of customers, and the words by which the dashboard finds them.
+"""Adds phone numbers, notes, tags and erasures of customers, and the words by which the dashboard finds them.
 
 Triggers fill the words, so that nodes of the previous version fill them too. The next migration adds those of existing
 customers.
@@ -28,6 +28,23 @@ def upgrade() -> None:
     op.add_column("users", sa.Column("phone", sa.Text(), nullable=True))
     op.add_column("users", sa.Column("note", sa.Text(), nullable=True))
     op.add_column("users", sa.Column("tags", postgresql.ARRAY(sa.Text()), server_default=empty, nullable=False))
+    op.add_column("users", sa.Column("erased_at", sa.DateTime(timezone=True), nullable=True))
+    op.create_table(
+        "erasures",
+        sa.Column("id", sa.UUID(), nullable=False),
+        sa.Column("user_id", sa.UUID(), nullable=False),
+        sa.Column("email", sa.Text(), nullable=True),
+        sa.Column("last_order_id", sa.UUID(), nullable=True),
+        sa.Column("order_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint("(email is null) = (ended_at is not null)", name=op.f("ck_erasures_forgets_the_address")),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_erasures_user_id"), ondelete="cascade"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_erasures")),
+        sa.UniqueConstraint("user_id", name=op.f("uq_erasures_user_id")),
+    )
+    unfinished = sa.text("ended_at is null")
+    op.create_index("ix_erasures_unfinished", "erasures", ["created_at"], postgresql_where=unfinished)
     op.create_table(
         "customer_lookups",
         sa.Column("user_id", sa.UUID(), nullable=False),

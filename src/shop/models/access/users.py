@@ -30,6 +30,8 @@ class User(Row, frozen=True, kw_only=True):
     ship_address_id: UUID | None = None
     verified_at: datetime | None = None
     disabled_at: datetime | None = None
+    erased_at: datetime | None = None
+    """When the personal data of the account was erased; what remains belongs to no person."""
     created_at: datetime
     updated_at: datetime
 

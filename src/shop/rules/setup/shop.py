@@ -1,8 +1,11 @@
 """Validates the shop settings."""
 
 import re
+from collections.abc import Mapping
+from functools import cache
 
 from babel import Locale, UnknownLocaleError
+from babel.localedata import locale_identifiers
 
 from shop.base.money import is_currency
 from shop.base.texts import is_line
@@ -16,6 +19,24 @@ _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 def currency_codes(text: str) -> list[str]:
     """Parses `usd, EUR` into currency codes, in order and without duplicates."""
     return list(dict.fromkeys(code.upper() for code in _SEPARATORS.split(text) if code))
+
+
+@cache
+def name_currencies() -> Mapping[str, str]:
+    """Returns the English names of all currencies that a shop can use, by code, sorted by name."""
+    names = {code: str(name) for code, name in Locale("en").currencies.items() if is_currency(code)}
+    return dict(sorted(names.items(), key=lambda item: item[1]))
+
+
+@cache
+def name_locales() -> Mapping[str, str]:
+    """Returns the English names of the locales of countries, like `German (Germany)` for `de-DE`, sorted by name."""
+    english, names = Locale("en"), {}
+    for identifier in locale_identifiers():
+        language, _, country = identifier.partition("_")
+        if language in english.languages and country in english.territories:
+            names[f"{language}-{country}"] = f"{english.languages[language]} ({english.territories[country]})"
+    return dict(sorted(names.items(), key=lambda item: item[1]))
 
 
 def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:

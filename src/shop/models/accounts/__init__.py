@@ -1,0 +1,4 @@
+"""Erasures of personal data.
+Rows and their tables.
+No queries, no rules that involve several rows.
+"""

@@ -1,0 +1,175 @@
+"""Erasing the personal data of a customer: nothing that the customer entered remains in any table."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+
+from shop.rules.accounts.erasures import REMAINS
+from shop.rules.personal_data import PERSONAL
+from tests.accounts import sign_in
+from tests.admin.customers.test_customer_forms import CUSTOMERS, seen_in
+from tests.admin.dashboard import Dashboard, backdate_session
+from tests.admin.order_builders import shipment_of
+from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
+from tests.db.processes import until
+from tests.shopper import Answer
+
+COLUMNS = """select table_name, column_name, data_type from information_schema.columns
+    join information_schema.tables using (table_schema, table_name)
+    where table_schema = 'public' and table_type = 'BASE TABLE'
+    and data_type in ('text', 'jsonb', 'json', 'ARRAY', 'bytea', 'tsvector', 'character varying')"""
+KEEPS_AS_ISSUED = {("invoices", "content")}
+"""An invoice remains as it was issued: the law requires it."""
+
+
+async def columns_with(db: Any, marker: str) -> set[tuple[str, str]]:
+    """The columns of all tables that contain a text, in any case."""
+    columns = set()
+    for table, column, kind in await db.fetch(COLUMNS):
+        text = f"encode({column}, 'escape')" if kind == "bytea" else f'"{column}"::text'
+        if await db.fetchval(f"select exists (select from {table} where {text} ilike '%' || $1 || '%')", marker):
+            columns.add((table, column))
+    return columns
+
+
+async def order_with(buyer: Buyer, dashboard: Dashboard, db: Any, marker: str, email: str) -> Answer:
+    """Orders with the marker in each field, and ships it; the operator adds a note and an invoice."""
+    address = {name: f"{marker} {name}" for name in ("firstname", "lastname", "address1", "address2", "company")}
+    product = await buyer.checkout_setup.product()
+    await buyer.add_items((product, 1))
+    await buyer.enter_address(**address, city=marker, phone=marker)
+    details = {"special_instructions": marker, "public_metadata": {"gift": marker}, "private_metadata": {"x": marker}}
+    await buyer.update_checkout(email=email, **details)
+    await buyer.pay()
+    order = await buyer.complete()
+    assert order.status == 200, order
+    await dashboard.post(f"{await shipment_of(db, order)}/ship", tracking="")
+    path = f"/admin/orders/{order['number']}"
+    await dashboard.post(f"{path}/details", email=email, note=marker, tags="gift")
+    await dashboard.post(f"{path}/invoice")
+    await db.execute(
+        "update payments set public_metadata = $2 where order_id = $1", UUID(order.id), f'{{"x": "{marker}"}}'
+    )
+    return order
+
+
+async def fill_account(dashboard: Dashboard, buyer: SignedInBuyer, marker: str) -> str:
+    """Enters the marker into everything that belongs to an account; returns the path of the customer."""
+    member = buyer.member
+    path = f"{CUSTOMERS}/{await member.id()}"
+    await member.patch("/account", user={"first_name": marker, "last_name": marker, "public_metadata": {"x": marker}})
+    for _ in range(2):
+        address = {**ADDRESS, "firstname": marker, "address1": marker, "label": marker, "company": marker}
+        answer = await member.post("/account/addresses", address=address)
+    await member.delete(f"/account/addresses/{answer.id}")
+    wishlist = await member.post("/wishlists", wishlist={"name": marker})
+    assert wishlist.status in {200, 201}, wishlist
+    seen = seen_in((await dashboard.get(f"{path}/edit")).text)
+    details = {"first_name": marker, "last_name": marker, "phone": marker, "note": marker, "tags": marker}
+    saved = await dashboard.post(f"{path}/edit", email=member.email, seen=seen, **details)
+    assert saved.status_code == 303
+    await dashboard.post(f"{path}/credit/grant", amount="5", currency="USD", memo=marker)
+    return path
+
+
+async def test_nothing_that_a_customer_entered_remains(
+    dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    marker = f"zq{uuid4().hex[:16]}"
+    email = f"{marker}@shoppers.example"
+    member = await sign_in(http, email, first_name=marker)
+    buyer = SignedInBuyer(http, checkout_setup, member)
+    path = await fill_account(dashboard, buyer, marker)
+    order = await order_with(buyer, dashboard, db, marker, email)
+    guest_order = await order_with(Buyer(http, checkout_setup), dashboard, db, marker, email.upper())
+    before = await db.fetch(
+        "select id, total, number from orders where id = any($1)", [UUID(order.id), UUID(guest_order.id)]
+    )
+    assert {("users", "email"), ("orders", "email"), ("addresses", "firstname")} <= await columns_with(db, marker)
+
+    answer = await dashboard.post(f"{path}/erase", email=email.upper())
+
+    assert answer.headers["location"] == f"{path}?done=erased", answer.text
+    assert await columns_with(db, marker) == KEEPS_AS_ISSUED
+    after = await db.fetch("select id, total, number from orders where id = any($1)", [row["id"] for row in before])
+    assert sorted(map(tuple, after)) == sorted(map(tuple, before))
+    assert not await member.is_signed_in()
+    for page in (path, f"/admin/orders/{order['number']}", f"/admin/orders/{guest_order['number']}"):
+        shown = await dashboard.get(page)
+        assert shown.status_code == 200
+        assert marker not in shown.text
+    erasure = await db.fetchrow(
+        "select email, ended_at, order_count from erasures where user_id::text = $1", path[-36:]
+    )
+    assert (erasure["email"], erasure["ended_at"] is not None, erasure["order_count"]) == (None, True, 2)
+    user_id = UUID(path[-36:])
+    action = """select actor_id, detail::text, changes::text from audit_events
+        where action = 'customer_erased' and subject_id = $1"""
+    assert tuple(await db.fetchrow(action, user_id)) == (dashboard.id, "{}", "{}")
+    assert (
+        await db.fetchval("select count(*) from events where type = 'customer.erased' and subject_id = $1", user_id)
+        == 1
+    )
+    assert await (await sign_in(http, email)).id() != user_id
+
+
+async def test_erasing_needs_the_address_and_a_recent_password(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
+) -> None:
+    member = await sign_in(http)
+    path = f"{CUSTOMERS}/{await member.id()}"
+
+    for email in ("", "someone@else.example", "x" * 10_000, "\x07"):
+        answer = await dashboard.post(f"{path}/erase", email=email)
+        assert answer.status_code == 422
+    await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
+    answer = await dashboard.post(f"{path}/erase", email=member.email)
+
+    assert answer.headers["location"].startswith("/admin/confirm")
+    assert await member.is_signed_in()
+
+
+async def test_a_customer_with_unfinished_orders_is_not_erased(
+    dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup
+) -> None:
+    member = await sign_in(http)
+    buyer = SignedInBuyer(http, checkout_setup, member)
+    order = await buyer.buy(await checkout_setup.product(), "approve")
+    path = f"{CUSTOMERS}/{await member.id()}"
+
+    page = (await dashboard.get(f"{path}/erase")).text
+    answer = await dashboard.post(f"{path}/erase", email=member.email)
+
+    assert order["number"] in page
+    assert "Erase for good" not in page
+    assert answer.status_code == 422
+    assert await member.is_signed_in()
+
+
+async def test_the_worker_continues_an_erasure_after_a_crash(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
+) -> None:
+    member = await sign_in(http)
+    user_id = await member.id()
+    await db.execute(
+        """insert into orders (id, number, user_id, currency, email, state, created_at, updated_at)
+        select gen_random_uuid(), 'E' || $2 || n, $1, 'USD', $3, 'cart', now(), now() from generate_series(1, 450) n""",
+        user_id,
+        uuid4().hex[:8],
+        member.email,
+    )
+
+    await dashboard.post(f"{CUSTOMERS}/{user_id}/erase", email=member.email)
+
+    has_ended = "select email is null from erasures where user_id = $1"
+    await until(lambda: db.fetchval(has_ended, user_id), 60)
+    assert await db.fetchval("select count(*) from orders where user_id = $1 and email is not null", user_id) == 0
+
+
+def test_every_personal_attribute_is_erased_or_deleted() -> None:
+    kept = {"response_code", "reference", "label", "state_id"}
+    deleted = {"wishlist", "operator", "stock_location", "user"}
+    for name, attributes in PERSONAL.items():
+        if attributes and name not in deleted | {"adjustment"}:
+            assert attributes - kept <= REMAINS[name].keys(), name
