@@ -11,8 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.admin.catalog_forms import error_messages, new_location, new_variants, redirect_path, unique_word
+from tests.admin.catalog_forms import error_messages, image_data, new_location, new_variants, redirect_path, unique_word
 from tests.admin.dashboard import SAME_ORIGIN, UNKNOWN_ID, Dashboard, events
+from tests.gateways.raw_server import Exchange, raw_server, response
 
 IMPORTS = "/admin/imports"
 COUNTS = ("created", "updated", "unchanged", "failed")
@@ -129,9 +130,9 @@ async def test_a_shopify_file_becomes_products_with_variants(dashboard: Dashboar
         "Status"
     )
     content = f"""{header}
-{shirt},Shirt,<p>Soft,Acme,"cotton, summer",TRUE,Size,S,Color,Red,{shirt}-1,200,7,20.00,25.00,https://x.example/1.png,Buy,active
+{shirt},Shirt,<p>Soft,Acme,"cotton, summer",TRUE,Size,S,Color,Red,{shirt}-1,200,7,20.00,25.00,,Buy,active
 {shirt},,,,,,,M,,Red,,210,3,21.00,,,,
-{shirt},,,,,,,,,,,,,,,https://x.example/2.png,,
+{shirt},,,,,,,,,,,,,,,,,
 {card},Gift card,,Acme,,TRUE,Title,Default Title,,,{card}-sku,0,,10.00,,,,draft
 """
     path = redirect_path(await upload(dashboard, content))
@@ -162,6 +163,30 @@ async def test_a_spree_file_with_semicolons_in_windows_1252_is_read(dashboard: D
     assert counts_of(row) == {"created": 1}
     assert await db.fetchval("select name from products where slug = $1", slug) == "Caf\u00e9"
     assert await variants_of(db, slug) == [(f"{slug}-s", True, 950)]
+
+
+async def test_images_are_fetched_once_and_never_from_private_addresses(dashboard: Dashboard, db: Any) -> None:
+    slug, data = unique_word(), image_data()
+
+    async def serve(exchange: Exchange) -> None:
+        while request := await exchange.read_request():
+            await exchange.write(response(body=data) if b" /1.png " in request else response("404 Not Found"))
+
+    async with raw_server(serve) as server:
+        links = [server.url("127.0.0.1", path=f"/{name}") for name in ("1.png", "2.png")]
+        links.append("https://169.254.169.254/latest/meta-data")
+        rows = "".join(f"{slug},Lamp,{link},A lamp\n" for link in links)
+        content = f"slug,name,image1_src,image1_alt\n{rows}"
+        row = await run(dashboard, db, content)
+        query = "select alt from images join products on products.id = product_id where slug = $1"
+        assert [each["alt"] for each in await db.fetch(query, slug)] == ["A lamp"]
+        assert counts_of(row) == {"created": 1}
+        not_found, refused = row["errors"]
+        assert "the server answered 404" in not_found
+        assert "The address is not public (link-local)" in refused
+        await run(dashboard, db, content.replace("Lamp", "Lamps"))
+
+    assert len(await db.fetch(query, slug)) == 1
 
 
 async def test_prices_in_currencies_that_a_file_lacks_remain(dashboard: Dashboard, db: Any) -> None:

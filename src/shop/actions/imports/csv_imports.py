@@ -14,12 +14,13 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
 from shop.actions.imports.batch_runner import MAX_ERRORS, ImportLine, ImportReport
+from shop.actions.imports.csv_images import import_images
 from shop.actions.imports.runs import import_products
 from shop.actions.imports.stock import import_stock
 from shop.base.actor import Actor
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.models.imports.csv_imports import COUNTS, CsvImport, csv_imports
+from shop.models.imports.csv_imports import COUNTS, CsvImport, CsvLineError, csv_imports
 from shop.queries import writes
 from shop.queries.catalog.stock import find_default_location
 from shop.queries.imports import csv_imports as queries
@@ -33,14 +34,6 @@ _NEXT_STATES = {"checking": "checked", "running": "done"}
 _KEYS = {"products": "slug", "stock": "sku"}
 _CHANGED = "Someone else changed this import in the meantime; the page now shows its current state."
 Parse = Callable[[str, CsvRecord], ImportLine[Any]]
-
-
-class CsvLineError(msgspec.Struct, frozen=True):
-    """Why a line failed, as stored with the import."""
-
-    line: int
-    key: str
-    reason: str
 
 
 async def create_import(ctx: Context, kind: str, data: bytes) -> UUID:
@@ -113,6 +106,8 @@ async def run_next_import(shared: Shared, parse: Parse) -> bool:
         batch = records[position : position + _BATCH]
         report = await _run_batch(shared, row, [parse(row.kind, record) for record in batch])
         errors = [CsvLineError(each.line, each.key or "", _join(each.errors)) for each in report.errors]
+        if row.state == "running":
+            errors += await import_images(shared, row, batch)
         is_over = position + len(batch) >= len(records)
         state = _NEXT_STATES[row.state] if is_over else row.state
         is_saved = await _save(shared, row, position, len(batch), report, errors, state=state, total=len(records))

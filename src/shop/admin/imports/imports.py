@@ -6,12 +6,12 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.actions.imports import csv_exports, csv_imports
-from shop.actions.imports.csv_imports import KINDS, CsvLineError, get_import
+from shop.actions.imports.csv_imports import KINDS, get_import
 from shop.admin.fields import Fields, id_of
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
-from shop.models.imports.csv_imports import CsvImport
+from shop.models.imports.csv_imports import CsvImport, CsvLineError
 from shop.queries.imports import csv_imports as queries
 from shop.rules.imports.csv_columns import FORMATS, target_columns
 from shop.rules.imports.csv_files import MAX_BYTES, read_rows

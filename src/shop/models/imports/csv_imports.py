@@ -4,9 +4,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.db.rows import Row, check, index, key, table
 
 COUNTS = ("created", "updated", "unchanged", "failed")
+
+
+class CsvLineError(msgspec.Struct, frozen=True):
+    """Why a line failed, as stored with the import."""
+
+    line: int
+    key: str
+    reason: str
 
 
 class CsvImport(Row, frozen=True, kw_only=True):

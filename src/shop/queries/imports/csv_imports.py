@@ -26,7 +26,7 @@ from shop.models.imports.csv_imports import CsvImport, csv_imports
 
 _ID = PG_UUID(as_uuid=True)
 MAX_FILES = 20
-_LEASE: Any = literal_column("interval '2 minutes'")
+_LEASE: Any = literal_column("interval '5 minutes'")
 _DAYS: Any = literal_column("interval '14 days'")
 
 _id = bindparam("id", type_=_ID)
@@ -94,6 +94,13 @@ _START = statement(
     .returning(csv_imports.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_EXTEND = statement(
+    update(csv_imports)
+    .where(csv_imports.c.id == _id)
+    .values(leased_until=func.now() + _LEASE)
+    .returning(csv_imports.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _newest = select(csv_imports.c.id).order_by(csv_imports.c.id.desc()).limit(literal_column(str(MAX_FILES - 1)))
 _DELETE_OLD = statement(
     delete(csv_imports)
@@ -120,8 +127,13 @@ async def list_imports(db: DatabaseSession) -> list[CsvImport]:
 
 
 async def lease_import(db: DatabaseSession) -> CsvImport | None:
-    """Leases the first import that has work; a lease of a process that crashed ends after two minutes."""
+    """Leases the first import that has work; a lease of a process that crashed ends after five minutes."""
     return await db.one(_LEASE_NEXT)
+
+
+async def extend_lease(db: DatabaseSession, import_id: UUID) -> None:
+    """Extends the lease of an import while its images are fetched."""
+    await db.one(_EXTEND, id=import_id)
 
 
 async def start_run(

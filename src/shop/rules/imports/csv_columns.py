@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 MAX_OPTIONS = 5
+IMAGE_COLUMNS = tuple(f"image{number}_{part}" for number in (1, 2, 3) for part in ("src", "alt"))
+"""Links to images, only in imports."""
 _OPTIONS = tuple(f"option{number}_{part}" for number in range(1, MAX_OPTIONS + 1) for part in ("name", "value"))
 PRODUCT_TEXTS = (
     *("name", "description", "status", "available_on", "discontinue_on"),
@@ -25,6 +27,8 @@ _SHOPIFY = {
     "Variant Compare At Price": "compare_at_price",
     "Variant Barcode": "barcode",
     "Cost per item": "cost_price",
+    "Image Src": "image1_src",
+    "Image Alt Text": "image1_alt",
     **{
         f"Option{number} {part.title()}": f"option{number}_{part}" for number in (1, 2, 3) for part in ("name", "value")
     },
@@ -43,7 +47,7 @@ def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns that an operator can choose for a column of a file."""
     if kind == "stock":
         return STOCK_COLUMNS
-    return (*product_columns(currencies), "price", "compare_at_price", "currency", "stock")
+    return (*product_columns(currencies), "price", "compare_at_price", "currency", "stock", *IMAGE_COLUMNS)
 
 
 def find_format(headers: Sequence[str]) -> str:

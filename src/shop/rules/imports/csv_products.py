@@ -3,7 +3,7 @@ changes nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from shop.base.texts import fold_text
 from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, VARIANT_TEXTS
 
 Row = Mapping[str, str]
+MAX_IMAGES = 10
 _NO_OPTION = "Default Title"
 """The option value of a Shopify product without variants."""
 _PRICE = re.compile(r"(compare_at_price|price)_([A-Z]{3})")
@@ -30,6 +31,8 @@ class CsvRecord(msgspec.Struct, frozen=True):
 
     line: int
     value: dict[str, Any]
+    images: Sequence[tuple[str, str]] = ()
+    """The links to images, each with its description."""
 
 
 def map_rows(rows: Iterable[tuple[int, list[str]]], mapping: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
@@ -79,7 +82,18 @@ def _build_product(group: list[tuple[int, Row]], defaults: CsvDefaults) -> CsvRe
             product["master"] = {**product.get("master", {}), **variant}
     if "status" in product:
         product["status"] = product["status"].lower()
-    return CsvRecord(group[0][0], {**product, "variants": variants} if variants else product)
+    value = {**product, "variants": variants} if variants else product
+    return CsvRecord(group[0][0], value, _list_images(row for _, row in group))
+
+
+def _list_images(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """Returns the links of all rows, each once."""
+    links: dict[str, str] = {}
+    for row in rows:
+        for number in (1, 2, 3):
+            if f"image{number}_src" in row:
+                links.setdefault(row[f"image{number}_src"], row.get(f"image{number}_alt", "")[:250])
+    return list(links.items())[:MAX_IMAGES]
 
 
 def _read_options(row: Row, names: Mapping[int, str]) -> dict[str, str]:
