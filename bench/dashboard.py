@@ -101,7 +101,8 @@ def create_operator(url: str) -> str:
     async def insert() -> None:
         connection = await asyncpg.connect(url)
         await connection.execute(
-            "insert into operators (id, email, email_key, created_at, updated_at) values ($1, $2, $2, now(), now())",
+            "insert into operators (id, email, email_key, role_id, created_at, updated_at) "
+            "values ($1, $2, $2, (select id from roles where code = 'owner'), now(), now())",
             operator_id,
             f"{operator_id.hex}@example.com",
         )

@@ -4,6 +4,7 @@ import msgspec
 
 from shop.admin.pages import error_page
 from shop.admin.session import OperatorGuard, Page
+from shop.rules.access.permissions import resource_permission
 from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Handler, Route
 from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
@@ -15,11 +16,21 @@ _SMALL = 64 * 1024
 class RouteBuilder:
     """Builds routes whose handlers require a signed-in operator."""
 
-    def __init__(self, guard: OperatorGuard) -> None:
+    def __init__(self, guard: OperatorGuard, resource: str) -> None:
         self._guard = guard
+        self._resource = resource
 
-    def page(self, path: str, handler: Page, summary: str, *, fresh: bool = False) -> Route:
-        return build_route("GET", path, self._guard.page(handler, fresh=fresh), summary)
+    def of(self, resource: str) -> "RouteBuilder":
+        """Returns a builder for the routes of another resource."""
+        return RouteBuilder(self._guard, resource)
+
+    def page(
+        self, path: str, handler: Page, summary: str, *, fresh: bool = False, permission: str | None = None
+    ) -> Route:
+        """Builds the route of a page; `permission` replaces the one to read the resource."""
+        permission = permission or resource_permission(self._resource, "read")
+        endpoint = self._guard.page(handler, permission, fresh=fresh)
+        return _with_permission(build_route("GET", path, endpoint, summary), permission)
 
     def act(
         self,
@@ -30,15 +41,22 @@ class RouteBuilder:
         back: str | None = None,
         body_limit: int = _SMALL,
         most_params: int = MAX_PARAMS,
+        permission: str | None = None,
     ) -> Route:
-        """Builds a form route. `back` requires a recent password confirmation, which returns to that page."""
-        endpoint = self._guard.act(handler, back=back)
-        return build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
+        """Builds a form route. `back` requires a recent password confirmation, which returns to that page;
+        `permission` replaces the one to write the resource.
+        """
+        permission = permission or resource_permission(self._resource, "write")
+        endpoint = self._guard.act(handler, permission, back=back)
+        route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
+        return _with_permission(route, permission)
 
     def upload(self, path: str, handler: Page, summary: str) -> Route:
         """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
-        route = build_route("POST", path, self._guard.act(handler), summary, body_limit=MAX_FILE_BYTES + _SMALL)
-        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit)
+        permission = resource_permission(self._resource, "write")
+        endpoint, limit = self._guard.act(handler, permission), MAX_FILE_BYTES + _SMALL
+        route = _with_permission(build_route("POST", path, endpoint, summary, body_limit=limit), permission)
+        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit(permission))
 
 
 def build_route(
@@ -63,3 +81,7 @@ def build_route(
         reads_claim=False,
         render_error=error_page,
     )
+
+
+def _with_permission(route: Route, permission: str) -> Route:
+    return msgspec.structs.replace(route, permission=permission)

@@ -62,6 +62,7 @@ USER = resource(
 )
 USERS = Collection(
     path="users",
+    access="customers",
     resource=USER,
     actions=ResourceActions("user", CUSTOMERS, users.create_user, users.update_user, users.delete_user),
     writable=kinds(UserInput),
@@ -96,6 +97,7 @@ ADDRESS = resource(
 )
 ADDRESSES = Collection(
     path="addresses",
+    access="customers",
     resource=ADDRESS,
     actions=ResourceActions(
         "address",
@@ -117,6 +119,7 @@ COUNTRY = resource(
 )
 COUNTRIES = Collection(
     path="countries",
+    access="settings",
     resource=COUNTRY,
     actions=ResourceActions("country", Records(table=countries, row=Country)),
     filters=("name", "iso", "iso3", "iso_name", "numcode", "states_required", "zipcode_required"),
@@ -127,6 +130,7 @@ COUNTRIES = Collection(
 STATE = resource("state", State, attributes=["name", "abbr", *_STAMPS], relations=[one("country", "country")])
 STATES = Collection(
     path="states",
+    access="settings",
     resource=STATE,
     actions=ResourceActions("state", Records(table=states, row=State)),
     filters=("name", "abbr"),
