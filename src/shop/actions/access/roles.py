@@ -49,6 +49,18 @@ async def lock_own_role(ctx: Context) -> Role:
     return own_role
 
 
+async def check_refund_limit(ctx: Context, amount: Decimal) -> None:
+    """Checks that the role of the acting operator allows a refund of this amount; applications have no limit."""
+    role = (
+        await roles.find_operators_role(ctx.db, ctx.actor.id) if ctx.actor.kind == "operator" and ctx.actor.id else None
+    )
+    if role is not None and role.refund_limit is not None and amount > role.refund_limit:
+        sentence = (
+            f"Your role allows refunds of at most {role.refund_limit:f} at once. Ask an operator with a higher limit."
+        )
+        raise Invalid({"base": [sentence]}, sentence, code="refund_limit")
+
+
 async def create_role(ctx: Context, values: RoleInput) -> UUID:
     values, role_id = _check(values), new_id()
     async with ctx.db.transaction():
