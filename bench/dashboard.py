@@ -54,7 +54,9 @@ def fill_orders(url: str, count: int) -> None:
     first, last = (",".join(f"'{name}'" for name in names) for names in (FIRST, LAST))
     pick_first = f"(array[{first}])[1 + n % {len(FIRST)}]"
     # The beginning of a last name is one of 4,000.
-    pick_last = f"initcap(substr(md5((n::bigint * 7919 % 4000)::text), 1, 3)) || (array[{last}])[1 + n / 7 % {len(LAST)}]"
+    pick_last = (
+        f"initcap(substr(md5((n::bigint * 7919 % 4000)::text), 1, 3)) || (array[{last}])[1 + n / 7 % {len(LAST)}]"
+    )
     state = "case when n % 50 = 0 then 'ready' when n % 70 = 0 then 'pending' else 'shipped' end"
     run_sql(
         url,
@@ -101,7 +103,8 @@ def create_operator(url: str) -> str:
     async def insert() -> None:
         connection = await asyncpg.connect(url)
         await connection.execute(
-            "insert into operators (id, email, email_key, created_at, updated_at) values ($1, $2, $2, now(), now())",
+            "insert into operators (id, email, email_key, role_id, created_at, updated_at) "
+            "values ($1, $2, $2, (select id from roles where code = 'owner'), now(), now())",
             operator_id,
             f"{operator_id.hex}@example.com",
         )

@@ -82,8 +82,8 @@ def _create_session(url: str) -> str:
     secret = new_secret(OPERATOR_SESSION)
     run_sql(
         url,
-        "insert into operators (id, email, email_key, created_at, updated_at) "
-        "values (uuidv7(), 'bench@example.org', 'bench@example.org', now(), now())",
+        "insert into operators (id, email, email_key, role_id, created_at, updated_at) "
+        "select uuidv7(), 'bench@example.org', 'bench@example.org', id, now(), now() from roles where code = 'owner'",
         "insert into operator_sessions (id, hash, operator_id, source, created_at, seen_at, authenticated_at) "
         f"select uuidv7(), '\\x{secret_hash(secret).hex()}', id, '', now(), now(), now() from operators",
         "select 1",

@@ -14,6 +14,7 @@ from argon2 import PasswordHasher
 from shop.actions.access.sealed_secrets import encrypt_secret
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from shop.rules.access.permissions import OWNER_ID
 from shop.rules.access.recovery_codes import recovery_code
 from tests.secret_leaks import record_secret
 from tests.service import KEYS
@@ -27,8 +28,9 @@ UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 """The id of no record."""
 TOTP_SECRET = b"twenty bytes of some"
 
-_OPERATOR = """insert into operators (id, email, email_key, password_hash, totp_sealed, created_at, updated_at)
-    values ($1, $2, $2, $3, $4, now(), now())"""
+_OPERATOR = """insert into operators
+    (id, email, email_key, password_hash, totp_sealed, role_id, created_at, updated_at)
+    values ($1, $2, $2, $3, $4, $5, now(), now())"""
 _SESSION = """insert into operator_sessions (id, hash, operator_id, source, created_at, seen_at, authenticated_at)
     values ($1, $2, $3, '192.0.2.1', now(), now(), now())"""
 _LINK = """insert into operator_links (hash, operator_id, created_at, expires_at)
@@ -87,11 +89,27 @@ class Dashboard:
         return (await self.get("/admin/account")).status_code == 200
 
 
-async def new_operator(db: Any, *, totp: bool = False, password_hash: str | None = PASSWORD_HASH) -> tuple[UUID, str]:
+async def new_operator(
+    db: Any, *, totp: bool = False, password_hash: str | None = PASSWORD_HASH, role_id: UUID = OWNER_ID
+) -> tuple[UUID, str]:
     operator_id, email = uuid4(), f"{uuid4().hex}@operators.example"
     sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, operator_id.bytes) if totp else None
-    await db.execute(_OPERATOR, operator_id, email, password_hash, sealed_secret)
+    await db.execute(_OPERATOR, operator_id, email, password_hash, sealed_secret, role_id)
     return operator_id, email
+
+
+async def new_role(db: Any, *permissions: str, refund_limit: int | None = None) -> UUID:
+    """A custom role."""
+    role_id = uuid4()
+    await db.execute(
+        "insert into roles (id, name, permissions, refund_limit, created_at, updated_at) "
+        "values ($1, $2, $3, $4, now(), now())",
+        role_id,
+        f"Role {role_id.hex}",
+        list(permissions),
+        refund_limit,
+    )
+    return role_id
 
 
 async def new_session(db: Any, operator_id: UUID) -> str:
@@ -112,9 +130,11 @@ async def new_recovery_code(db: Any, operator_id: UUID) -> str:
     return code
 
 
-async def new_dashboard(http: httpx2.AsyncClient, db: Any, *, totp: bool = False) -> Dashboard:
+async def new_dashboard(
+    http: httpx2.AsyncClient, db: Any, *, totp: bool = False, role_id: UUID = OWNER_ID
+) -> Dashboard:
     """A new operator, signed in just now."""
-    operator_id, email = await new_operator(db, totp=totp)
+    operator_id, email = await new_operator(db, totp=totp, role_id=role_id)
     return Dashboard(http, operator_id, email, await new_session(db, operator_id))
 
 

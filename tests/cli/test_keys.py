@@ -24,8 +24,9 @@ from tests.shopper import PREFIX
 OwnDatabase = Callable[..., str]
 CART = f"{PREFIX}/cart"
 VALUE = re.compile(r"k1:[0-9a-f]{64},t1:(?:5a){32}\n")
-_OPERATOR = """insert into operators (id, email, email_key, totp_sealed, created_at, updated_at)
-    values ('{id}', '{id}@operators.example', '{id}@operators.example', '\\x{sealed}', now(), now()) returning 1"""
+_OPERATOR = """insert into operators (id, email, email_key, totp_sealed, role_id, created_at, updated_at)
+    values ('{id}', '{id}@operators.example', '{id}@operators.example', '\\x{sealed}',
+    (select id from roles where code = 'owner'), now(), now()) returning 1"""
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ SESSION = "a session or a code; the audit has it"
 CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
 WEBHOOK = "sends events again, or a test, or signs them with another secret; the audit has it"
 EXCEPTIONS = {
+    "POST /admin/settings/operators/{operator_id}/resend": "sends an e-mail with a new link; the audit has it",
     "POST /admin/orders/{number}/payment-link": "sends an e-mail; the audit has it",
     "POST /api/v2/platform/webhook_endpoints/{id}/test": WEBHOOK,
     "POST /api/v2/platform/webhook_endpoints/{id}/replay": WEBHOOK,

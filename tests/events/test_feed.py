@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from shop.platform.events.bodies import SUBJECTS
+from shop.rules.access.permissions import OWNER_ID
 from shop.rules.personal_data import SECRETS
 from tests.admin.dashboard import new_dashboard
 from tests.builders import Make
@@ -202,12 +203,12 @@ def test_no_column_with_a_secret_is_stored_in_an_event() -> None:
 async def test_the_stored_event_of_an_operator_has_no_password(reader: FeedReader, db: Any) -> None:
     dashboard = await new_dashboard(reader.machine.http, db)
     email = f"{uuid4().hex}@operators.example"
-    assert (await dashboard.post("/admin/settings/operators/new", email=email)).status_code < 400
+    assert (await dashboard.post("/admin/settings/operators/new", email=email, role_id=str(OWNER_ID))).status_code < 400
     operator_id = await db.fetchval("select id from operators where email = $1", email)
 
     (event,) = await reader.read_about(str(operator_id), until="operator.created")
 
-    assert event["data"]["attributes"].keys() == {"email", "created_at", "disabled_at"}
+    assert event["data"]["attributes"].keys() == {"email", "role_id", "created_at", "disabled_at"}
     row = await db.fetchval("select row::text from events where subject_id = $1", operator_id)
     assert email in row
     assert not re.search("password|totp|hash", row)

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from shop.actions.operations.abandoned_carts import note_abandoned_carts
 from shop.base.ids import new_id
+from shop.rules.access.permissions import BUILT_IN, OWNER_ID
 from tests.accounts import Member, sign_in
 from tests.admin.dashboard import new_dashboard
 from tests.admin.setup.test_settings import fields_of
@@ -186,10 +187,16 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     customer_id = await db.fetchval("select id from users where email = $1", customer_email)
     await submit(f"/customers/{customer_id}/erase", email=customer_email)
     email = f"{uuid4().hex}@operators.example"
-    await submit("/settings/operators/new", email=email)
+    await submit("/settings/operators/new", email=email, role_id=str(OWNER_ID))
     operator_id = await db.fetchval("select id from operators where email = $1", email)
     await submit(f"/settings/operators/{operator_id}/disable")
     await submit(f"/settings/operators/{operator_id}/enable")
+    await submit("/settings/roles/new", name=f"Night shift {uuid4().hex}", **{"permissions[]": ["orders:read"]})
+    role_id = await db.fetchval("select id from roles where name like 'Night shift%' order by id desc limit 1")
+    await submit(f"/settings/roles/{role_id}", name=f"Night shift {uuid4().hex}", **{"permissions[]": ["orders:write"]})
+    await submit(f"/settings/roles/{role_id}/delete")
+    await submit(f"/settings/operators/{operator_id}/role", role_id=str(BUILT_IN["support"].id))
+    await submit(f"/settings/operators/{operator_id}/withdraw")
     application_id = new_id()
     await submit("/integrations/api/new", id=str(application_id), name="x", access_level="write", step="create")
     secret_id = await db.fetchval("select id from application_secrets where application_id = $1", application_id)

@@ -17,10 +17,11 @@ from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
 from shop.platform.resources.registry import COLLECTIONS
 from shop.rules.access.operators import csrf_token
+from shop.rules.access.permissions import OWNER_ID
 from shop.web.endpoint import Route
 from shop.web.input.request import LINES, UPLOAD
 from tests.accounts import Member, new_email, sign_in
-from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, new_operator, new_session
+from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, new_operator, new_role, new_session
 from tests.builders import Make
 from tests.checkout_builders import Buyer
 from tests.http_client import SharedTransport
@@ -53,6 +54,7 @@ PARTS = (
     "part",
     "batch",
     "credit",
+    "role",
 )
 
 
@@ -135,7 +137,7 @@ class CredentialSetup:
                 return {"X-Shop-Order-Token": self.status_token}
             is_own = "/cart" in route.path or "/checkout" in route.path
             return {"X-Shop-Order-Token": await self.new_order_token() if is_own else self.order_token}
-        if kind == "operator" or (api == "admin" and kind in {"expired", "revoked"}):
+        if kind.startswith("operator") or (api == "admin" and kind in {"expired", "revoked"}):
             return operators_cookie(await self.operator_session(kind))
         return self.headers_by_kind[api][kind]
 
@@ -145,7 +147,8 @@ class CredentialSetup:
         return guest.order_token or ""
 
     async def operator_session(self, kind: str) -> str:
-        operator_id, _ = await new_operator(self.db)
+        role_id = await new_role(self.db) if kind == "operator without permissions" else OWNER_ID
+        operator_id, _ = await new_operator(self.db, role_id=role_id)
         secret = await new_session(self.db, operator_id)
         age = {"expired": "seen_at = seen_at - interval '90 days'", "revoked": "revoked_at = now()"}
         if kind in age:

@@ -403,7 +403,8 @@ async def test_operator_sessions_are_deleted_after_a_year_and_links_a_day_after_
     shared, db = housekeeping_setup
     operator, year_old = uuid.uuid4(), await ago(db, 366)
     await db.execute(
-        "insert into operators (id, email, email_key, created_at, updated_at) values ($1, 'a@b.example', 'a', $2, $2)",
+        "insert into operators (id, email, email_key, role_id, created_at, updated_at) "
+        "select $1, 'a@b.example', 'a', id, $2, $2 from roles where code = 'owner'",
         operator,
         year_old,
     )

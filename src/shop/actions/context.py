@@ -28,7 +28,7 @@ from shop.queries.access.applications import Caller
 from shop.queries.access.sessions import Bearer
 from shop.queries.cart.promotions import PromotionWithParts
 from shop.queries.catalog.prices import Pricing
-from shop.rules.access.permissions import Act, is_allowed
+from shop.rules.access.permissions import Act, can_read_everything, is_allowed
 from shop.rules.cart.promotions import CompiledPromotion
 
 
@@ -145,8 +145,10 @@ class Context:
         "logs_events",
         "origin",
         "pending_refresh",
+        "permission",
         "pricing",
         "request_key",
+        "scope",
         "shared",
     )
 
@@ -157,6 +159,10 @@ class Context:
         self.db: DatabaseSession = shared.database.session()
         self.request_key: RequestKey | None = None
         self.origin = NO_ORIGIN
+        self.permission = ""
+        """The permission that the route names."""
+        self.scope: str | None = None
+        """The scope of the application's token, once it was checked."""
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
         """The bearer's pricing, loaded on first use."""
@@ -190,6 +196,7 @@ class Context:
         context = Context(self.shared, self.claim)
         context.db.is_bounded = self.db.is_bounded
         context.actor, context.origin, context.is_try_out = self.actor, self.origin, self.is_try_out
+        context.permission, context.scope = self.permission, self.scope
         context.logs_events, context.audits_each_record = self.logs_events, self.audits_each_record
         return context
 
@@ -210,19 +217,25 @@ class Context:
             await self.signed_in()
 
     async def application(self, act: Act) -> Caller:
-        """Returns the application of the bearer token, if the token allows `act`."""
+        """Returns the application of the bearer token, if the token allows `act` on the route."""
         if self.claim.bearer is None or not self.claim.is_platform:
             raise Unauthenticated("Send a platform token with this request.")
         caller = await applications.find_caller(self.db, self.claim.bearer)
         if caller is None:
             raise InvalidToken("The bearer token is unknown, expired or revoked; request a new one.")
         self.actor = Actor("application", caller.application_id)
-        if not is_allowed(act, caller.scope, caller.access_level):
-            raise InsufficientScope(act)
+        if not is_allowed(act, caller.scope, caller.access_level, self.permission, caller.permissions):
+            raise InsufficientScope(self._needed_scope(act, caller))
+        self.scope = caller.scope
         if caller.is_unseen:
             # In a separate session, so that the use is recorded even if the request fails.
             await applications.record_use(self.db.separate(), caller.application_id)
         return caller
+
+    def _needed_scope(self, act: Act, caller: Caller) -> str:
+        """Names the missing scope in the words that the token uses: levels or permissions."""
+        uses_levels = can_read_everything(caller.scope) or (act == "write" and caller.access_level == "read")
+        return act if uses_levels or not self.permission else self.permission
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Idempotency]:

@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.actions.events import Subject, note_replacement
 from shop.models.documents.invoices import InvoiceSummary, invoices
 from shop.models.setup.shop import STORE_ID, Shop, shops
-from shop.queries.access.records import APPLICATIONS, OPERATORS
+from shop.queries.access.records import APPLICATIONS, OPERATORS, ROLES
 from shop.queries.catalog.records import (
     IMAGES,
     OPTION_TYPES,
@@ -76,6 +76,7 @@ OPTION_VALUE = Subject("option_value", OPTION_VALUES)
 PROPERTY = Subject("property", PROPERTIES)
 APPLICATION = Subject("application", APPLICATIONS)
 OPERATOR = Subject("operator", OPERATORS)
+ROLE = Subject("role", ROLES)
 ZONE = Subject("zone", ZONES)
 MENU_ITEM = Subject("menu_item", MENU_ITEMS)
 SHOP = Subject("shop", Records(table=shops, row=ShopSettings))

@@ -116,6 +116,12 @@ def moment_text(value: datetime | None) -> str:
     return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M}" if value else ""
 
 
+def chosen_words(request: Request, name: str) -> list[str]:
+    """Returns the values of the selected checkboxes of a group, whose fields are named `name[]`."""
+    values = request.body_params().get(name, [])
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
 def id_of(request: Request, name: str) -> UUID:
     """Returns the record id in the URL path; raises NotFound if it is not an id."""
     record_id = as_uuid(request.path_params[name])

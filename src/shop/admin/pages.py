@@ -1,7 +1,7 @@
 """Page rendering: templates, template filters, redirects and error pages."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +11,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.admin.assets import ASSETS
+from shop.admin.permissions import hide_forbidden
 from shop.base.errors import ShopError
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
@@ -18,6 +19,7 @@ from shop.models.setup.shop import Shop
 from shop.models.setup.website import WebsiteImage
 from shop.queries.access.operators import SignedInOperator
 from shop.queries.catalog_admin.products import ListedProduct
+from shop.rules.access.permissions import ALL, SELF
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
@@ -39,16 +41,30 @@ _TITLES = {
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
+PermissionFinder = Callable[[str, str], str]
+"""Returns the permission of a route of the dashboard, by method and path."""
+
+
 class PageContext(msgspec.Struct, frozen=True):
     """The context of one operator request: the operator and the values that every page shows."""
 
     operator_session: SignedInOperator
+    permissions: frozenset[str]
     csrf: str
     shop: Shop
     origin: str
     """Scheme and host of the URL that the operator uses."""
     path: str
     has_mailbox: bool
+    find_permission: PermissionFinder
+
+    def can(self, permission: str) -> bool:
+        """Returns whether the operator's role has the permission."""
+        return permission == SELF or permission in self.permissions
+
+    def can_open(self, method: str, path: str) -> bool:
+        """Returns whether the operator may call a route of the dashboard."""
+        return self.can(self.find_permission(method, path))
 
 
 def moment(value: datetime) -> str:
@@ -122,17 +138,25 @@ _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.ite
 def page(template: str, page_context: PageContext, status: int = 200, **values: Any) -> Reply:
     """Renders a page with the menu."""
     values = {"errors": {}, "notice": None, **values}
-    return _render(template, status, (), shop=page_context.shop, page_context=page_context, **values)
+    nonce, body = _render(template, shop=page_context.shop, page_context=page_context, **values)
+    if not page_context.permissions >= ALL:
+        body = hide_forbidden(body, page_context.path, page_context.can_open)
+    return _page_reply(body, nonce, status, ())
 
 
 def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = (), **values: Any) -> Reply:
     """Renders a page without the menu, for visitors who are not signed in."""
-    return _render(template, status, headers, **{"errors": {}, "notice": None, "shop": None, **values})
+    nonce, body = _render(template, **{"errors": {}, "notice": None, "shop": None, **values})
+    return _page_reply(body, nonce, status, headers)
 
 
-def _render(template: str, status: int, headers: tuple[Header, ...], **values: Any) -> Reply:
+def _render(template: str, **values: Any) -> tuple[str, str]:
+    """Returns the nonce of the page's scripts, and the page."""
     nonce = secrets.token_urlsafe(16)
-    body = _templates.get_template(template).render(nonce=nonce, **values)
+    return nonce, _templates.get_template(template).render(nonce=nonce, **values)
+
+
+def _page_reply(body: str, nonce: str, status: int, headers: tuple[Header, ...]) -> Reply:
     reply = html_reply(body, nonce, status, headers)
     return msgspec.structs.replace(reply, security=DASHBOARD_HEADERS, policy=page_policy(nonce, "'self'"))
 

@@ -4,6 +4,7 @@ import msgspec
 
 from shop.admin.pages import error_page
 from shop.admin.session import OperatorGuard, Page
+from shop.rules.access.permissions import resource_permission
 from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Handler, Route
 from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
@@ -17,11 +18,21 @@ SIGN_IN_LIMIT = 128 * 1024
 class RouteBuilder:
     """Builds routes whose handlers require a signed-in operator."""
 
-    def __init__(self, guard: OperatorGuard) -> None:
+    def __init__(self, guard: OperatorGuard, resource: str) -> None:
         self._guard = guard
+        self._resource = resource
 
-    def page(self, path: str, handler: Page, summary: str, *, fresh: bool = False) -> Route:
-        return self._with_menu(build_route("GET", path, self._guard.page(handler, fresh=fresh), summary))
+    def of(self, resource: str) -> "RouteBuilder":
+        """Returns a builder for the routes of another resource."""
+        return RouteBuilder(self._guard, resource)
+
+    def page(
+        self, path: str, handler: Page, summary: str, *, fresh: bool = False, permission: str | None = None
+    ) -> Route:
+        """Builds the route of a page; `permission` replaces the one to read the resource."""
+        permission = permission or resource_permission(self._resource, "read")
+        endpoint = self._guard.page(handler, permission, fresh=fresh)
+        return self._complete(build_route("GET", path, endpoint, summary), permission)
 
     def act(
         self,
@@ -32,22 +43,26 @@ class RouteBuilder:
         back: str | None = None,
         body_limit: int = _SMALL,
         most_params: int = MAX_PARAMS,
+        permission: str | None = None,
     ) -> Route:
-        """Builds a form route. `back` requires a recent password confirmation, which returns to that page."""
-        endpoint = self._guard.act(handler, summary, back=back)
-        return self._with_menu(
-            build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
-        )
+        """Builds a form route. `back` requires a recent password confirmation, which returns to that page;
+        `permission` replaces the one to write the resource.
+        """
+        permission = permission or resource_permission(self._resource, "write")
+        endpoint = self._guard.act(handler, summary, permission, back=back)
+        route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
+        return self._complete(route, permission)
 
     def upload(self, path: str, handler: Page, summary: str) -> Route:
         """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
-        endpoint = self._guard.act(handler, summary)
-        route = self._with_menu(build_route("POST", path, endpoint, summary, body_limit=MAX_FILE_BYTES + _SMALL))
-        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit)
+        permission = resource_permission(self._resource, "write")
+        endpoint, limit = self._guard.act(handler, summary, permission), MAX_FILE_BYTES + _SMALL
+        route = self._complete(build_route("POST", path, endpoint, summary, body_limit=limit), permission)
+        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit(permission))
 
-    def _with_menu(self, route: Route) -> Route:
-        """Lets the error pages of a route show the menu to a signed-in operator."""
-        return msgspec.structs.replace(route, show_error=self._guard.show_error)
+    def _complete(self, route: Route, permission: str) -> Route:
+        """Names the permission, and lets error pages show the menu to a signed-in operator."""
+        return msgspec.structs.replace(route, permission=permission, show_error=self._guard.show_error)
 
 
 def build_route(

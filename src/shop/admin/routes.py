@@ -1,13 +1,14 @@
 """All dashboard routes: method, path, handler and access."""
 
 from shop.admin import assets
-from shop.admin.access import account, authenticator, integrations, passkeys, sign_in
+from shop.admin.access import account, authenticator, integrations, passkeys, roles, sign_in, staff
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers.routes import customer_routes
 from shop.admin.imports.routes import import_routes
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.order_edits.routes import order_edit_routes
 from shop.admin.orders.routes import order_routes
+from shop.admin.permissions import RoutePermissions
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.promotions.routes import promotion_routes
 from shop.admin.route_builder import SIGN_IN_LIMIT, RouteBuilder, build_route
@@ -16,37 +17,41 @@ from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
 from shop.admin.stock.routes import stock_routes
 from shop.admin.webhooks.routes import webhook_routes
+from shop.rules.access.permissions import SELF
 from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"
-_OPERATORS = "/admin/settings/operators"
 _AUTHENTICATOR = "/admin/account/authenticator"
 _PASSKEYS = "/admin/account/passkeys"
 
 
 def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, ...]:
-    builder = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
-    return (
+    guard = OperatorGuard(has_mailbox=has_mailbox)
+    own, of = RouteBuilder(guard, SELF), RouteBuilder(guard, SELF).of
+    routes = (
         build_route("GET", "/admin/static/{name}", assets.show, "Styles, scripts and images of the pages", "anyone"),
-        *_sign_in_routes(builder),
-        builder.page("/admin", overview.show, "Overview"),
-        *_report_routes(builder),
-        *customer_routes(builder),
-        *_integration_routes(builder),
-        *_log_routes(builder, events),
-        *_settings_routes(builder),
-        *_account_routes(builder),
-        *_authenticator_routes(builder),
-        *_passkey_routes(builder),
-        *order_routes(builder),
-        *order_edit_routes(builder),
-        *catalog_routes(builder),
-        *stock_routes(builder),
-        *import_routes(builder),
-        *promotion_routes(builder),
-        *setup_routes(builder),
-        *webhook_routes(builder, events),
+        *_sign_in_routes(own),
+        own.page("/admin", overview.show, "Overview"),
+        *_report_routes(of("reports")),
+        *customer_routes(of("customers")),
+        *_integration_routes(of("integrations")),
+        *_log_routes(of("events"), events),
+        *_settings_routes(of("settings")),
+        *_staff_routes(of("staff")),
+        *_account_routes(own),
+        *_authenticator_routes(own),
+        *_passkey_routes(own),
+        *order_routes(of("orders")),
+        *order_edit_routes(of("orders")),
+        *catalog_routes(of("products")),
+        *stock_routes(of("stock")),
+        *import_routes(of("products")),
+        *promotion_routes(of("promotions")),
+        *setup_routes(of("settings")),
+        *webhook_routes(of("events"), events),
     )
+    guard.find_permission = RoutePermissions(routes).find_permission
+    return routes
 
 
 def _sign_in_routes(builder: RouteBuilder) -> tuple[Route, ...]:
@@ -114,7 +119,7 @@ def _log_routes(builder: RouteBuilder, events: PlatformEvents) -> tuple[Route, .
     return (
         builder.page(event_log.PATH, event_log.make_event_list(events.types), "Events"),
         builder.page(f"{event_log.PATH}/{{event_id}}", event_log.make_event_page(events.render_event), "One event"),
-        builder.page(audit.PATH, audit.listing, "Audit"),
+        builder.page(audit.PATH, audit.listing, "Audit", permission="audit:read"),
     )
 
 
@@ -123,11 +128,27 @@ def _settings_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
         page("/admin/settings/shop", settings.show_shop, "The shop's settings"),
         act("/admin/settings/shop", settings.change_shop, "Change the shop's settings"),
-        page(_OPERATORS, settings.list_operators, "Operators"),
-        page(f"{_OPERATORS}/new", settings.new_operator, "Invite an operator", fresh=True),
-        act(f"{_OPERATORS}/new", settings.invite, "Create a link for an operator", back=f"{_OPERATORS}/new"),
-        act(f"{_OPERATORS}/{{operator_id}}/disable", settings.disable, "Disable an operator", back=_OPERATORS),
-        act(f"{_OPERATORS}/{{operator_id}}/enable", settings.enable, "Enable an operator", back=_OPERATORS),
+    )
+
+
+def _staff_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act, one, role = builder.page, builder.act, f"{staff.PATH}/{{operator_id}}", f"{roles.PATH}/{{role_id}}"
+    new_operator, new_role = f"{staff.PATH}/new", f"{roles.PATH}/new"
+    return (
+        page(staff.PATH, staff.listing, "Staff"),
+        page(new_operator, staff.new, "Invite an operator", fresh=True, permission="staff:write"),
+        act(new_operator, staff.invite, "Invite an operator by e-mail", back=new_operator),
+        act(f"{one}/resend", staff.resend, "Send a new invitation", back=staff.PATH),
+        act(f"{one}/withdraw", staff.withdraw, "Withdraw an invitation", back=staff.PATH),
+        act(f"{one}/role", staff.change_role, "Change the role of an operator", back=staff.PATH),
+        act(f"{one}/disable", staff.disable, "Disable an operator", back=staff.PATH),
+        act(f"{one}/enable", staff.enable, "Enable an operator", back=staff.PATH),
+        page(roles.PATH, roles.listing, "Roles"),
+        page(new_role, roles.new, "New role", fresh=True, permission="staff:write"),
+        act(new_role, roles.create, "Create a role", back=new_role),
+        page(role, roles.show, "One role"),
+        act(role, roles.change, "Change a role", back=role),
+        act(f"{role}/delete", roles.delete, "Delete a role", back=role),
     )
 
 

@@ -9,13 +9,23 @@ from shop.actions.access import operator_login
 from shop.actions.access.interrupted_forms import find_former_operator, open_form, seal_form
 from shop.actions.access.passkeys import list_passkeys
 from shop.actions.context import Context
-from shop.admin.pages import PageContext, bare_page, error_page, error_page_with_menu, page, redirect
+from shop.admin.pages import (
+    PageContext,
+    PermissionFinder,
+    bare_page,
+    error_page,
+    error_page_with_menu,
+    page,
+    redirect,
+)
 from shop.base.actor import Actor
 from shop.base.crypto.secrets import secret_hash
 from shop.base.errors import Forbidden, InvalidMethod, NotFound, ShopError, Unauthenticated
 from shop.rules.access.interrupted_forms import build_form
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.rules.access.passkeys import find_relying_party
+from shop.rules.access.permissions import SELF, describe_permission
+from shop.rules.access.roles import permissions_of
 from shop.web.cookies import delete_cookie, read_cookies, set_cookie
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
@@ -70,23 +80,28 @@ class OperatorGuard:
 
     def __init__(self, *, has_mailbox: bool) -> None:
         self._has_mailbox = has_mailbox
+        self.find_permission: PermissionFinder = lambda _method, _path: SELF
+        """Returns the permission of a route of the dashboard; set when all routes are built."""
 
-    def page(self, handler: Page, *, fresh: bool = False) -> Handler:
-        """Wraps the handler of a page; `fresh` requires a recent password confirmation."""
+    def page(self, handler: Page, permission: str, *, fresh: bool = False) -> Handler:
+        """Wraps the handler of a page that needs the permission; `fresh` requires a recent password confirmation."""
 
         @wraps(handler)
         async def answer(request: Request, ctx: Context) -> Reply:
             page_context = await self._load_page_context(request, ctx)
             if page_context is None:
                 return sign_in_page(request, ctx, 401, next_path=_current_path(request))
+            if not page_context.can(permission):
+                return _forbidden_page(page_context, permission)
             if fresh and not page_context.operator_session.is_fresh:
                 return _confirm_again(_current_path(request))
             return await handler(request, ctx, page_context)
 
         return answer
 
-    def act(self, handler: Page, title: str, *, back: str | None = None) -> Handler:
-        """Wraps the handler of a form. `back` requires a recent password confirmation, which returns to that page.
+    def act(self, handler: Page, title: str, permission: str, *, back: str | None = None) -> Handler:
+        """Wraps the handler of a form that needs the permission. `back` requires a recent password confirmation, which
+        returns to that page.
 
         A form that needs a sign-in or a confirmation first is carried through it, and can then be sent again.
         The CSRF token is checked before the session: a forged form does not learn whether an operator is signed in.
@@ -102,20 +117,28 @@ class OperatorGuard:
             page_context = await self._load_page_context(request, ctx)
             if page_context is None:
                 return await _sign_in_again(request, ctx, token_hash, title)
+            if not page_context.can(permission):
+                return _forbidden_page(page_context, permission)
             if back is not None and not page_context.operator_session.is_fresh:
                 return await _confirm_form(request, ctx, page_context, title, back.format(**request.path_params))
             return await handler(request, ctx, page_context)
 
         return answer
 
-    async def admit(self, request: Request, ctx: Context) -> None:
-        """Authorizes an upload before its body is read; `act` then checks the form like any other."""
-        check_same_origin(request, ctx)
-        token_hash = session_hash(request)
-        if token_hash is None:
-            raise Forbidden(_STALE_FORM)
-        if await operator_login.find_session(ctx, token_hash) is None:
-            raise Unauthenticated(_SESSION_ENDED)
+    def admit(self, permission: str) -> Callable[[Request, Context], Awaitable[None]]:
+        """Returns what authorizes an upload before its body is read; `act` then checks the form like any other."""
+
+        async def admit(request: Request, ctx: Context) -> None:
+            check_same_origin(request, ctx)
+            if session_hash(request) is None:
+                raise Forbidden(_STALE_FORM)
+            page_context = await self._load_page_context(request, ctx)
+            if page_context is None:
+                raise Unauthenticated(_SESSION_ENDED)
+            if not page_context.can(permission):
+                raise Forbidden(missing_permission(permission))
+
+        return admit
 
     async def show_error(self, error: ShopError, request: Request, ctx: Context) -> Reply | None:
         """Returns the error page with the menu for a signed-in operator; None if the error needs no page of its own.
@@ -141,7 +164,18 @@ class OperatorGuard:
         shared = ctx.shared
         origin = request.origin(shared.settings.public_url)
         csrf = csrf_token(shared.keys, token_hash)
-        return PageContext(operator_session, csrf, shared.shop, origin, str(request.scope["path"]), self._has_mailbox)
+        path, permissions = str(request.scope["path"]), permissions_of(operator_session.role)
+        return PageContext(
+            operator_session, permissions, csrf, shared.shop, origin, path, self._has_mailbox, self.find_permission
+        )
+
+
+def missing_permission(permission: str) -> str:
+    return f"Your role lacks the permission {permission} ({describe_permission(permission)}). Ask an owner for it."
+
+
+def _forbidden_page(page_context: PageContext, permission: str) -> Reply:
+    return page("access/forbidden.html", page_context, 403, sentence=missing_permission(permission))
 
 
 def sign_in_page(

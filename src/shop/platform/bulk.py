@@ -39,6 +39,7 @@ async def import_prices(request: Request, ctx: Context) -> Reply:
 
 async def export_products(_request: Request, ctx: Context) -> Reply:
     await oauth.authorize(ctx, "read")
+    oauth.check_reading(ctx, ["costs", "stock"])
     return lines_reply(await _start_stream(exports.export_products(ctx)))
 
 

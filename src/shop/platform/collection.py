@@ -20,6 +20,8 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A resource under `/api/v2/platform`. Only what `actions` supports has a route."""
 
     path: str
+    access: str = ""
+    """The resource of the permissions that its routes need (`rules/access/permissions.py`)."""
     resource: Resource
     actions: ResourceActions
     writable: Mapping[str, Any] = {}

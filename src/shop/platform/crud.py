@@ -19,6 +19,7 @@ from shop.platform.collection import Collection, all_filters
 from shop.platform.current_values import current_values
 from shop.platform.field_values import members_of, read_values
 from shop.platform.inputs import build_body_struct
+from shop.platform.permissions import check_list, limit_query
 from shop.platform.resources.registry import COLLECTIONS, RESOURCES
 from shop.web.endpoint import Handler, Route
 from shop.web.image_urls import ImageOptions, read_size
@@ -86,6 +87,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
         if then and isinstance(page, Keyset):
             raise Malformed("page[after] allows one sort field.", code="bad_page")
         conditions, matches_any = read_conditions(params, filters)
+        check_list(ctx, collection, conditions, (sort, *then))
         criteria = ListQuery(sort, page, conditions, matches_any, tuple(then))
         include = options.query.include or {}
         resource = full if any(name in include for name in collection.alone) else brief
@@ -187,7 +189,7 @@ def _key(collection: Collection, text: str) -> tuple[str, Any]:
 
 
 def read_render_options(request: Request, ctx: Context, collection: Collection) -> RenderOptions:
-    query = read_document_query(request.params, collection.resource, RESOURCES)
+    query = limit_query(ctx, collection, read_document_query(request.params, collection.resource, RESOURCES))
     request.deprecations += deprecations(query, RESOURCES)
     image_options = ImageOptions(request.origin(ctx.shared.settings.public_url), read_size(request.params))
     return RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, image_options), query)

@@ -12,6 +12,7 @@ from shop.platform.crud import build_routes
 from shop.platform.events.feed import ROUTES as EVENT_ROUTES
 from shop.platform.events.webhook_operations import ROUTES as WEBHOOK_ROUTES
 from shop.platform.inputs import AuthorizationServer, TokenIntrospection, TokenRequest, TokenRevocation, TokenState
+from shop.platform.permissions import with_permission
 from shop.platform.resources.registry import COLLECTIONS
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, EmptyObject, oauth_error_reply
@@ -55,7 +56,7 @@ def _oauth(
     )
 
 
-ROUTES = (
+_ALL = (
     *_oauth(
         "token",
         oauth.token,
@@ -123,3 +124,5 @@ ROUTES = (
     *(route for collection in COLLECTIONS.values() for route in build_routes(collection)),
     *images.ROUTES,
 )
+
+ROUTES = tuple(with_permission(route) for route in _ALL)

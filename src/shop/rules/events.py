@@ -98,7 +98,11 @@ def _decide_customer(before: Any, after: Any) -> Sequence[str]:
 
 def _decide_operator(before: Any, after: Any) -> Sequence[str]:
     """Passwords and second factors are no events: the audit has them."""
-    return ["created"] if before is None else _decide_disabled(before, after)
+    if before is None:
+        return ["created"]
+    if after is None:
+        return ["deleted"]
+    return [*_decide_disabled(before, after), *(["updated"] if before.role_id != after.role_id else [])]
 
 
 def _decide_application(before: Any, after: Any) -> Sequence[str]:

@@ -90,7 +90,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "cost_price",
         ]
     ),
-    "operator": _TIMES | {"disabled_at"},
+    "operator": _TIMES | {"disabled_at", "role_id"},
     "order": _TIMES
     | _TAXES
     | frozenset(

@@ -130,6 +130,8 @@ class Route(msgspec.Struct, frozen=True):
     flags: Mapping[str, str] = {}
     """Boolean query parameters with their descriptions."""
     deprecated: Deprecation | None = None
+    permission: str = ""
+    """The permission that an operator's role or an application's scope needs (`rules/access/permissions.py`)."""
 
 
 class EndpointContext:
@@ -174,6 +176,7 @@ class Endpoint:
         request.deprecations = self._deprecations
         context = Context(self._endpoint_context.shared)
         source = source_address(scope, self._endpoint_context.trusted)
+        context.permission = self._route.permission
         context.origin = Origin(request_id, source, headers.get(b"user-agent"))
         if context.is_try_out:
             context.is_try_out = is_direct(scope["headers"])

@@ -8,6 +8,7 @@ import pytest
 
 from shop.base.crypto.secrets import secret_hash
 from shop.base.ids import new_id
+from shop.rules.access.permissions import OWNER_ID
 from tests.admin.dashboard import (
     PASSWORD,
     SAME_ORIGIN,
@@ -77,7 +78,7 @@ async def test_nothing_is_created_without_a_fresh_session(dashboard: Dashboard, 
     await dashboard.post(
         "/admin/integrations/api/new", id=str(application_id), name="x", access_level="write", step="create"
     )
-    await dashboard.post("/admin/settings/operators/new", email=email)
+    await dashboard.post("/admin/settings/operators/new", email=email, role_id=str(OWNER_ID))
 
     assert await db.fetchval("select count(*) from applications where id = $1", application_id) == 0
     assert await db.fetchval("select count(*) from operators where email = $1", email) == 0

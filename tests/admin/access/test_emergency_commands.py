@@ -104,7 +104,7 @@ async def test_an_operator_is_disabled_and_the_last_one_only_with_force(
     operators = json.loads((await run("admin", "list", "--json")).stdout)
 
     assert result.stdout == f"{dashboard.email} is disabled; 1 operator can sign in.\n"
-    assert "is the last operator who can sign in" in sentence(refusal)
+    assert "is the last owner who can sign in" in sentence(refusal)
     assert is_signed_in
     assert force_result.stdout == f"{other.email} is disabled; 0 operators can sign in.\n"
     assert [await each.is_signed_in() for each in (dashboard, other)] == [False, False]

@@ -9,6 +9,7 @@ import pytest
 from shop.admin.routes import admin_routes
 from shop.app.routes import PLATFORM_EVENTS
 from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.rules.access.permissions import OWNER_ID
 from tests.admin.dashboard import (
     SAME_ORIGIN,
     Dashboard,
@@ -215,7 +216,7 @@ async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.
 async def test_the_link_of_an_invitation_is_shown_once(dashboard: Dashboard, db: Any) -> None:
     email = f"{dashboard.id}@invited.example"
 
-    answer = await dashboard.post("/admin/settings/operators/new", email=email)
+    answer = await dashboard.post("/admin/settings/operators/new", email=email, role_id=str(OWNER_ID))
     link = answer.text.partition('data-secret aria-labelledby="label-link">')[2].partition("<")[0]
 
     assert answer.status_code == 200
@@ -226,13 +227,15 @@ async def test_the_link_of_an_invitation_is_shown_once(dashboard: Dashboard, db:
     assert "invited" in (await dashboard.get("/admin/settings/operators")).text
     path = link.partition(str(dashboard.http.base_url).rstrip("/"))[2]
     assert (await use_link(dashboard.http, path)).status_code == 303
-    assert (await dashboard.post("/admin/settings/operators/new", email=email)).status_code == 422
+    assert (
+        await dashboard.post("/admin/settings/operators/new", email=email, role_id=str(OWNER_ID))
+    ).status_code == 422
 
 
 async def test_a_new_invitation_ends_the_previous_one(dashboard: Dashboard, db: Any) -> None:
     email = f"{dashboard.id}@invited.example"
     for _ in range(2):
-        await dashboard.post("/admin/settings/operators/new", email=email)
+        await dashboard.post("/admin/settings/operators/new", email=email, role_id=str(OWNER_ID))
 
     row = await db.fetchrow(
         """select count(*) as all, count(*) filter (where used_at is null) as live from operator_links

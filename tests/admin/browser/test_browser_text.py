@@ -82,8 +82,9 @@ INSERTS = (
     """insert into timeline_entries (id, at, actor_kind, type, order_id, facts)
     select key, now(), 'system', 'shipment.shipped', order_id, json_build_object('number', payload, 'tracking', payload)
     from params""",
-    """insert into operators (id, email, email_key, created_at, updated_at)
-    select key, payload, key::text, now(), now() from params""",
+    """insert into operators (id, email, email_key, role_id, created_at, updated_at)
+    select key, payload, key::text, (select id from roles where code = 'owner'), now(), now()
+    from params""",
     """insert into operator_sessions (id, hash, operator_id, source, user_agent, created_at, seen_at, authenticated_at)
     select key, uuid_send(key) || uuid_send(key), operator_id, '192.0.2.1', payload, now(), now(), now() from params""",
     """insert into outbox_mails

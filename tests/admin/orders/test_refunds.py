@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.admin.catalog_forms import error_messages, field, saved_message
-from tests.admin.dashboard import Dashboard
+from tests.admin.dashboard import Dashboard, new_dashboard, new_role
 from tests.admin.order_builders import ORDERS, buy, payment_of, states, text_of
 from tests.checkout_builders import Buyer
 from tests.concurrency import wait_for_locks
@@ -103,3 +103,22 @@ async def test_voiding_asks_for_confirmation_and_voids_the_payment(dashboard: Da
     assert saved_message(await dashboard.post(f"{payment}/void")) == "voided"
 
     assert (await states(db, order))[3] == "void"
+
+
+@pytest.mark.security("D-13")
+async def test_the_refund_limit_of_a_role_counts_for_refunds_and_cancellations(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    order, _ = await buy(buyer)
+    payment, path = await payment_of(db, order), f"{ORDERS}/{order['number']}"
+    words = ("orders:read", "orders:write", "refunds:write")
+    helper = await new_dashboard(dashboard.http, db, role_id=await new_role(db, *words, refund_limit=10))
+
+    above = await helper.post(f"{payment}/refund", amount="10.01", reason="Chipped")
+    cancellation = await helper.post(f"{path}/cancel")
+    within = await helper.post(f"{payment}/refund", amount="10", reason="Chipped")
+
+    assert above.status_code == cancellation.status_code == 422
+    assert "at most 10 at once" in above.text
+    assert saved_message(within) == "refunded"
+    assert await db.fetchval("select canceled_at from orders where id = $1", UUID(order.id)) is None

@@ -1,21 +1,24 @@
 """Creates and revokes OAuth applications and rotates their secrets, which are shown once and stored as digests."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 import msgspec
 
+from shop.actions.access.roles import BEYOND_OWN, lock_own_role
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.event_subjects import APPLICATION
 from shop.actions.events import note_change, note_event
 from shop.base.crypto.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import Forbidden, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import is_line
 from shop.models.access.applications import Application
 from shop.queries.access import applications
 from shop.queries.access.applications import ListedApplication
-from shop.rules.access.permissions import LEVELS
+from shop.rules.access.permissions import ALL, LEVELS, is_grantable
+from shop.rules.access.roles import permissions_of
 
 MAX_NAME_LENGTH = 100
 MAX_OVERLAP_SECONDS = 7 * 24 * 3600
@@ -29,29 +32,46 @@ class NewApplication(msgspec.Struct, frozen=True):
 
 
 async def create_application(
-    ctx: Context, *, application_id: UUID, name: str, access_level: str, created_by_id: UUID | None
+    ctx: Context,
+    *,
+    application_id: UUID,
+    name: str,
+    access_level: str,
+    created_by_id: UUID | None,
+    permissions: Collection[str] = (),
 ) -> NewApplication | None:
     """Returns None if the id exists: a form submitted twice creates one application and shows one secret."""
-    name = check_application(name, access_level)
+    name = check_application(name, access_level, permissions)
     async with ctx.db.transaction():
-        values = {"name": name, "access_level": access_level, "created_by_id": created_by_id}
+        await _check_covered(ctx, permissions)
+        values = {"name": name, "access_level": access_level, "permissions": sorted(permissions)}
         application = await applications.insert_application(
-            ctx.db, id=application_id, client_id=new_client_id(), **values
+            ctx.db, id=application_id, client_id=new_client_id(), created_by_id=created_by_id, **values
         )
         if application is None:
             return None
         note_change(ctx, APPLICATION, application_id)
         secret = await _new_secret(ctx, application_id)
-        detail = {"name": name, "access_level": access_level}
+        detail = {"name": name, "access_level": access_level, "permissions": sorted(permissions)}
         await audit(ctx, "application_created", "done", subject_id=application_id, detail=detail)
     return NewApplication(application, secret)
 
 
-def check_application(name: str, access_level: str) -> str:
-    """Returns the name to store; raises Invalid if the name or the access level is not valid."""
+async def _check_covered(ctx: Context, permissions: Collection[str]) -> None:
+    """Checks that an operator who gets the secret of an application has its permissions; without any, all."""
+    if ctx.actor.kind == "operator":
+        own_role = await lock_own_role(ctx)
+        if not frozenset(permissions or ALL) <= permissions_of(own_role):
+            raise Forbidden(BEYOND_OWN)
+
+
+def check_application(name: str, access_level: str, permissions: Collection[str] = ()) -> str:
+    """Returns the name to store; raises Invalid if the name, the access level or a permission is not valid."""
     errors = _name_errors(name.strip())
     if access_level not in LEVELS:
         errors["access_level"] = ["Choose read or write."]
+    elif permissions and not is_grantable(" ".join(permissions), access_level):
+        errors["permissions"] = ["Choose permissions within the access level: read applications cannot write."]
     if errors:
         raise Invalid(errors)
     return name.strip()
@@ -68,6 +88,7 @@ async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, rep
         application = await applications.lock_application(ctx.db, application_id)
         if application is None or application.revoked_at:
             raise NotFound()
+        await _check_covered(ctx, application.permissions)
         if await applications.find_newest_secret(ctx.db, application_id) != replaces:
             return None
         await applications.expire_secrets(ctx.db, application_id, overlap=overlap)

@@ -1,5 +1,7 @@
 """OAuth for applications: client authentication, token grants, refresh and introspection."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from shop.actions import rate_limits
@@ -12,7 +14,7 @@ from shop.base.errors import InsufficientScope, InvalidClient, InvalidGrant, Inv
 from shop.models.access.applications import Application
 from shop.queries.access import applications
 from shop.queries.access.applications import LiveToken
-from shop.rules.access.permissions import Act, is_grantable
+from shop.rules.access.permissions import Act, can_read_everything, is_grantable, scope_words
 
 MAX_ID_LENGTH = 200
 
@@ -45,9 +47,21 @@ async def authorize(ctx: Context, act: Act) -> None:
     """Checks that the application's token allows `act`; audits a denial."""
     try:
         await ctx.application(act)
-    except InsufficientScope:
-        await rate_limits.record_denial(ctx, act)
+    except InsufficientScope as error:
+        await rate_limits.record_denial(ctx, error.needed)
         raise
+
+
+def can_read(ctx: Context, resource: str) -> bool:
+    """Returns whether the application's token reads a resource."""
+    return ctx.scope is None or can_read_everything(ctx.scope) or f"{resource}:read" in scope_words(ctx.scope)
+
+
+def check_reading(ctx: Context, resources: Iterable[str]) -> None:
+    """Checks that the application's token reads these resources, which a request includes or filters by."""
+    for resource in resources:
+        if not can_read(ctx, resource):
+            raise InsufficientScope(f"{resource}:read")
 
 
 class PlatformTokens(msgspec.Struct, frozen=True):
@@ -63,7 +77,7 @@ class PlatformTokens(msgspec.Struct, frozen=True):
 
 async def grant(ctx: Context, application: Application, scope: str | None) -> PlatformTokens:
     """Grants a token for the requested scope, within the application's access level."""
-    if not scope or not is_grantable(scope, application.access_level):
+    if not scope or not is_grantable(scope, application.access_level, application.permissions):
         raise InvalidScope()
     await rate_limits.count_token(ctx, application.client_id)
     async with ctx.db.transaction():

@@ -18,14 +18,15 @@ from shop.base.email import Email, read_email
 from shop.base.errors import Conflict, ExpiredLink, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.access.operators import Operator
-from shop.queries.access import operator_links, operators, passkeys, recovery_codes
+from shop.queries.access import operator_links, operators, passkeys, recovery_codes, roles
 from shop.queries.access.operator_links import UsableLink
 from shop.queries.access.operators import ListedOperator, SignedInOperator
 from shop.rules.access.operators import totp_step
 from shop.rules.access.passwords import password_errors
+from shop.rules.access.permissions import OWNER_ID
 
 LINK_SECONDS = 900
-_LINK_EXPIRED = "This link has expired or was already used. Create a new one: `shop admin create`."
+_LINK_EXPIRED = "This link has expired or was already used. Ask for a new one, or create it: `shop admin create`."
 
 
 class Enrollment(msgspec.Struct, frozen=True):
@@ -51,25 +52,13 @@ async def make_first_link(ctx: Context) -> str | None:
         return await _new_link(ctx, None)
 
 
-async def invite(ctx: Context, typed_email: str) -> str:
-    """Creates a link for a new operator, or for one who has not accepted an earlier invitation."""
-    email = _parse_email(typed_email)
-    async with ctx.db.transaction():
-        operator = await _lock_or_create_operator(ctx, email)
-        if operator.password_hash:
-            raise Invalid({"email": ["An operator with this e-mail already exists."]})
-        if operator.disabled_at:
-            raise Invalid({"email": ["This operator is disabled; enable them in the list."]})
-        return await _new_link(ctx, operator.id)
-
-
 async def make_link(
     ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False, forget_passkeys: bool = False
 ) -> str:
     """Creates a link for a new operator or a new password, for any address; used by the CLI only."""
-    email = _parse_email(typed_email)
+    email = parse_operator_email(typed_email)
     async with ctx.db.transaction():
-        operator = await _lock_or_create_operator(ctx, email)
+        operator = await lock_or_create_operator(ctx, email)
         if operator.disabled_at and not enable:
             raise Conflict(f"{operator.email} is disabled; add --enable to enable them again.")
         if operator.disabled_at:
@@ -95,14 +84,14 @@ async def get_link(ctx: Context, token: str) -> UsableLink:
 async def choose_password(ctx: Context, token: str, typed_email: str, password: str) -> str | None:
     """Consumes the link and sets the password. Returns a session's secret, or None if a second factor is needed."""
     link = await get_link(ctx, token)
-    email = _parse_email(link.email or typed_email)
+    email = parse_operator_email(link.email or typed_email)
     _check_password(ctx, password, email.address)
     password_hash = await hash_for_caller(ctx, password)
     async with ctx.db.transaction():
         await operator_links.lock_first_operator(ctx.db)
         if not await operator_links.use_link(ctx.db, secret_hash(token)):
             raise ExpiredLink(_LINK_EXPIRED)
-        operator = await _lock_or_create_operator(ctx, email)
+        operator = await lock_or_create_operator(ctx, email)
         ctx.actor = Actor("operator", operator.id)
         await operators.set_password(ctx.db, operator.id, password_hash)
         ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
@@ -190,49 +179,31 @@ async def count_recovery_codes(ctx: Context, operator: Operator) -> int:
     return await recovery_codes.count_unused(ctx.db, operator.id)
 
 
-async def disable_operator(ctx: Context, operator_id: UUID) -> None:
-    """Disables an operator and ends their sessions. Operators cannot disable themselves or the last operator."""
-    if operator_id == ctx.actor.id:
-        raise Conflict("You cannot disable your own account; ask another operator.")
-    async with ctx.db.transaction():
-        enabled_ids = await operators.lock_enabled(ctx.db)
-        if ctx.actor.id not in enabled_ids or not set(enabled_ids) - {operator_id}:
-            raise Conflict("The last operator cannot be disabled.")
-        await _disable(ctx, operator_id)
-
-
 async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -> int:
     """Disables an operator from the CLI, which can always enable one again. Returns how many can still sign in."""
-    email = _parse_email(typed_email)
+    email = parse_operator_email(typed_email)
     async with ctx.db.transaction():
         operator = await operators.find_by_key(ctx.db, email.key)
         if operator is None:
             raise NotFound(f"There is no operator {email.address}; `shop admin list` lists them.")
-        enabled_ids = set(await operators.lock_enabled(ctx.db))
-        if enabled_ids == {operator.id} and not even_last:
+        await roles.lock_staff(ctx.db, OWNER_ID)
+        if await roles.list_owners(ctx.db, OWNER_ID) == [operator.id] and not even_last:
             raise Conflict(
-                f"{operator.email} is the last operator who can sign in. Add --force to disable them anyway; "
+                f"{operator.email} is the last owner who can sign in. Add --force to disable them anyway; "
                 "`shop admin create EMAIL` then restores access."
             )
-        await _disable(ctx, operator.id)
-    return len(enabled_ids - {operator.id})
+        await disable(ctx, operator.id)
+        return len(await operators.list_enabled_emails(ctx.db))
 
 
-async def _disable(ctx: Context, operator_id: UUID) -> None:
+async def disable(ctx: Context, operator_id: UUID) -> None:
+    """Blocks the sign-in of an operator and ends sessions and links, in the caller's transaction."""
     await note_locked(ctx, OPERATOR, operator_id)
     if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
         raise NotFound()
     ended_count = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
     await operator_links.end_links(ctx.db, operator_id)
     await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended_count})
-
-
-async def enable_operator(ctx: Context, operator_id: UUID) -> None:
-    async with ctx.db.transaction():
-        await note_locked(ctx, OPERATOR, operator_id)
-        if not await operators.set_disabled(ctx.db, operator_id, is_disabled=False):
-            raise NotFound()
-        await audit(ctx, "operator_enabled", "done", subject_id=operator_id)
 
 
 async def _check_second_factor(ctx: Context, operator_session: SignedInOperator, current: str) -> None:
@@ -249,10 +220,12 @@ async def _remove_totp(ctx: Context, operator: Operator, *, kept_session: UUID |
     await audit_and_notify(ctx, operator, "totp_removed", {"sessions_ended": ended_count})
 
 
-async def _lock_or_create_operator(ctx: Context, email: Email) -> Operator:
+async def lock_or_create_operator(ctx: Context, email: Email, role_id: UUID = OWNER_ID) -> Operator:
     """Returns the operator with this address, created if missing; locked until the transaction ends."""
     operator_id = new_id()
-    if await operators.insert_operator(ctx.db, id=operator_id, email=email.address, email_key=email.key):
+    if await operators.insert_operator(
+        ctx.db, id=operator_id, email=email.address, email_key=email.key, role_id=role_id
+    ):
         note_change(ctx, OPERATOR, operator_id)
         await audit(ctx, "operator_made", "done", subject_id=operator_id)
     existing = await operators.find_by_key(ctx.db, email.key)
@@ -287,7 +260,7 @@ def _check_password(ctx: Context, password: str, email: str) -> None:
         raise Invalid({"password": errors})
 
 
-def _parse_email(text: str) -> Email:
+def parse_operator_email(text: str) -> Email:
     email = read_email(text.strip())
     if email is None:
         raise Invalid({"email": ["Give an e-mail address like ada@example.com."]})

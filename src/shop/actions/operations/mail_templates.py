@@ -12,7 +12,9 @@ from shop.db.pool import DatabaseSession
 from shop.gateways.mail import Mail
 from shop.models.journal import OutboxMail
 from shop.queries import journal
+from shop.queries.access import operator_links
 from shop.rules.access.operator_notices import NOTICES
+from shop.rules.access.staff import INVITATION_MAIL, invitation_secret
 from shop.rules.mail.definitions import DEFINITIONS
 
 _OPERATOR_NOTICE = "operator_notice"
@@ -40,6 +42,8 @@ async def render_mail(
     site_url = shared.settings.public_url or base_url
     if outbox_mail.kind == _OPERATOR_NOTICE:
         return await _render_operator_notice(shared, db, outbox_mail)
+    if outbox_mail.kind == INVITATION_MAIL:
+        return await _render_invitation(shared, db, outbox_mail, site_url)
     ctx = Context(shared)
     ctx.db = db
     definition = DEFINITIONS[outbox_mail.kind]
@@ -74,3 +78,24 @@ async def _render_operator_notice(shared: Shared, db: DatabaseSession, outbox_ma
     content = MailContent(variables={}, url=f"{public_url.rstrip('/')}{path}" if public_url else None)
     mail = build_mail(shared.shop, outbox_mail, blocks, content, public_url, f"Dashboard of {shared.shop.name}")
     return RenderedMail(mail, None, is_fresh=True)
+
+
+async def _render_invitation(
+    shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail, site_url: str | None
+) -> RenderedMail | None:
+    link = await operator_links.find_invitation(db, outbox_mail.ref_id)
+    if link is None or link.key_id not in shared.keys:
+        return None
+    secret, at = invitation_secret(shared.keys, link.key_id, link.id), link.expires_at.astimezone(UTC)
+    ending = "Use the button to choose your password." if site_url else "Ask the person who invited you for the link."
+    blocks = MailBlocks(
+        subject=f"You are invited to the dashboard of {shared.shop.name}",
+        heading=f"Welcome to {shared.shop.name}",
+        body=f"You are invited to work in the dashboard of {shared.shop.name}. {ending}\n\n"
+        f"The link works once, until {at.day} {at:%B %Y, %H:%M} UTC.",
+        button="Choose a password",
+        footer="If you did not expect this e-mail, ignore it: nothing happens without the link.",
+    )
+    content = MailContent(variables={}, url=f"{site_url.rstrip('/')}/admin/join/{secret}" if site_url else None)
+    mail = build_mail(shared.shop, outbox_mail, blocks, content, site_url, f"Dashboard of {shared.shop.name}")
+    return RenderedMail(mail, None, is_fresh=link.is_usable)

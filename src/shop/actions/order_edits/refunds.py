@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import restock
@@ -13,6 +14,7 @@ from shop.actions.order_edits.pages import count_fixed
 from shop.actions.orders.operations import execute_call, lock_checkout, record_attempt
 from shop.base.errors import Conflict, Invalid, ShopError
 from shop.base.ids import new_id
+from shop.base.money import major_units
 from shop.models.cart.orders import CartLine, Order
 from shop.models.catalog.products import variants
 from shop.models.checkout.payments import Payment
@@ -176,6 +178,8 @@ async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, pr
         plan = plan_refund(await _build_refundable(work, checkout), refund)
         if plan.fingerprint != preview_mark:
             raise RefundConflict(plan)
+        # The sum: each payment has only a part of it.
+        await check_refund_limit(work, major_units(plan.amount, checkout.order.currency))
         order, calls, refund_ids = checkout.order, [], [new_id() for _ in plan.payments]
         for refund_id, (payment, amount) in zip(refund_ids, plan.payments, strict=True):
             reason = (refund_id, refund.reason)

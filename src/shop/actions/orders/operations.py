@@ -6,6 +6,7 @@ Each provider call is recorded as an attempt before it is made, as in checkout.
 from collections.abc import Sequence
 from uuid import UUID
 
+from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
@@ -18,6 +19,7 @@ from shop.actions.events import note_event
 from shop.actions.payments.settlement import call_provider, settle, update_order_states
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
+from shop.base.money import major_units
 from shop.db.pool import ConstraintViolation
 from shop.gateways.payments import Act, Call
 from shop.models.cart.orders import Order
@@ -232,6 +234,8 @@ async def record_attempt(
 ) -> Call:
     """Records a provider call in the current transaction, which holds the order's lock."""
     _check(payment, act, amount)
+    if refund:
+        await check_refund_limit(ctx, major_units(amount, order.currency))
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}

@@ -5,12 +5,13 @@ from uuid import UUID
 
 from shop.actions.access import applications
 from shop.actions.context import Context
-from shop.admin.fields import id_of
+from shop.admin.fields import chosen_words, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id
 from shop.models.access.applications import Application
+from shop.rules.access.permissions import ALL, RESOURCES, SPECIAL
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -31,25 +32,27 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 
 
 async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
-    return page("access/applications/application_new.html", page_context, id=new_id(), name="", access_level="")
+    values: dict[str, Any] = {"id": new_id(), "name": "", "access_level": "", "permissions": []}
+    return _new_page(page_context, values)
 
 
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Asks for confirmation, then creates. The form carries the id, so a repeated submit creates only one."""
     fields = form(request)
     values: dict[str, Any] = {name: fields.get(name, "") for name in ("id", "name", "access_level")}
+    values["permissions"] = chosen_words(request, "permissions")
     application_id = as_uuid(values["id"])
     if application_id is None or application_id.version != 7:
         return redirect(f"{PATH}/new")
     try:
-        values["name"] = applications.check_application(values["name"], values["access_level"])
+        values["name"] = applications.check_application(values["name"], values["access_level"], values["permissions"])
     except Invalid as error:
-        return page("access/applications/application_new.html", page_context, 422, errors=error.errors, **values)
+        return _new_page(page_context, values, 422, errors=error.errors)
     if fields.get("step") == "change":
-        return page("access/applications/application_new.html", page_context, **values)
+        return _new_page(page_context, values)
     if fields.get("step") != "create":
         return page("access/applications/application_review.html", page_context, **values)
-    details = {"name": values["name"], "access_level": values["access_level"]}
+    details = {name: values[name] for name in ("name", "access_level", "permissions")}
     credentials = await applications.create_application(
         ctx, application_id=application_id, created_by_id=page_context.operator_session.operator.id, **details
     )
@@ -93,10 +96,16 @@ async def revoke(request: Request, ctx: Context, _page_context: PageContext) -> 
     return redirect(f"{PATH}/{_id(request)}?done=revoked")
 
 
+def _new_page(page_context: PageContext, values: dict[str, Any], status: int = 200, **others: Any) -> Reply:
+    # An application without words has all permissions of its level: only an operator with all of them may create it.
+    tables = {"resources": RESOURCES, "special": SPECIAL, "needs_permissions": page_context.permissions < ALL}
+    return page("access/applications/application_new.html", page_context, status, **tables, **values, **others)
+
+
 def _secret_page(ctx: Context, page_context: PageContext, application: Application, secret: str, what: str) -> Reply:
     """Returns the secret in the response body, because no URL shows it again."""
     token: dict[str, Any] = {
-        "scope": f"admin {application.access_level}",
+        "scope": " ".join(application.permissions) or f"admin {application.access_level}",
         "lives": ctx.shared.settings.platform_token_ttl,
     }
     return page(

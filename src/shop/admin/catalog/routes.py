@@ -36,9 +36,9 @@ def catalog_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         *_variant_routes(builder),
         *_product_part_routes(builder),
         *_taxon_routes(builder),
-        *_stock_routes(builder),
+        *_stock_routes(builder.of("stock")),
         *_price_list_routes(builder),
-        *_customer_group_routes(builder),
+        *_customer_group_routes(builder.of("customers")),
     )
 
 

@@ -10,7 +10,7 @@ from shop.admin.operations.charts import Chart
 from shop.admin.operations.periods import DAY_PERIODS, Period, read_period
 from shop.admin.operations.report_tables import CellFormat, Column, ReportTable, draw_charts, percent_text
 from shop.admin.operations.reports import list_currencies, read_currency, today_of
-from shop.admin.pages import PageContext, page
+from shop.admin.pages import PageContext, page, redirect
 from shop.models.journal import OutboxMail
 from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.queries import dashboard
@@ -21,6 +21,16 @@ from shop.queries.webhooks import pages as webhook_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
+START_PAGES = (
+    "/admin/orders",
+    "/admin/products",
+    "/admin/stock",
+    "/admin/customers",
+    "/admin/promotions",
+    "/admin/settings/shop",
+    "/admin/account",
+)
+"""The pages that an operator without access to figures starts with: the first of these that the role permits."""
 MAX_MAILS = 10
 MAX_ENTRIES = 5
 """The length of the lists of products, countries and channels."""
@@ -89,6 +99,8 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    if not page_context.can("reports:read"):
+        return redirect(next(path for path in START_PAGES if page_context.can_open("GET", path)))
     progress, currencies = await report_days.find_progress(ctx.db), await list_currencies(ctx)
     period = read_period(request, today_of(ctx, progress), DAY_PERIODS)
     currency = read_currency(request, currencies)

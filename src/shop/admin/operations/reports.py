@@ -12,8 +12,9 @@ from shop.admin.operations.periods import PERIODS, Period, read_period
 from shop.admin.operations.report_kinds import REPORTS, ReportKind
 from shop.admin.operations.report_tables import CellFormat, ReportQuery, ReportTable, draw_charts, sort_rows, sum_rows
 from shop.admin.pages import PageContext, page
+from shop.admin.session import missing_permission
 from shop.base.csv_cells import csv_line
-from shop.base.errors import NotFound
+from shop.base.errors import Forbidden, NotFound
 from shop.base.times import day_of, find_zone
 from shop.queries.operations import report_days, reports
 from shop.queries.operations.report_days import ReportProgress
@@ -24,10 +25,11 @@ PATH = "/admin/reports"
 MAX_ROWS = 200
 """The rows that a page shows; a CSV file has all of them."""
 _CHUNK_ROWS = 500
+_COSTS = "costs:read"
 
 
 async def listing(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
-    return page("operations/reports.html", page_context, reports=REPORTS.values())
+    return page("operations/reports.html", page_context, reports=_list_kinds(page_context))
 
 
 async def list_currencies(ctx: Context) -> list[str]:
@@ -45,7 +47,7 @@ def today_of(ctx: Context, progress: ReportProgress) -> date:
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    kind = _find_kind(request)
+    kind = _find_kind(request, page_context)
     progress, currencies = await report_days.find_progress(ctx.db), await list_currencies(ctx)
     query = _read_query(request, ctx, kind, today_of(ctx, progress), currencies)
     order, table = await _load_table(request, ctx, kind, query)
@@ -75,9 +77,9 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     )
 
 
-async def download(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+async def download(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Returns all rows of a report as CSV, in the order of the page."""
-    kind = _find_kind(request)
+    kind = _find_kind(request, page_context)
     progress, currencies = await report_days.find_progress(ctx.db), await list_currencies(ctx)
     query = _read_query(request, ctx, kind, today_of(ctx, progress), currencies)
     _, table = await _load_table(request, ctx, kind, query)
@@ -100,11 +102,18 @@ async def _write_csv(table: ReportTable, cells: CellFormat) -> AsyncGenerator[by
         yield "".join(lines).encode()
 
 
-def _find_kind(request: Request) -> ReportKind:
+def _find_kind(request: Request, page_context: PageContext) -> ReportKind:
     kind = REPORTS.get(request.path_params["report"])
     if kind is None:
         raise NotFound()
+    if kind not in _list_kinds(page_context):
+        raise Forbidden(missing_permission(_COSTS))
     return kind
+
+
+def _list_kinds(page_context: PageContext) -> list[ReportKind]:
+    """Returns the reports that the operator may read: the value of the stock shows costs."""
+    return [kind for kind in REPORTS.values() if kind.slug != "stock" or page_context.can(_COSTS)]
 
 
 def _read_query(request: Request, ctx: Context, kind: ReportKind, today: date, currencies: list[str]) -> ReportQuery:

@@ -12,23 +12,24 @@ _MAX_PARAMS = 1000
 def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act = builder.page, builder.act
     return (
-        page(f"{_ORDER}/edit", edits.show, "Edit an order"),
+        page(f"{_ORDER}/edit", edits.show, "Edit an order", permission="orders:write"),
         act(f"{_ORDER}/edit", edits.change, "Preview or save an edit of an order", most_params=_MAX_PARAMS),
-        page(f"{_ORDER}/cancel-items", cancellations.show, "Cancel items of an order"),
+        page(f"{_ORDER}/cancel-items", cancellations.show, "Cancel items of an order", permission="orders:write"),
         act(
             f"{_ORDER}/cancel-items",
             cancellations.cancel,
             "Preview or save a cancellation of items",
             most_params=_MAX_PARAMS,
         ),
-        page(f"{_SHIPMENT}/divide", divisions.show, "Split or merge a shipment"),
+        page(f"{_SHIPMENT}/divide", divisions.show, "Split or merge a shipment", permission="orders:write"),
         act(f"{_SHIPMENT}/divide", divisions.divide, "Move items to another shipment", most_params=_MAX_PARAMS),
-        page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True),
+        page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True, permission="refunds:write"),
         act(
             f"{_ORDER}/refund",
             refunds.refund,
             "Preview or make a refund of items",
             back=f"{_ORDER}/refund",
+            permission="refunds:write",
             most_params=_MAX_PARAMS,
         ),
     )

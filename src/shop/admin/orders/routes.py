@@ -22,17 +22,26 @@ def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_ORDER}/payment-link", details.send_payment_link, "E-mail a payment link"),
         act(f"{_SHIPMENT}/tracking", details.change_tracking, "Change a tracking number"),
         act(f"{_ORDER}/approve", actions.approve, "Approve an order"),
-        page(f"{_ORDER}/cancel", actions.show_cancel, "Cancel an order?", fresh=True),
-        act(f"{_ORDER}/cancel", actions.cancel, "Cancel an order", back=f"{_ORDER}/cancel"),
         act(f"{_ORDER}/resume", actions.resume, "Resume a canceled order"),
         act(f"{_SHIPMENT}/ready", actions.ready, "Mark a shipment as ready"),
         act(f"{_SHIPMENT}/ship", actions.ship, "Mark a shipment as shipped"),
         act(f"{_PAYMENT}/capture", actions.capture, "Capture a payment"),
-        page(f"{_PAYMENT}/void", actions.show_void, "Void a payment?", fresh=True),
-        act(f"{_PAYMENT}/void", actions.void, "Void a payment", back=f"{_PAYMENT}/void"),
-        page(f"{_PAYMENT}/refund", actions.show_refund, "Refund a payment?", fresh=True),
-        act(f"{_PAYMENT}/refund", actions.refund, "Refund a payment", back=f"{_PAYMENT}/refund"),
+        *_refund_routes(builder.of("refunds")),
         *_document_routes(builder),
+    )
+
+
+def _refund_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act, may = builder.page, builder.act, "refunds:write"
+    cancel, void, refund = f"{_ORDER}/cancel", f"{_PAYMENT}/void", f"{_PAYMENT}/refund"
+    return (
+        # Canceling an order refunds its payments.
+        page(cancel, actions.show_cancel, "Cancel an order?", fresh=True, permission=may),
+        act(cancel, actions.cancel, "Cancel an order", back=cancel),
+        page(void, actions.show_void, "Void a payment?", fresh=True, permission=may),
+        act(void, actions.void, "Void a payment", back=void),
+        page(refund, actions.show_refund, "Refund a payment?", fresh=True, permission=may),
+        act(refund, actions.refund, "Refund a payment", back=refund),
     )
 
 

@@ -34,16 +34,19 @@ def promotion_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_BATCH}/codes", coupon_batches.download, "Download the codes of a batch"),
         page(f"{_BATCH}/delete", coupon_batches.show_delete, "Delete a batch of codes?"),
         act(f"{_BATCH}/delete", coupon_batches.delete, "Delete a batch of codes"),
+        *_credit_routes(builder.of("customers")),
+    )
+
+
+def _credit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act, may = builder.page, builder.act, "credit:write"
+    grant, withdraw = f"{_CREDIT}/grant", f"{_CREDIT}/{{credit_id}}/withdraw"
+    return (
         page(_CREDIT, store_credit.show, "A customer's store credit"),
-        page(f"{_CREDIT}/grant", store_credit.new, "Grant store credit", fresh=True),
-        act(f"{_CREDIT}/grant", store_credit.create, "Grant store credit", back=f"{_CREDIT}/grant"),
-        page(f"{_CREDIT}/{{credit_id}}/withdraw", store_credit.show_withdraw, "Withdraw store credit?", fresh=True),
-        act(
-            f"{_CREDIT}/{{credit_id}}/withdraw",
-            store_credit.withdraw,
-            "Withdraw store credit",
-            back=f"{_CREDIT}/{{credit_id}}/withdraw",
-        ),
+        page(grant, store_credit.new, "Grant store credit", fresh=True, permission=may),
+        act(grant, store_credit.create, "Grant store credit", back=grant, permission=may),
+        page(withdraw, store_credit.show_withdraw, "Withdraw store credit?", fresh=True, permission=may),
+        act(withdraw, store_credit.withdraw, "Withdraw store credit", back=withdraw, permission=may),
     )
 
 

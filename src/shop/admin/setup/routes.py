@@ -11,12 +11,13 @@ _MANY = 1000
 
 
 def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    content = builder.of("content")
     return (
-        builder.page(website.PATH, website.show, "Website settings"),
-        builder.upload(website.PATH, website.change, "Change the website settings"),
+        content.page(website.PATH, website.show, "Website settings"),
+        content.upload(website.PATH, website.change, "Change the website settings"),
         builder.page(documents.PATH, documents.show, "Settings of documents"),
         builder.act(documents.PATH, documents.change, "Change the settings of documents"),
-        *_mail_routes(builder),
+        *_mail_routes(content),
         builder.page(zones.PATH, zones.listing, "Zones"),
         *_form_routes(builder, zones.FORM),
         builder.page(taxes.PATH, taxes.listing, "Tax categories and tax rates"),

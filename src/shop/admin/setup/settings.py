@@ -1,13 +1,12 @@
-"""Settings pages: the shop and its operators."""
+"""The page of the shop's settings."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from shop.actions.access import operators
 from shop.actions.context import Context
 from shop.actions.setup import shop as shop_actions
 from shop.actions.setup.shop import ShopOptions
-from shop.admin.fields import Fields, id_of
+from shop.admin.fields import Fields
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Conflict, Invalid
@@ -16,14 +15,9 @@ from shop.rules.setup.shop import name_currencies, name_locales
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-OPERATORS = "/admin/settings/operators"
 SHOP = "/admin/settings/shop"
 _SHOP_FIELDS = ("name", "currencies", "default_country", "default_locale", "time_zone", "version")
-_NOTICES = {
-    "saved": "Saved.",
-    "disabled": "Operator disabled and signed out everywhere.",
-    "enabled": "Operator enabled.",
-}
+_NOTICES = {"saved": "Saved."}
 
 
 async def show_shop(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -61,33 +55,3 @@ async def _shop_page(
         locales=name_locales(),
         **others,
     )
-
-
-async def list_operators(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    rows = await operators.list_operators(ctx)
-    return page("access/operators.html", page_context, notice=notice_of(request, _NOTICES), operators=rows)
-
-
-async def new_operator(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
-    return page("access/operator_new.html", page_context, email="")
-
-
-async def invite(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    email = form(request).get("email", "").strip()
-    try:
-        token = await operators.invite(ctx, email)
-    except Invalid as error:
-        return page("access/operator_new.html", page_context, 422, email=email, errors=error.errors)
-    return page(
-        "access/operator_link.html", page_context, email=email, link=f"{page_context.origin}/admin/join/{token}"
-    )
-
-
-async def disable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    await operators.disable_operator(ctx, id_of(request, "operator_id"))
-    return redirect(f"{OPERATORS}?done=disabled")
-
-
-async def enable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    await operators.enable_operator(ctx, id_of(request, "operator_id"))
-    return redirect(f"{OPERATORS}?done=enabled")

@@ -58,7 +58,7 @@ def list_(as_json: bool) -> None:
 
 @admin.command(epilog="Example: shop admin disable ada@example.com")
 @click.argument("email")
-@click.option("--force", is_flag=True, help="Disable even the last operator who can sign in.")
+@click.option("--force", is_flag=True, help="Disable even the last owner who can sign in.")
 def disable(email: str, force: bool) -> None:
     """Disable an operator: block sign-in, end all sessions immediately and invalidate links.
 

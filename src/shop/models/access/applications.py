@@ -14,6 +14,8 @@ class Application(Row, frozen=True, kw_only=True):
     client_id: str
     name: str
     access_level: str
+    permissions: list[str] = []  # noqa: RUF012  msgspec copies it.
+    """The only permissions that its tokens may have, within the access level; without any, the level alone counts."""
     created_by_id: UUID | None = None
     """The operator who created it; `None` if created on the command line."""
     created_at: datetime

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from shop.db.rows import Row, index, key, refers, table, unique
+from shop.models.access.roles import roles
 
 
 class Operator(Row, frozen=True, kw_only=True):
@@ -12,6 +13,7 @@ class Operator(Row, frozen=True, kw_only=True):
     id: UUID
     email: str
     email_key: str
+    role_id: UUID
     password_hash: str | None = None
     totp_sealed: bytes | None = None
     """The encrypted secret of the authenticator; `None` until one is set up."""
@@ -43,6 +45,9 @@ class OperatorLink(Row, frozen=True, kw_only=True):
     """A one-time link to set a password. A link without an operator creates the first operator."""
 
     hash: bytes
+    id: UUID | None = None
+    """Set if the link is sent by e-mail: its secret is derived from this id and the server key `key_id`."""
+    key_id: str | None = None
     operator_id: UUID | None = None
     created_at: datetime
     expires_at: datetime
@@ -58,7 +63,16 @@ class OperatorRecoveryCode(Row, frozen=True, kw_only=True):
     used_at: datetime | None = None
 
 
-operators = table("operators", Operator, key("id"), unique("email_key"))
+operators = table(
+    "operators",
+    Operator,
+    key("id"),
+    unique("email_key"),
+    refers("role_id", roles),
+    index("ix_operators_role_id", "role_id"),
+    # Processes of the version before roles insert operators without one, who can do everything.
+    defaults={"role_id": "'00000000-0000-7000-8000-000000000001'"},
+)
 operator_sessions = table(
     "operator_sessions",
     OperatorSession,
@@ -72,6 +86,7 @@ operator_links = table(
     "operator_links",
     OperatorLink,
     key("hash"),
+    unique("id"),
     refers("operator_id", operators, on_delete="cascade"),
     index("ix_operator_links_operator_id", "operator_id"),
     index("ix_operator_links_expires_at", "expires_at"),

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from shop.actions.context import Shared
-from shop.actions.event_subjects import INVOICE, OPERATOR, SHOP, ShopSettings
+from shop.actions.event_subjects import INVOICE, OPERATOR, ROLE, SHOP, ShopSettings
 from shop.actions.records import rebuild
 from shop.base.ids import event_id
 from shop.jsonapi.encoder import encoder
 from shop.jsonapi.resource import RenderContext, Resource, money, resource
 from shop.models.access.operators import Operator
+from shop.models.access.roles import Role
 from shop.models.documents.invoices import InvoiceSummary
 from shop.models.events import Event
 from shop.platform.resources.registry import COLLECTIONS
@@ -38,7 +39,10 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         for type_, collection in COLLECTIONS.items()
     },
     "operator": SubjectKind(
-        OPERATOR.records, resource("operator", Operator, attributes=["email", "created_at", "disabled_at"])
+        OPERATOR.records, resource("operator", Operator, attributes=["email", "role_id", "created_at", "disabled_at"])
+    ),
+    "role": SubjectKind(
+        ROLE.records, resource("role", Role, attributes=["name", "permissions", "refund_limit", "created_at"])
     ),
     "invoice": SubjectKind(
         INVOICE.records,

@@ -12,6 +12,7 @@ import msgspec
 from shop.actions.context import Shared
 from shop.models.events import Event
 from shop.platform.events.bodies import SUBJECTS, EventBody, render_event
+from shop.rules.access.permissions import BUILT_IN, OWNER_ID
 from shop.rules.event_types import EventType
 
 _ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
@@ -64,6 +65,8 @@ _CHANGES: Mapping[str, Mapping[str, tuple[Any, Any]]] = {
     "customer.enabled": {"disabled_at": (_TIME.isoformat(), None)},
     "operator.disabled": {"disabled_at": (None, _TIME.isoformat())},
     "operator.enabled": {"disabled_at": (_TIME.isoformat(), None)},
+    "operator.updated": {"role_id": (str(OWNER_ID), str(BUILT_IN["support"].id))},
+    "role.updated": {"name": ("Helpers", "Support at night")},
     "application.revoked": {"revoked_at": (None, _TIME.isoformat())},
     "price.changed": {"amount": (2499, 1999)},
     "stock.changed": {"count_on_hand": (5, 4)},

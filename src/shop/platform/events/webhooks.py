@@ -31,6 +31,7 @@ async def reveal_secret(ctx: Context, record: Record) -> Record:
 
 WEBHOOK_ENDPOINTS = Collection(
     path="webhook_endpoints",
+    access="events",
     resource=resource(
         "webhook_endpoint",
         ShownEndpoint,
@@ -56,6 +57,7 @@ WEBHOOK_ENDPOINTS = Collection(
 )
 WEBHOOK_DELIVERIES = Collection(
     path="webhook_deliveries",
+    access="events",
     resource=resource(
         "webhook_delivery",
         WebhookDelivery,
@@ -78,6 +80,7 @@ WEBHOOK_DELIVERIES = Collection(
 )
 WEBHOOK_ATTEMPTS = Collection(
     path="webhook_attempts",
+    access="events",
     resource=resource(
         "webhook_attempt",
         WebhookAttempt,
@@ -87,6 +90,7 @@ WEBHOOK_ATTEMPTS = Collection(
 )
 SUBSCRIBERS = Collection(
     path="webhooks/subscribers",
+    access="events",
     resource=resource(
         "subscriber",
         ShownEndpoint,
@@ -107,6 +111,7 @@ SUBSCRIBERS = Collection(
 )
 SUBSCRIBER_EVENTS = Collection(
     path="webhooks/events",
+    access="events",
     resource=resource(
         "event",
         WebhookEvent,

@@ -15,6 +15,7 @@ APPLICATION = resource(
 )
 APPLICATIONS = Collection(
     path="applications",
+    access="integrations",
     resource=APPLICATION,
     actions=ResourceActions("application", APPLICATION_RECORDS),
     filters=("name", "client_id", "access_level", "last_used_at", "revoked_at"),
@@ -31,6 +32,7 @@ AUDIT_EVENT = resource(
 )
 AUDIT_EVENTS = Collection(
     path="audit_events",
+    access="audit",
     resource=AUDIT_EVENT,
     actions=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
     filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_type", "subject_id", "request_id"),

@@ -78,6 +78,7 @@ PRODUCT = resource(
 )
 PRODUCTS = Collection(
     path="products",
+    access="products",
     resource=PRODUCT,
     actions=resources.PRODUCT,
     writable=kinds(ProductInput),
@@ -128,6 +129,7 @@ VARIANT = resource(
 )
 VARIANTS = Collection(
     path="variants",
+    access="products",
     resource=VARIANT,
     actions=resources.VARIANT,
     writable=kinds(VariantInput),
@@ -145,6 +147,7 @@ OPTION_TYPE = resource(
 )
 OPTION_TYPES = Collection(
     path="option_types",
+    access="products",
     resource=OPTION_TYPE,
     actions=resources.OPTION_TYPE,
     writable=kinds(OptionType, "name", "presentation", "position", "filterable", *_METADATA),
@@ -160,6 +163,7 @@ OPTION_VALUE = resource(
 )
 OPTION_VALUES = Collection(
     path="option_values",
+    access="products",
     resource=OPTION_VALUE,
     actions=resources.OPTION_VALUE,
     writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
@@ -172,6 +176,7 @@ OPTION_VALUES = Collection(
 PROPERTY = resource("property", Property, attributes=["name", "presentation", "filterable", *_STAMPS])
 PROPERTIES = Collection(
     path="properties",
+    access="products",
     resource=PROPERTY,
     actions=resources.PROPERTY,
     writable=kinds(Property, "name", "presentation", "filterable"),
@@ -187,6 +192,7 @@ PRODUCT_PROPERTY = resource(
 )
 PRODUCT_PROPERTIES = Collection(
     path="product_properties",
+    access="products",
     resource=PRODUCT_PROPERTY,
     actions=resources.PRODUCT_PROPERTY,
     writable=kinds(ProductPropertyInput),

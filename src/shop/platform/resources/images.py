@@ -48,6 +48,7 @@ IMAGE = resource(
 )
 IMAGES = Collection(
     path="images",
+    access="products",
     resource=IMAGE,
     actions=resources.IMAGE,
     writable=kinds(ImageInput),

@@ -46,6 +46,7 @@ LINE_ITEM = resource(
 )
 LINE_ITEMS = Collection(
     path="line_items",
+    access="orders",
     resource=LINE_ITEM,
     actions=part_resources.LINE_ITEM,
     writable=kinds(LineItemInput),
@@ -91,6 +92,7 @@ SHIPMENT = resource(
 )
 SHIPMENTS = Collection(
     path="shipments",
+    access="orders",
     resource=SHIPMENT,
     actions=part_resources.SHIPMENT,
     writable=kinds(ShipmentInput),
@@ -128,6 +130,7 @@ SHIPPING_RATE = resource(
 )
 SHIPPING_RATES = Collection(
     path="shipping_rates",
+    access="orders",
     resource=SHIPPING_RATE,
     actions=part_resources.SHIPPING_RATE,
     filters=("shipment_id", "shipping_method_id", "order_id"),
@@ -160,6 +163,7 @@ PAYMENT = resource(
 )
 PAYMENTS = Collection(
     path="payments",
+    access="orders",
     resource=PAYMENT,
     actions=part_resources.PAYMENT,
     filters=("number", "state", "amount", "order_id", "payment_method_id", "response_code"),
@@ -174,6 +178,7 @@ REFUND = resource(
 )
 REFUNDS = Collection(
     path="refunds",
+    access="orders",
     resource=REFUND,
     actions=part_resources.REFUND,
     filters=("order_id", "payment_id", "state", "amount"),

@@ -88,6 +88,7 @@ ORDER = resource(
 )
 ORDERS = Collection(
     path="orders",
+    access="orders",
     resource=ORDER,
     actions=ResourceActions(
         "order", order_records.ORDERS, actions.create_order, actions.update_order, actions.delete_order

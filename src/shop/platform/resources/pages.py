@@ -32,6 +32,7 @@ CMS_PAGE = resource(
 )
 CMS_PAGES = Collection(
     path="cms_pages",
+    access="content",
     resource=CMS_PAGE,
     actions=page_resources.CMS_PAGE,
     writable=kinds(CmsPageInput),
@@ -48,6 +49,7 @@ POLICY = resource(
 )
 POLICIES = Collection(
     path="policies",
+    access="content",
     resource=POLICY,
     actions=page_resources.POLICY,
     writable=kinds(PolicyInput),
@@ -65,6 +67,7 @@ MENU = resource(
 )
 MENUS = Collection(
     path="menus",
+    access="content",
     resource=MENU,
     actions=page_resources.MENU,
     writable=kinds(MenuInput),
@@ -104,6 +107,7 @@ MENU_ITEM = resource(
 )
 MENU_ITEMS = Collection(
     path="menu_items",
+    access="content",
     resource=MENU_ITEM,
     actions=page_resources.MENU_ITEM,
     writable=kinds(MenuItemInput),

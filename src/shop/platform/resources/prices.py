@@ -40,6 +40,7 @@ PRICE = resource(
 )
 PRICES = Collection(
     path="prices",
+    access="products",
     resource=PRICE,
     actions=resources.PRICE,
     writable=kinds(PriceInput),
@@ -65,6 +66,7 @@ PRICE_LIST = resource(
 )
 PRICE_LISTS = Collection(
     path="price_lists",
+    access="products",
     resource=PRICE_LIST,
     actions=resources.PRICE_LIST,
     writable=kinds(PriceListInput),
@@ -80,6 +82,7 @@ PRICE_LIST_ENTRY = resource(
 )
 PRICE_LIST_ENTRIES = Collection(
     path="price_list_entries",
+    access="products",
     resource=PRICE_LIST_ENTRY,
     actions=resources.PRICE_LIST_ENTRY,
     writable=kinds(PriceListEntryInput),
@@ -96,6 +99,7 @@ PRICE_LIST_USER = resource(
 )
 PRICE_LIST_USERS = Collection(
     path="price_list_users",
+    access="customers",
     resource=PRICE_LIST_USER,
     actions=resources.PRICE_LIST_USER,
     writable=kinds(PriceListUser, "price_list_id", "user_id"),
@@ -110,6 +114,7 @@ PRICE_LIST_GROUP = resource(
 )
 PRICE_LIST_GROUPS = Collection(
     path="price_list_groups",
+    access="customers",
     resource=PRICE_LIST_GROUP,
     actions=resources.PRICE_LIST_GROUP,
     writable=kinds(PriceListGroup, "price_list_id", "customer_group_id"),
@@ -124,6 +129,7 @@ CUSTOMER_GROUP = resource(
 )
 CUSTOMER_GROUPS = Collection(
     path="customer_groups",
+    access="customers",
     resource=CUSTOMER_GROUP,
     actions=resources.CUSTOMER_GROUP,
     writable=kinds(CustomerGroup, "name", "description"),
@@ -138,6 +144,7 @@ CUSTOMER_GROUP_MEMBER = resource(
 )
 CUSTOMER_GROUP_MEMBERS = Collection(
     path="customer_group_members",
+    access="customers",
     resource=CUSTOMER_GROUP_MEMBER,
     actions=resources.CUSTOMER_GROUP_MEMBER,
     writable=kinds(CustomerGroupMember, "customer_group_id", "user_id"),

@@ -46,6 +46,7 @@ PROMOTION_CATEGORY = resource(
 )
 PROMOTION_CATEGORIES = Collection(
     path="promotion_categories",
+    access="promotions",
     resource=PROMOTION_CATEGORY,
     actions=resources.PROMOTION_CATEGORY,
     writable=kinds(PromotionCategory, "name", "code"),
@@ -66,6 +67,7 @@ PROMOTION = resource(
 )
 PROMOTIONS = Collection(
     path="promotions",
+    access="promotions",
     resource=PROMOTION,
     actions=resources.PROMOTION,
     writable=kinds(PromotionInput),
@@ -83,6 +85,7 @@ PROMOTION_RULE = resource(
 )
 PROMOTION_RULES = Collection(
     path="promotion_rules",
+    access="promotions",
     resource=PROMOTION_RULE,
     actions=resources.PROMOTION_RULE,
     writable=kinds(PromotionRuleInput),
@@ -99,6 +102,7 @@ PROMOTION_ACTION = resource(
 )
 PROMOTION_ACTIONS = Collection(
     path="promotion_actions",
+    access="promotions",
     resource=PROMOTION_ACTION,
     actions=resources.PROMOTION_ACTION,
     # As in Spree, the action may have a calculator; `translate` replaces it by the other fields.
@@ -116,6 +120,7 @@ COUPON_BATCH = resource(
 )
 COUPON_BATCHES = Collection(
     path="coupon_batches",
+    access="promotions",
     resource=COUPON_BATCH,
     actions=resources.COUPON_BATCH,
     writable=kinds(CouponBatchInput),
@@ -130,6 +135,7 @@ COUPON_CODE = resource(
 )
 COUPON_CODES = Collection(
     path="coupon_codes",
+    access="promotions",
     resource=COUPON_CODE,
     actions=resources.COUPON_CODE,
     filters=("batch_id", "promotion_id", "order_id", "code", "used_at"),
@@ -142,6 +148,7 @@ ORDER_PROMOTION = resource(
 )
 ORDER_PROMOTIONS = Collection(
     path="order_promotions",
+    access="orders",
     resource=ORDER_PROMOTION,
     actions=resources.ORDER_PROMOTION,
     filters=("order_id", "promotion_id", "code"),
@@ -171,6 +178,7 @@ ADJUSTMENT = resource(
 )
 ADJUSTMENTS = Collection(
     path="adjustments",
+    access="orders",
     resource=ADJUSTMENT,
     actions=resources.ADJUSTMENT,
     writable=kinds(AdjustmentInput),
@@ -206,6 +214,7 @@ STORE_CREDIT = resource(
 )
 STORE_CREDITS = Collection(
     path="store_credits",
+    access="customers",
     resource=STORE_CREDIT,
     actions=resources.STORE_CREDIT,
     writable=kinds(StoreCreditInput),
@@ -217,6 +226,7 @@ STORE_CREDITS = Collection(
 STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])
 STORE_CREDIT_CATEGORIES = Collection(
     path="store_credit_categories",
+    access="customers",
     resource=STORE_CREDIT_CATEGORY,
     actions=resources.STORE_CREDIT_CATEGORY,
     writable=kinds(StoreCreditCategory, "name"),
@@ -226,6 +236,7 @@ STORE_CREDIT_CATEGORIES = Collection(
 STORE_CREDIT_TYPE = resource("store_credit_type", StoreCreditType, attributes=["name", "priority", *_STAMPS])
 STORE_CREDIT_TYPES = Collection(
     path="store_credit_types",
+    access="customers",
     resource=STORE_CREDIT_TYPE,
     actions=resources.STORE_CREDIT_TYPE,
     writable=kinds(StoreCreditType, "name", "priority"),
@@ -245,6 +256,7 @@ STORE_CREDIT_EVENT = resource(
 )
 STORE_CREDIT_EVENTS = Collection(
     path="store_credit_events",
+    access="customers",
     resource=STORE_CREDIT_EVENT,
     actions=resources.STORE_CREDIT_EVENT,
     filters=("store_credit_id", "user_id", "order_id", "payment_id", "currency", "action", "amount"),

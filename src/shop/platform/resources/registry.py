@@ -173,6 +173,8 @@ _MAX_ROWS = {("shipping_method", "shipping_rates"): 100}
 """Row limits of relations that grow with every order."""
 COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
 _BY_TYPE = {collection.resource.type: collection for collection in (*_ALL, *_RELATED)}
+ACCESS: Mapping[str, str] = {name: collection.access for name, collection in _BY_TYPE.items()}
+"""The resource of the permissions of each type."""
 RESOURCES: Resources = {name: collection.resource for name, collection in _BY_TYPE.items()}
 
 

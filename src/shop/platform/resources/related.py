@@ -14,6 +14,7 @@ _STAMPS = ("created_at", "updated_at")
 
 INVENTORY_UNITS = Collection(
     path="inventory_units",
+    access="orders",
     resource=resource(
         "inventory_unit",
         part_resources.InventoryUnit,
@@ -29,6 +30,7 @@ INVENTORY_UNITS = Collection(
 )
 CREDIT_CARDS = Collection(
     path="credit_cards",
+    access="orders",
     resource=resource(
         "credit_card",
         PaymentSource,
@@ -40,6 +42,7 @@ CREDIT_CARDS = Collection(
 )
 CAPTURE_EVENTS = Collection(
     path="capture_events",
+    access="orders",
     resource=resource(
         "capture_event",
         part_resources.CaptureEvent,
@@ -50,6 +53,7 @@ CAPTURE_EVENTS = Collection(
 )
 ZONE_MEMBERS = Collection(
     path="zone_members",
+    access="settings",
     resource=resource(
         "zone_member",
         ZoneMember,
@@ -75,6 +79,7 @@ def method_amounts(method: Any, _context: RenderContext) -> dict[str, Any]:
 
 CALCULATORS = Collection(
     path="calculators",
+    access="settings",
     resource=resource(
         "calculator",
         setup_resources.PricedMethod,

@@ -25,6 +25,7 @@ TAX_CATEGORY = resource(
 )
 TAX_CATEGORIES = Collection(
     path="tax_categories",
+    access="settings",
     resource=TAX_CATEGORY,
     actions=setup_resources.TAX_CATEGORY,
     writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
@@ -44,6 +45,7 @@ ZONE = resource(
 )
 ZONES = Collection(
     path="zones",
+    access="settings",
     resource=ZONE,
     actions=setup_resources.ZONE,
     writable=kinds(ZoneInput),
@@ -58,6 +60,7 @@ TAX_RATE = resource(
 )
 TAX_RATES = Collection(
     path="tax_rates",
+    access="settings",
     resource=TAX_RATE,
     actions=setup_resources.TAX_RATE,
     writable=kinds(TaxRateInput),
@@ -67,6 +70,7 @@ TAX_RATES = Collection(
 SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=["name", "description", *_STAMPS])
 SHIPPING_CATEGORIES = Collection(
     path="shipping_categories",
+    access="settings",
     resource=SHIPPING_CATEGORY,
     actions=setup_resources.SHIPPING_CATEGORY,
     writable=kinds(ShippingCategory, "name", "description"),
@@ -101,6 +105,7 @@ SHIPPING_METHOD = resource(
 )
 SHIPPING_METHODS = Collection(
     path="shipping_methods",
+    access="settings",
     resource=SHIPPING_METHOD,
     actions=setup_resources.SHIPPING_METHOD,
     # As in Spree, the calculator may be an object; `translate` replaces it by the other fields.
@@ -131,6 +136,7 @@ PAYMENT_METHOD = resource(
 )
 PAYMENT_METHODS = Collection(
     path="payment_methods",
+    access="settings",
     resource=PAYMENT_METHOD,
     actions=setup_resources.PAYMENT_METHOD,
     writable=kinds(PaymentMethodInput),

@@ -27,6 +27,7 @@ STOCK_LOCATION = resource(
 )
 STOCK_LOCATIONS = Collection(
     path="stock_locations",
+    access="stock",
     resource=STOCK_LOCATION,
     actions=resources.STOCK_LOCATION,
     writable=kinds(StockLocationInput),
@@ -47,6 +48,7 @@ STOCK_ITEM = resource(
 )
 STOCK_ITEMS = Collection(
     path="stock_items",
+    access="stock",
     resource=STOCK_ITEM,
     actions=resources.STOCK_ITEM,
     writable=kinds(StockItemInput),
@@ -63,6 +65,7 @@ STOCK_MOVEMENT = resource(
 )
 STOCK_MOVEMENTS = Collection(
     path="stock_movements",
+    access="stock",
     resource=STOCK_MOVEMENT,
     actions=resources.STOCK_MOVEMENT,
     writable=kinds(StockMovementInput),

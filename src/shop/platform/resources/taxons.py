@@ -18,6 +18,7 @@ TAXONOMY = resource(
 )
 TAXONOMIES = Collection(
     path="taxonomies",
+    access="products",
     resource=TAXONOMY,
     actions=resources.TAXONOMY,
     writable=kinds(TaxonomyInput),
@@ -58,6 +59,7 @@ TAXON = resource(
 )
 TAXONS = Collection(
     path="taxons",
+    access="products",
     resource=TAXON,
     actions=resources.TAXON,
     writable=kinds(TaxonInput),
@@ -75,6 +77,7 @@ CLASSIFICATION = resource(
 )
 CLASSIFICATIONS = Collection(
     path="classifications",
+    access="products",
     resource=CLASSIFICATION,
     actions=resources.CLASSIFICATION,
     writable=kinds(ClassificationInput),

@@ -60,6 +60,7 @@ USER = resource(
 )
 USERS = Collection(
     path="users",
+    access="customers",
     resource=USER,
     actions=users.USER,
     writable=kinds(UserInput),
@@ -94,6 +95,7 @@ ADDRESS = resource(
 )
 ADDRESSES = Collection(
     path="addresses",
+    access="customers",
     resource=ADDRESS,
     actions=users.ADDRESS,
     writable=kinds(AddressRecordInput),
@@ -109,6 +111,7 @@ COUNTRY = resource(
 )
 COUNTRIES = Collection(
     path="countries",
+    access="settings",
     resource=COUNTRY,
     actions=ResourceActions("country", Records(table=countries, row=Country)),
     filters=("name", "iso", "iso3", "iso_name", "numcode", "states_required", "zipcode_required"),
@@ -119,6 +122,7 @@ COUNTRIES = Collection(
 STATE = resource("state", State, attributes=["name", "abbr", *_STAMPS], relations=[one("country", "country")])
 STATES = Collection(
     path="states",
+    access="settings",
     resource=STATE,
     actions=ResourceActions("state", Records(table=states, row=State)),
     filters=("name", "abbr"),

@@ -27,6 +27,7 @@ WISHLIST = resource(
 )
 WISHLISTS = Collection(
     path="wishlists",
+    access="customers",
     resource=WISHLIST,
     actions=ResourceActions(
         "wishlist",
@@ -49,6 +50,7 @@ WISHED_ITEM = resource(
 )
 WISHED_ITEMS = Collection(
     path="wished_items",
+    access="customers",
     resource=WISHED_ITEM,
     actions=ResourceActions(
         "wished_item",

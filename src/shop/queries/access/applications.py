@@ -32,6 +32,7 @@ _INSERT = statement(
         client_id=bindparam("client_id"),
         name=bindparam("name"),
         access_level=bindparam("access_level"),
+        permissions=bindparam("permissions"),
         created_by_id=bindparam("created_by_id"),
         created_at=_now,
         updated_at=_now,
@@ -95,6 +96,8 @@ class Caller(msgspec.Struct, frozen=True):
 
     application_id: UUID
     access_level: str
+    permissions: list[str]
+    """Those of the application; without any, its access level alone counts."""
     scope: str
     is_unseen: bool
     """Whether the application's last recorded use is a minute or more ago."""
@@ -104,6 +107,7 @@ _FIND_CALLER = statement(
     select(
         applications.c.id.label("application_id"),
         applications.c.access_level,
+        applications.c.permissions,
         _SCOPE,
         or_(
             applications.c.last_used_at.is_(None),

@@ -1,5 +1,6 @@
 """Statements for the one-time links that operators use to set a password."""
 
+from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -20,6 +21,8 @@ _INSERT_LINK = statement(
     insert(operator_links)
     .values(
         hash=bindparam("hash"),
+        id=bindparam("id"),
+        key_id=bindparam("key_id"),
         operator_id=bindparam("operator_id"),
         created_at=_now,
         expires_at=_now + seconds("ttl"),
@@ -56,11 +59,26 @@ class UsableLink(msgspec.Struct, frozen=True):
     email: str | None
 
 
+class Invitation(msgspec.Struct, frozen=True):
+    """A link that is sent by e-mail."""
+
+    id: UUID
+    key_id: str
+    expires_at: datetime
+    is_usable: bool
+
+
 _FIND_LINK = statement(
     select(operator_links.c.operator_id, operators.c.email)
     .select_from(operator_links.outerjoin(operators))
     .where(operator_links.c.hash == bindparam("hash"), _IS_USABLE),
     into(UsableLink),
+)
+_FIND_INVITATION = statement(
+    select(
+        operator_links.c.id, operator_links.c.key_id, operator_links.c.expires_at, _IS_USABLE.label("is_usable")
+    ).where(operator_links.c.id == bindparam("link_id")),
+    into(Invitation),
 )
 _USE_LINK = statement(
     update(operator_links)
@@ -73,7 +91,11 @@ _LOCK_FIRST_OPERATOR = statement(select(func.pg_advisory_xact_lock(_FIRST)), lam
 
 
 async def insert_link(db: DatabaseSession, **values: Any) -> None:
-    await db.one(_INSERT_LINK, **values)
+    await db.one(_INSERT_LINK, **{"id": None, "key_id": None, **values})
+
+
+async def find_invitation(db: DatabaseSession, link_id: UUID) -> Invitation | None:
+    return await db.one(_FIND_INVITATION, link_id=link_id)
 
 
 async def end_links(db: DatabaseSession, operator_id: UUID | None) -> None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, func, literal_column, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
@@ -18,6 +18,7 @@ from shop.models.access.operators import (
     operator_sessions,
     operators,
 )
+from shop.models.access.roles import Role, roles
 from shop.queries.access.not_before import is_not_void
 
 _now = func.now()
@@ -39,6 +40,7 @@ class SignedInOperator(msgspec.Struct, frozen=True):
     """An operator with the current session."""
 
     operator: Operator
+    role: Role
     session_id: UUID
     is_fresh: bool
     """Whether the password was checked recently."""
@@ -47,8 +49,9 @@ class SignedInOperator(msgspec.Struct, frozen=True):
 
 
 class ListedOperator(Operator, frozen=True, kw_only=True):
-    """An operator with the time of last activity and the number of unused recovery codes."""
+    """An operator with the name of the role, the time of last activity and the number of unused recovery codes."""
 
+    role_name: str
     last_seen_at: datetime | None
     recovery_codes_left: int
 
@@ -56,7 +59,8 @@ class ListedOperator(Operator, frozen=True, kw_only=True):
 def _signed_in(record: Any) -> SignedInOperator:
     fields = dict(record)
     facts = {name: fields.pop(name) for name in ("session_id", "is_fresh", "is_seen")}
-    return SignedInOperator(operator=Operator(**fields), **facts)
+    role = Role(**{name: fields.pop(f"role__{name}") for name in Role.__struct_fields__})
+    return SignedInOperator(operator=Operator(**fields), role=role, **facts)
 
 
 def _one(record: Any) -> UUID:
@@ -66,11 +70,12 @@ def _one(record: Any) -> UUID:
 _FIND_SESSION = statement(
     select(
         operators,
+        *(column.label(f"role__{column.name}") for column in roles.c),
         operator_sessions.c.id.label("session_id"),
         (operator_sessions.c.authenticated_at > _now - FRESH).label("is_fresh"),
         (operator_sessions.c.seen_at > _now - _TOUCH_INTERVAL).label("is_seen"),
     )
-    .select_from(operator_sessions.join(operators))
+    .select_from(operator_sessions.join(operators).join(roles))
     .where(operator_sessions.c.hash == bindparam("hash"), _IS_LIVE, operators.c.disabled_at.is_(None)),
     _signed_in,
 )
@@ -138,13 +143,7 @@ _LIST_SESSIONS = statement(
 _FIND_BY_KEY = statement(select(operators).where(operators.c.email_key == bindparam("key")), into(Operator))
 _FIND_BY_ID = statement(select(operators).where(operators.c.id == bindparam("id")), into(Operator))
 _LOCK = statement(select(operators).where(operators.c.id == bindparam("id")).with_for_update(), into(Operator))
-_LOCK_ENABLED = statement(
-    select(operators.c.id)
-    .where(operators.c.disabled_at.is_(None), operators.c.password_hash.is_not(None))
-    .order_by(operators.c.id)
-    .with_for_update(),
-    _one,
-)
+_DELETE = statement(delete(operators).where(operators.c.id == bindparam("operator_id")).returning(operators.c.id), _one)
 _LIST_ENABLED_EMAILS = statement(
     select(operators.c.email)
     .where(operators.c.disabled_at.is_(None), operators.c.password_hash.is_not(None))
@@ -166,9 +165,14 @@ _codes_left = (
     .scalar_subquery()
 )
 _LIST = statement(
-    select(operators, _last_seen.label("last_seen_at"), _codes_left.label("recovery_codes_left")).order_by(
-        operators.c.created_at, operators.c.id
-    ),
+    select(
+        operators,
+        roles.c.name.label("role_name"),
+        _last_seen.label("last_seen_at"),
+        _codes_left.label("recovery_codes_left"),
+    )
+    .select_from(operators.join(roles))
+    .order_by(operators.c.created_at, operators.c.id),
     into(ListedOperator),
 )
 _INSERT = statement(
@@ -177,6 +181,7 @@ _INSERT = statement(
         id=bindparam("id"),
         email=bindparam("email"),
         email_key=bindparam("email_key"),
+        role_id=bindparam("role_id"),
         created_at=_now,
         updated_at=_now,
     )
@@ -193,6 +198,7 @@ def _change(**values: Any) -> Any:
 
 _SET_PASSWORD = _change(password_hash=bindparam("new_hash"))
 _SET_TOTP = _change(totp_sealed=bindparam("new_sealed"), totp_step=bindparam("new_step"))
+_SET_ROLE = _change(role_id=bindparam("new_role_id"))
 _DISABLE = _change(disabled_at=_now)
 _ENABLE = _change(disabled_at=None)
 # Each code is accepted once, even concurrently, and only from the current authenticator. The secret is re-encrypted
@@ -255,11 +261,6 @@ async def lock_operator(db: DatabaseSession, operator_id: UUID) -> Operator | No
     return await db.one(_LOCK, id=operator_id)
 
 
-async def lock_enabled(db: DatabaseSession) -> list[UUID]:
-    """Locks all operators who can sign in, so that two cannot disable each other concurrently."""
-    return await db.all(_LOCK_ENABLED)
-
-
 async def list_enabled_emails(db: DatabaseSession) -> list[str]:
     """Returns the addresses of all operators who can sign in."""
     return await db.all(_LIST_ENABLED_EMAILS)
@@ -294,6 +295,14 @@ async def set_totp(db: DatabaseSession, operator_id: UUID, ciphertext: bytes | N
 async def take_totp_step(db: DatabaseSession, operator: Operator, step: int, ciphertext: bytes) -> bool:
     values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": ciphertext}
     return await db.one(_TAKE_STEP, step=step, **values) is not None
+
+
+async def set_role(db: DatabaseSession, operator_id: UUID, role_id: UUID) -> None:
+    await db.one(_SET_ROLE, operator_id=operator_id, new_role_id=role_id)
+
+
+async def delete_operator(db: DatabaseSession, operator_id: UUID) -> None:
+    await db.one(_DELETE, operator_id=operator_id)
 
 
 async def set_disabled(db: DatabaseSession, operator_id: UUID, *, is_disabled: bool) -> bool:

@@ -1,0 +1,110 @@
+"""Pages of roles: list, create, change as a table of permissions, delete."""
+
+from decimal import Decimal
+from typing import Any
+
+from shop.actions.access import roles
+from shop.actions.access.roles import RoleInput
+from shop.actions.context import Context
+from shop.admin.fields import chosen_words, id_of
+from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.session import form
+from shop.base.errors import Invalid
+from shop.base.values import read_decimal
+from shop.models.access.roles import Role
+from shop.rules.access.permissions import BUILT_IN, RESOURCES, SPECIAL
+from shop.rules.access.roles import covers_role, is_owner, permissions_of
+from shop.web.input.request import Request
+from shop.web.reply import Reply
+
+PATH = "/admin/settings/roles"
+_NOTICES = {"created": "Role created.", "saved": "Saved.", "deleted": "Role deleted."}
+
+
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    rows = await roles.list_roles(ctx)
+    return page(
+        "access/roles.html", page_context, notice=notice_of(request, _NOTICES), roles=rows, descriptions=_describe(rows)
+    )
+
+
+def _describe(rows: Any) -> dict[Any, str]:
+    return {
+        row.id: BUILT_IN[row.code].description if row.code in BUILT_IN else f"{len(permissions_of(row))} permissions"
+        for row in rows
+    }
+
+
+async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    return _form_page(page_context, None, {"name": "", "permissions": frozenset(), "refund_limit": ""})
+
+
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    values = _read_form(request)
+    try:
+        await roles.create_role(ctx, _read_input(values))
+    except Invalid as error:
+        return _form_page(page_context, None, values, 422, errors=error.errors)
+    return redirect(f"{PATH}?done=created")
+
+
+async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    role = await roles.get_role(ctx, id_of(request, "role_id"))
+    limit = "" if role.refund_limit is None else f"{role.refund_limit:f}"
+    values = {"name": role.name, "permissions": permissions_of(role), "refund_limit": limit}
+    return _form_page(page_context, role, values, notice=notice_of(request, _NOTICES))
+
+
+async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    role_id, values = id_of(request, "role_id"), _read_form(request)
+    try:
+        await roles.change_role(ctx, role_id, _read_input(values))
+    except Invalid as error:
+        role = await roles.get_role(ctx, role_id)
+        if role.code is not None:
+            values |= {"name": role.name, "permissions": permissions_of(role)}
+        return _form_page(page_context, role, values, 422, errors=error.errors)
+    return redirect(f"{PATH}/{role_id}?done=saved")
+
+
+async def delete(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    await roles.delete_role(ctx, id_of(request, "role_id"))
+    return redirect(f"{PATH}?done=deleted")
+
+
+def _read_form(request: Request) -> dict[str, Any]:
+    fields = form(request)
+    return {
+        "name": fields.get("name", ""),
+        "permissions": frozenset(chosen_words(request, "permissions")),
+        "refund_limit": fields.get("refund_limit", "").strip(),
+    }
+
+
+def _read_input(values: dict[str, Any]) -> RoleInput:
+    return RoleInput(values["name"], sorted(values["permissions"]), _read_limit(values["refund_limit"]))
+
+
+def _read_limit(text: str) -> Decimal | None:
+    if not text:
+        return None
+    try:
+        return read_decimal(text)
+    except ValueError as error:
+        raise Invalid({"refund_limit": [str(error)]}) from None
+
+
+def _form_page(
+    page_context: PageContext, role: Role | None, values: dict[str, Any], status: int = 200, **others: Any
+) -> Reply:
+    return page(
+        "access/role.html",
+        page_context,
+        status,
+        role=role,
+        values=values,
+        resources=RESOURCES,
+        special=SPECIAL,
+        can_change=role is None or (not is_owner(role) and covers_role(page_context.operator_session.role, role)),
+        **others,
+    )

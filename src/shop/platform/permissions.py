@@ -1,0 +1,88 @@
+"""The permission of each platform route, and of what a request includes, filters by and shows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from shop.actions.access import oauth
+from shop.actions.context import Context
+from shop.base.listing import Condition, Path, Sort
+from shop.jsonapi.query import DocumentQuery, Tree
+from shop.jsonapi.resource import Resource
+from shop.platform.collection import Collection
+from shop.platform.resources.registry import ACCESS, COLLECTIONS, RESOURCES
+from shop.rules.access.permissions import Act, resource_permission
+from shop.web.endpoint import Route
+
+_BASE = "/api/v2/platform/"
+_READ = "application: read"
+_COSTS = frozenset({"cost_price", "display_cost_price", "cost_currency"})
+_SPECIAL = {
+    ("POST", "refunds"): "refunds:write",
+    ("PATCH", "payments/{id}/void"): "refunds:write",
+    # Canceling an order refunds its payments.
+    ("PATCH", "orders/{id}/cancel"): "refunds:write",
+}
+"""Routes whose permission is not the one to read or write their collection."""
+_OTHERS = {"imports/products": "products", "imports/prices": "products", "exports/products": "products"} | {
+    "exports/prices": "products",
+    "events": "events",
+    "event_types": "events",
+}
+"""The resources of routes that belong to no collection."""
+_ACCESS_BY_PATH = {collection.path: collection.access for collection in COLLECTIONS.values()} | _OTHERS
+
+
+def with_permission(route: Route) -> Route:
+    """Returns the route with its permission; routes of other parts of the shop have none."""
+    if not route.path.startswith(_BASE):
+        return route
+    path = route.path.removeprefix(_BASE)
+    act: Act = "read" if route.who == _READ else "write"
+    permission = _SPECIAL.get((route.method, path)) or _collection_permission(path, act)
+    return msgspec.structs.replace(route, permission=permission)
+
+
+def _collection_permission(path: str, act: Act) -> str:
+    first, _, rest = path.partition("/")
+    access = _ACCESS_BY_PATH.get(f"{first}/{rest.partition('/')[0]}") or _ACCESS_BY_PATH.get(first)
+    if first == "store_credits" and act == "write":
+        return "credit:write"
+    return resource_permission(access, act) if access else ""
+
+
+def limit_query(ctx: Context, collection: Collection, query: DocumentQuery) -> DocumentQuery:
+    """Checks what the request includes, and leaves out cost prices that the token may not read."""
+    oauth.check_reading(ctx, _included_access(query.include or {}, [collection.resource]))
+    if oauth.can_read(ctx, "costs"):
+        return query
+    types = [type_ for type_, each in RESOURCES.items() if _COSTS & _names_of(each)]
+    fields = {type_: query.fields.get(type_, _names_of(RESOURCES[type_])) - _COSTS for type_ in types}
+    return msgspec.structs.replace(query, fields={**query.fields, **fields})
+
+
+def check_list(ctx: Context, collection: Collection, conditions: Iterable[Condition], sorts: Sequence[Sort]) -> None:
+    """Checks that the token reads everything that a list is filtered and sorted by."""
+    paths = [path for condition in conditions for path in condition.paths]
+    oauth.check_reading(ctx, {access for path in paths for access in _path_access(path, collection)})
+    if _COSTS & {path[-1] for path in paths} or _COSTS & {sort.name for sort in sorts}:
+        oauth.check_reading(ctx, ["costs"])
+
+
+def _included_access(tree: Tree, resources: Sequence[Resource]) -> Iterator[str]:
+    for name, deeper in tree.items():
+        types = [type_ for each in resources if name in each.relations for type_ in each.relations[name].types]
+        yield from (ACCESS[type_] for type_ in types if type_ in ACCESS)
+        yield from _included_access(deeper, [RESOURCES[type_] for type_ in types if type_ in RESOURCES])
+
+
+def _path_access(path: Path, collection: Collection) -> Iterator[str]:
+    resource = collection.resource
+    for name in path[:-1]:
+        type_ = resource.relations[name].type
+        yield ACCESS[type_]
+        resource = RESOURCES[type_]
+
+
+def _names_of(resource: Resource) -> frozenset[str]:
+    return frozenset([*resource.kinds(), *resource.relations])

@@ -1,0 +1,147 @@
+"""Tokens whose scope is a list of permissions: exactly these, within the level and permissions of the application."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from shop.rules.access.permissions import is_allowed, is_grantable, is_within
+from tests.platform.catalog_builders import master_of, new
+from tests.platform.client import Machine, ask_for_token, new_app
+
+PLATFORM = "/api/v2/platform"
+
+
+async def token_for(http: httpx2.AsyncClient, db: Any, scope: str, level: str = "write") -> dict[str, str]:
+    answer = await ask_for_token(http, await new_app(db, level), scope)
+    assert answer.status == 200, answer.json
+    assert answer.json["scope"] == scope
+    return {"Authorization": f"Bearer {answer.json['access_token']}"}
+
+
+async def get(http: httpx2.AsyncClient, headers: dict[str, str], path: str) -> httpx2.Response:
+    return await http.get(f"{PLATFORM}/{path}", headers=headers)
+
+
+@pytest.mark.security("P-08")
+async def test_a_token_with_permissions_reads_only_their_resources(http: httpx2.AsyncClient, db: Any) -> None:
+    headers = await token_for(http, db, "products:read stock:read")
+
+    allowed = [(await get(http, headers, path)).status_code for path in ("products", "taxons", "stock_items")]
+    refusals = [
+        await get(http, headers, path)
+        for path in ("orders", "users", "promotions", "payment_methods", "applications", "audit_events", "events")
+    ]
+
+    assert allowed == [200] * 3
+    assert [answer.status_code for answer in refusals] == [403] * 7
+    assert "orders:read" in refusals[0].json()["error"]
+    assert 'scope="orders:read"' in refusals[0].headers["www-authenticate"]
+
+
+INCLUDES = [
+    ("orders:read", "customers:read", "line_items?include=order.user"),
+    ("orders:read", "products:read", "orders?include=line_items.variant.product"),
+    ("products:read", "stock:read", "products?include=variants.stock_items"),
+    ("products:read", "stock:read", "taxons?include=products.variants.stock_items.stock_location"),
+    ("stock:read", "products:read", "stock_items?include=variant"),
+]
+
+
+@pytest.mark.security("P-08")
+@pytest.mark.parametrize(("scope", "missing", "query"), INCLUDES)
+async def test_an_include_needs_the_permission_of_every_resource(
+    http: httpx2.AsyncClient, db: Any, scope: str, missing: str, query: str
+) -> None:
+    narrow, wide = await token_for(http, db, scope), await token_for(http, db, f"{scope} {missing}")
+
+    refusal, allowed = await get(http, narrow, query), await get(http, wide, query)
+
+    assert refusal.status_code == 403
+    assert missing in refusal.json()["error"]
+    assert allowed.status_code == 200, allowed.text
+
+
+@pytest.mark.security("P-08")
+async def test_a_filter_by_another_resource_needs_its_permission(http: httpx2.AsyncClient, db: Any) -> None:
+    headers = await token_for(http, db, "orders:read")
+
+    refusal = await get(http, headers, "orders?filter[user_email_cont]=a")
+
+    assert refusal.status_code == 403
+    assert "customers:read" in refusal.json()["error"]
+    assert (await get(http, headers, "orders?filter[number_eq]=R1")).status_code == 200
+
+
+@pytest.mark.security("P-08")
+async def test_cost_prices_need_their_permission(http: httpx2.AsyncClient, db: Any, writer: Machine) -> None:
+    product = await new(writer, "product")
+    path = f"variants/{await master_of(writer, product.id)}"
+    narrow, wide = [await token_for(http, db, f"products:read{more}") for more in ("", " costs:read")]
+
+    attributes = [(await get(http, each, path)).json()["data"]["attributes"] for each in (narrow, wide)]
+    explicit = await get(http, narrow, f"{path}?fields[variant]=sku,cost_price")
+    refusals = [
+        await get(http, await token_for(http, db, "orders:read"), "line_items?filter[cost_price_gt]=1"),
+        await get(http, narrow, "exports/products"),
+    ]
+
+    assert ["cost_price" in each for each in attributes] == [False, True]
+    assert explicit.json()["data"]["attributes"].keys() == {"sku"}
+    assert [answer.status_code for answer in refusals] == [403, 403]
+
+
+@pytest.mark.security("P-08")
+async def test_a_token_with_permissions_writes_only_their_resources(http: httpx2.AsyncClient, db: Any) -> None:
+    headers = await token_for(http, db, "promotions:write orders:write")
+    body = {"promotion_category": {"name": "Spring"}}
+
+    created = await http.post(f"{PLATFORM}/promotion_categories", headers=headers, json=body)
+    refusals = [
+        await http.post(f"{PLATFORM}/zones", headers=headers, json={"zone": {"name": "x"}}),
+        await http.post(f"{PLATFORM}/refunds", headers=headers, json={}),
+        await http.patch(f"{PLATFORM}/orders/R1/cancel", headers=headers),
+        await get(http, headers, "promotion_categories"),
+    ]
+
+    assert created.status_code == 201
+    assert [answer.status_code for answer in refusals] == [403] * 4
+
+
+@pytest.mark.security("P-03", "P-08")
+async def test_the_level_and_the_permissions_of_an_application_cap_its_tokens(
+    http: httpx2.AsyncClient, db: Any
+) -> None:
+    reader, limited = await new_app(db, "read"), await new_app(db, "write")
+    await db.execute("update applications set permissions = '{orders:read}' where id = $1", limited.id)
+
+    answers = [
+        await ask_for_token(http, reader, "orders:write"),
+        await ask_for_token(http, limited, "write"),
+        await ask_for_token(http, limited, "admin"),
+        await ask_for_token(http, limited, "orders:read products:read"),
+    ]
+    token = (await ask_for_token(http, limited, "orders:read")).json["access_token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    before = await get(http, headers, "orders")
+    await db.execute("update applications set permissions = '{products:read}' where id = $1", limited.id)
+
+    assert [(answer.status, answer.json["error"]) for answer in answers] == [(400, "invalid_scope")] * 4
+    assert before.status_code == 200
+    assert (await get(http, headers, "orders")).status_code == 403
+
+
+def test_permissions_add_up_with_levels() -> None:
+    assert is_allowed("write", "read orders:write", "write", "orders:write")
+    assert is_allowed("read", "read orders:write", "write", "products:read")
+    assert not is_allowed("write", "read orders:write", "write", "products:write")
+    assert not is_allowed("write", "admin orders:write", "write", "products:write")
+    assert not is_allowed("read", "orders:write", "write", "orders:read")
+    assert not is_allowed("read", "orders:read", "write", "")
+
+
+def test_a_refresh_narrows_permissions_and_never_changes_them() -> None:
+    assert is_within("orders:read", "orders:read stock:read", "write")
+    assert not is_within("orders:write", "orders:read", "write")
+    assert not is_within("orders:write", "write", "write")
+    assert not is_grantable("orders:delete", "write")
