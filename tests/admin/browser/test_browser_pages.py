@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from shop.base.ids import new_id
+from shop.rules.access.permissions import OWNER_ID
 from tests.accounts import sign_in as sign_in_shopper
 from tests.admin.browser_session import API, fill_application_form, open_page, sign_in
 from tests.admin.catalog_forms import (
@@ -312,6 +313,9 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "website": "/admin/settings/website?done=saved",
         "operators": "/admin/settings/operators",
         "invite": "/admin/settings/operators/new",
+        "roles": "/admin/settings/roles",
+        "new role": "/admin/settings/roles/new",
+        "role": f"/admin/settings/roles/{OWNER_ID}",
         "events": "/admin/events",
         "events, none": "/admin/events?type=nothing.happened",
         "event": f"/admin/events/{ids['event']}",
@@ -331,7 +335,8 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
     yield "secret"
     await page.goto("/admin/settings/operators/new")
     await page.get_by_label("E-mail address").fill("grace@operators.example")
-    await page.get_by_role("button", name="Create link").click()
+    await page.get_by_label("Role").select_option("Owner")
+    await page.get_by_role("button", name="Invite").click()
     yield "operator's link"
     await page.goto(f"/admin/orders/{ids['order']}/invoice")
     await page.get_by_role("button", name="Issue invoice").click()
