@@ -137,6 +137,7 @@ async def test_discounts_on_lines_and_on_the_order_are_adjustments_with_their_re
     assert row["total"] == 500
     labels = await db.fetch("select label, amount from adjustments where order_id = $1", row["id"])
     assert [tuple(each) for each in labels] == [("Mug: Broken", -4000)]
+    assert "Mug: Broken -$40.00" in text_of((await dashboard.get(f"/admin/orders/{draft.number}")).text)
     assert await find_problems(db, draft) == []
 
 
