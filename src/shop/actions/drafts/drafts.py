@@ -62,7 +62,7 @@ async def delete_draft(ctx: Context, order_id: UUID) -> None:
 async def lock_draft(ctx: Context, order_id: UUID) -> Order:
     """Locks the order of a draft; raises NotFound if it was placed or deleted."""
     order = await orders.lock_open_cart(ctx.db, order_id)
-    if order is None or order.author_id is None:
+    if order is None:
         raise NotFound()
     return order
 
