@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from shop.actions.access.passwords import DUMMY_HASH, hash_password, is_outdated, is_password
+from shop.base.crypto.passwords import DUMMY_HASH, hash_password, is_outdated, is_password
 
 
 @pytest.mark.security("D-02")

@@ -189,9 +189,11 @@ async def test_an_idle_cart_with_an_address_is_abandoned_once(quiet_shop: tuple[
         "unknown": (None, 1, 25),
         "empty": ("c@shop.example", 0, 25),
         "old": ("d@shop.example", 1, 24 * 6),
+        "draft": ("e@shop.example", 1, 25),
     }
     for number, cart in carts.items():
         await db.execute(CART, uuid4(), number, *cart)
+    await db.execute("update orders set author_id = $1 where number = 'draft'", uuid4())
 
     counts = [await note_abandoned_carts(ctx.shared) for _ in range(2)]
 

@@ -59,13 +59,14 @@ async def test_only_idle_guest_carts_are_deleted(housekeeping_setup: tuple[Share
         "bought": (old, old, None),
         "owned": (old, None, user),
     }
-    for name, row in rows.items():
+    for name, row in {**rows, "draft": (old, None, None)}.items():
         await db.execute(CART, uuid.uuid4(), name, *row)
+    await db.execute("update orders set author_id = $1 where number = 'draft'", uuid.uuid4())
 
     counts = (await run_housekeeping(shared)).removed
 
     assert counts == {"idle guest carts": 1}
-    assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
+    assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned", "draft"}
 
 
 async def test_unverified_users_are_deleted_after_a_week(housekeeping_setup: tuple[Shared, Any]) -> None:

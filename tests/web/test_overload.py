@@ -14,7 +14,7 @@ import httpx2
 import psutil
 import pytest
 
-from shop.actions.access.passwords import hash_password
+from shop.base.crypto.passwords import hash_password
 from shop.base.crypto.secrets import CLIENT_SECRET, new_secret
 from tests.db.processes import serving
 from tests.platform.client import TOKEN, App, Machine, ask_for_token, new_app

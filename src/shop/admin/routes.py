@@ -4,6 +4,7 @@ from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, roles, sign_in, staff
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.customers.routes import customer_routes
+from shop.admin.drafts.routes import draft_routes
 from shop.admin.imports.routes import import_routes
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.order_edits.routes import order_edit_routes
@@ -43,6 +44,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_passkey_routes(own),
         *order_routes(of("orders")),
         *order_edit_routes(of("orders")),
+        *draft_routes(of("orders")),
         *catalog_routes(of("products")),
         *stock_routes(of("stock")),
         *import_routes(of("products")),

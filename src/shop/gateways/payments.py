@@ -2,6 +2,8 @@
 
     check         needs no source and always approves; an operator records the payment later
     store_credit  the same; the shop has its own ledger
+    cash          the same; an operator receives it at once
+    payment_link  the same; stands for the payment that the customer makes by the link in an e-mail
     test_card     charges nothing; its source determines the result; only in a try-out; see `test_card.py`
     stripe        charges cards; see `stripe.py`
 

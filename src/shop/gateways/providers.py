@@ -20,6 +20,8 @@ def open_providers(data_dir: Path, stripe: StripeAccount | None, *, is_try_out: 
     return {
         "check": Check(),
         "store_credit": Check(),
+        "cash": Check(),
+        "payment_link": Check(),
         "test_card": TestCard(data_dir / "test_card", is_open=is_try_out),
         "stripe": Stripe(stripe),
     }

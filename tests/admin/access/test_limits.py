@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from shop.actions.access.passwords import hash_password
+from shop.base.crypto.passwords import hash_password
 from tests.admin.dashboard import (
     PASSWORD,
     SAME_ORIGIN,

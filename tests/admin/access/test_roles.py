@@ -30,7 +30,7 @@ async def role_of(db: Any, operator_id: UUID) -> UUID:
     return role_id
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 def test_every_route_of_the_dashboard_and_the_platform_names_a_permission() -> None:
     routes = [
         route
@@ -51,7 +51,7 @@ def test_only_the_start_page_and_the_own_account_need_no_permission() -> None:
     assert {path for path in paths if not path.startswith("/admin/account")} == own
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 @pytest.mark.parametrize("code", BUILT_IN)
 async def test_a_role_opens_the_pages_that_it_permits_and_no_others(
     http: httpx2.AsyncClient, db: Any, code: str
@@ -71,7 +71,7 @@ async def test_a_role_opens_the_pages_that_it_permits_and_no_others(
             assert route.permission in answer.text, route.path
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 @pytest.mark.parametrize("code", ["fulfilment", "merchandiser", "read-only"])
 async def test_pages_offer_nothing_that_the_role_forbids(http: httpx2.AsyncClient, db: Any, code: str) -> None:
     dashboard = await new_dashboard(http, db, role_id=BUILT_IN[code].id)
@@ -207,7 +207,7 @@ async def helper(http: httpx2.AsyncClient, db: Any) -> Dashboard:
     return await new_dashboard(http, db, role_id=await new_role(db, *words, refund_limit=10))
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 async def test_a_helper_cannot_create_or_widen_a_role_beyond_the_own(helper: Dashboard, db: Any) -> None:
     small_role, own_role = await new_role(db, "orders:read"), await role_of(db, helper.id)
     wide = {"name": f"Wide {uuid4()}", "permissions[]": ["settings:write"]}
@@ -221,7 +221,7 @@ async def test_a_helper_cannot_create_or_widen_a_role_beyond_the_own(helper: Das
     assert allowed.status_code == 303
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 async def test_a_helper_cannot_give_a_wider_role_to_anyone(helper: Dashboard, db: Any) -> None:
     small_role = await new_role(db, "orders:read")
     other_id, _ = await new_operator(db, role_id=small_role)
@@ -233,7 +233,7 @@ async def test_a_helper_cannot_give_a_wider_role_to_anyone(helper: Dashboard, db
     assert await role_of(db, other_id) == small_role
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 async def test_a_helper_cannot_change_or_disable_a_more_powerful_operator(helper: Dashboard, db: Any) -> None:
     owner_id, _ = await new_operator(db)
     invited_id, invited_email = await new_operator(db, password_hash=None)
@@ -252,7 +252,7 @@ async def test_a_helper_cannot_change_or_disable_a_more_powerful_operator(helper
     assert await role_of(db, owner_id) == OWNER_ID
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 async def test_a_helper_cannot_get_the_secret_of_a_more_powerful_application(helper: Dashboard, db: Any) -> None:
     def fields(**others: Any) -> dict[str, Any]:
         return {"id": str(new_id()), "name": "x", "access_level": "write", "step": "create", **others}
@@ -284,7 +284,7 @@ async def test_the_last_owner_keeps_the_role(empty_client: httpx2.AsyncClient, e
     assert await role_of(empty_db, owner.id) == OWNER_ID
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 @pytest.mark.parametrize("action", ["role", "disable"])
 async def test_of_two_owners_who_demote_each_other_one_remains(
     empty_client: httpx2.AsyncClient, empty_db: Any, action: str

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from argon2 import PasswordHasher
 
-from shop.actions.access.passwords import hash_password
+from shop.base.crypto.passwords import hash_password
 from shop.base.crypto.secrets import secret_hash
 from tests.admin.dashboard import (
     COOKIE,

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.admin.dashboard import new_dashboard
+from tests.admin.drafts.builders import CASH, new_ready_draft
 from tests.admin.operations.report_shop import ReportShop, locked_table
 from tests.builders import Make
 from tests.checkout_builders import new_checkout_setup
@@ -41,6 +42,24 @@ async def test_two_processes_count_every_order_once(report_shop: ReportShop, sho
     assert (figures["Orders"], figures["Revenue"], figures["New customers"]) == ("6", "$90.00", "6")
     result = run_verify(shop, report_shop.url, tmp_path)
     assert "ok    figures of reports" in result.stdout, result.stdout
+
+
+async def test_a_draft_counts_once_it_is_placed(report_shop: ReportShop, shop: Command, tmp_path: Path) -> None:
+    await report_shop.buy((await report_shop.setup.product(), 1))
+    draft, _ = await new_ready_draft(report_shop.dashboard, report_shop.setup)
+    await draft.save("discount", kind="percent", value="10", reason="Loyal customer")
+    await report_shop.rebuild()
+
+    before = await report_shop.figures(period="today")
+    placed = await draft.place(CASH)
+    await report_shop.rebuild()
+    after = await report_shop.figures(period="today")
+
+    assert placed.status_code == 303, placed.text
+    assert (before["Orders"], before["Conversion"]) == ("1", "100.0%")
+    assert (after["Orders"], after["Conversion"], after["Revenue"]) == ("2", "100.0%", "$38.00")
+    result = run_verify(shop, report_shop.url, tmp_path)
+    assert result.returncode == 0, result.stdout
 
 
 async def test_verify_finds_every_wrong_figure(report_shop: ReportShop, shop: Command, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ async def test_voiding_asks_for_confirmation_and_voids_the_payment(dashboard: Da
     assert (await states(db, order))[3] == "void"
 
 
-@pytest.mark.security("D-13")
+@pytest.mark.security("D-15")
 async def test_the_refund_limit_of_a_role_counts_for_refunds_and_cancellations(
     dashboard: Dashboard, buyer: Buyer, db: Any
 ) -> None:

@@ -13,11 +13,11 @@ import msgspec
 
 from shop.actions import rate_limits
 from shop.actions.access import second_factor
-from shop.actions.access.passwords import hash_password, is_outdated, is_password
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
 from shop.base.client_networks import networks_of
+from shop.base.crypto.passwords import hash_password, is_outdated, is_password
 from shop.base.crypto.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
 from shop.base.email import read_email
 from shop.base.errors import InvalidSignIn, RateLimitError, Unavailable

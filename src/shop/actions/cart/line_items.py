@@ -102,10 +102,14 @@ async def change_quantity(ctx: Context, locked_cart: LockedCart, line_item_id: U
 async def accept_changes(ctx: Context) -> Cart:
     """Applies current prices and stock to all lines: removes unavailable ones and reduces quantities."""
     async with ctx.db.transaction():
-        locked_cart = await lock_cart_with_lines(ctx)
-        variant_quotes = await list_line_quotes(ctx, locked_cart.pricing, locked_cart.lines)
-        lines = requote_available_lines(locked_cart.lines, variant_quotes, datetime.now(UTC))
-        return await save_lines(ctx, locked_cart, lines, variant_quotes)
+        return await apply_current_quotes(ctx, await lock_cart_with_lines(ctx))
+
+
+async def apply_current_quotes(ctx: Context, locked_cart: LockedCart) -> Cart:
+    """Applies current prices and stock in the caller's transaction, like `accept_changes`."""
+    variant_quotes = await list_line_quotes(ctx, locked_cart.pricing, locked_cart.lines)
+    lines = requote_available_lines(locked_cart.lines, variant_quotes, datetime.now(UTC))
+    return await save_lines(ctx, locked_cart, lines, variant_quotes)
 
 
 async def remove_line(ctx: Context, line_item_id: UUID | None) -> Cart:

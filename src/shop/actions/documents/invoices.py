@@ -4,7 +4,7 @@ The transaction locks the order, then the counter of the series; another one tha
 If it fails, the counter returns to its last number. Completing an order takes no number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -80,7 +80,8 @@ async def issue_invoice(ctx: Context, order_id: UUID) -> Invoice:
         if order.canceled_at is not None:
             raise _refusal("The order is canceled, so that it needs no invoice.")
         shop = await get_shop(ctx)
-        content = await _build_content(ctx, shop, await load_checkout(ctx, order))
+        steps = (order.explained or {}).get("steps", [])
+        content = await build_content(ctx, shop, await load_checkout(ctx, order), steps)
         return await _insert(ctx, shop, order, "invoice", content)
 
 
@@ -145,7 +146,10 @@ async def _insert(
     return invoice
 
 
-async def _build_content(ctx: Context, shop: Shop, checkout: Checkout) -> InvoiceContent:
+async def build_content(
+    ctx: Context, shop: Shop, checkout: Checkout, steps: Sequence[Mapping[str, Any]]
+) -> InvoiceContent:
+    """Returns what an invoice or a quote prints; `steps` are those of the calculation of the total."""
     order = checkout.order
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
     addresses = await users.find_addresses(ctx.db, ids) if ids else {}
@@ -153,7 +157,6 @@ async def _build_content(ctx: Context, shop: Shop, checkout: Checkout) -> Invoic
         recipient_lines(addresses.get(address_id) if address_id else None)
         for address_id in (order.bill_address_id, order.ship_address_id)
     )
-    steps = (order.explained or {}).get("steps", [])
     parts: list[LineItem | Shipment] = [*checkout.lines, *checkout.shipments]
     tax_rows = build_tax_rows(parts, name_rates(steps), order.total)
     lines = _build_lines(checkout, name_rates(steps))

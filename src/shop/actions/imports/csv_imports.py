@@ -32,7 +32,7 @@ KINDS = {"products": "Products", "stock": "Stock"}
 _BATCH = 100
 _NEXT_STATES = {"checking": "checked", "running": "done"}
 _KEYS = {"products": "slug", "stock": "sku"}
-_CHANGED = "Someone else changed this import in the meantime; the page now shows its current state."
+_CHANGE_CONFLICT = "Someone else changed this import in the meantime; the page now shows its current state."
 Parse = Callable[[str, CsvRecord], ImportLine[Any]]
 
 
@@ -181,5 +181,5 @@ async def _lock(ctx: Context, import_id: UUID, *states: str) -> CsvImport:
     if row is None:
         raise NotFound()
     if row.state not in states:
-        raise Invalid({"base": [_CHANGED]}, _CHANGED)
+        raise Invalid({"base": [_CHANGE_CONFLICT]}, _CHANGE_CONFLICT)
     return row

@@ -14,12 +14,13 @@ from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.access.users import User
 from shop.models.cart.orders import CartLine, Order
+from shop.models.checkout.coupons import Adjustment
 from shop.models.checkout.payments import Payment, PaymentAttempt, PaymentSource, Refund
 from shop.models.checkout.shipments import Shipment, ShipmentItem
 from shop.models.customers.addresses import AddressWithCountry
 from shop.queries import dashboard
 from shop.queries.cart import orders
-from shop.queries.checkout import shipments
+from shop.queries.checkout import adjustments, shipments
 from shop.queries.customers import users
 from shop.queries.orders import pages as order_pages
 from shop.queries.payments import payments, saved_cards
@@ -74,6 +75,8 @@ class OrderPage(msgspec.Struct, frozen=True):
     balance: Balance
     can_resume: bool
     documents: OrderDocuments
+    adjustments: Sequence[Adjustment]
+    """The manual adjustments, oldest first."""
 
     @property
     def is_sent(self) -> bool:
@@ -112,6 +115,7 @@ async def get_page(ctx: Context, order: Order) -> OrderPage:
         checkout.balance,
         order.canceled_at is not None and (await find_resumption(ctx, checkout)).refusal is None,
         await load_documents(ctx, order) if order.completed_at else OrderDocuments(),
+        (await adjustments.list_manual(ctx.db, order.id))[::-1] if order.manual_total else (),
     )
 
 

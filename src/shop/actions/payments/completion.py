@@ -28,7 +28,7 @@ from shop.actions.context import Context
 from shop.actions.payments import attempts, charges
 from shop.actions.payments.attempts import PendingCharge
 from shop.actions.payments.settlement import finalize_order
-from shop.base.errors import Invalid, NotFound, TotalMismatch
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, TotalMismatch
 from shop.base.money import currency_digits, wire_decimal
 from shop.gateways.payments import Act
 from shop.models.cart.orders import Order
@@ -66,6 +66,14 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     if order.completed_at is None:
         raise attempts.build_refusal(result)
     return await load_checkout(ctx, order)
+
+
+async def complete_uncharged(ctx: Context, order_id: UUID) -> Checkout:
+    """Completes an open order in the caller's transaction; its payment needs no provider, such as cash or a check."""
+    start = await _start(ctx, None, order_id)
+    if not isinstance(start, Checkout):
+        raise PaymentInProgress()
+    return start
 
 
 async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | None:

@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.gateways.providers import TYPES
-from shop.models.checkout.payments import STORE_CREDIT_METHOD, payment_methods
+from shop.models.checkout.payments import BUILT_IN_METHODS, STORE_CREDIT_METHOD, payment_methods
 from shop.models.checkout.shipments import DISPLAYS
 from shop.models.setup.inputs import PaymentMethodInput
 from shop.queries import writes
@@ -39,6 +39,8 @@ async def update_payment_method(ctx: Context, method_id: UUID, values: PaymentMe
     _check_preferences(values)
     if method_id == STORE_CREDIT_METHOD and values.keys() & {"display_on", "active"}:
         raise Invalid({"display_on": ["cannot be changed: store credit has its own endpoint"]})
+    if method_id in BUILT_IN_METHODS and values.keys() & {"display_on", "active", "auto_capture"}:
+        raise Invalid({"display_on": ["cannot be changed: only operators use it"]})
     await writes.update_record(ctx.db, payment_methods, method_id, values)
 
 
@@ -53,4 +55,6 @@ async def delete_payment_method(ctx: Context, method_id: UUID) -> None:
     """Soft-deletes a payment method; payments that use it keep it."""
     if method_id == STORE_CREDIT_METHOD:
         raise Invalid({"base": ["is required for store credit and cannot be deleted"]})
+    if method_id in BUILT_IN_METHODS:
+        raise Invalid({"base": ["is required for orders that operators take and cannot be deleted"]})
     await methods.soft_delete(ctx.db, payment_methods, method_id)

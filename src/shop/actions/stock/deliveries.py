@@ -28,7 +28,7 @@ from shop.queries.stock import deliveries as queries
 from shop.queries.stock.deliveries import NamedLine
 from shop.rules.stock.deliveries import MAX_LINES, MAX_QUANTITY, read_delivery_lines
 
-_CHANGED = "Someone else changed this in the meantime; the page now shows the current state. Nothing was saved."
+_CHANGE_CONFLICT = "Someone else changed this in the meantime; the page now shows the current state. Nothing was saved."
 _OVER = "This has ended and cannot be changed anymore."
 
 
@@ -104,7 +104,7 @@ async def send_transfer(ctx: Context, delivery_id: UUID, version: int, *, has_ar
     async with ctx.db.transaction():
         delivery = await _lock(ctx, delivery_id, version)
         if delivery.state != "draft" or delivery.source_location_id is None:
-            raise _refusal(_CHANGED)
+            raise _refusal(_CHANGE_CONFLICT)
         lines = await queries.list_lines(ctx.db, delivery_id)
         if not lines:
             raise _refusal("Add at least one line first.")
@@ -121,10 +121,10 @@ async def receive_delivery(ctx: Context, delivery_id: UUID, version: int, quanti
     async with ctx.db.transaction():
         delivery = await _lock(ctx, delivery_id, version)
         if delivery.state != "open":
-            raise _refusal(_CHANGED)
+            raise _refusal(_CHANGE_CONFLICT)
         lines = {line.id: line for line in await queries.list_lines(ctx.db, delivery_id)}
         if not quantities.keys() <= lines.keys():
-            raise _refusal(_CHANGED)
+            raise _refusal(_CHANGE_CONFLICT)
         arrivals = {lines[line_id]: quantity for line_id, quantity in quantities.items() if quantity > 0}
         if not arrivals:
             raise _refusal("Enter the quantity that arrived of at least one line.")
@@ -216,7 +216,7 @@ async def _lock(ctx: Context, delivery_id: UUID, version: int | None) -> StockDe
     if delivery is None:
         raise NotFound()
     if version is not None and delivery.version != version:
-        raise _refusal(_CHANGED)
+        raise _refusal(_CHANGE_CONFLICT)
     return delivery
 
 

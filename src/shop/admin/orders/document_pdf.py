@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from shop.actions.documents.documents import PackingSlip, PickList
+from shop.actions.drafts.quotes import DraftQuote
 from shop.admin.orders.pdf_page import LARGE, MARGIN, NORMAL, SMALL, PdfColumn, PdfPages
 from shop.admin.pages import day_text
 from shop.base.money import money_text
@@ -45,16 +46,27 @@ async def run_renderer(render: Callable[[], bytes]) -> bytes:
 
 def render_invoice(invoice: Invoice, paper: str) -> bytes:
     content = invoice.document
-    title = f"{TITLES[invoice.kind]} {invoice.number}"
+    facts = [f"Date: {day_text(invoice.issued_at)}", f"Order {content.order_number} of {day_text(content.order_date)}"]
+    if content.invoice_number:
+        facts.append(f"For invoice {content.invoice_number}")
+    return _render_content(content, f"{TITLES[invoice.kind]} {invoice.number}", facts, paper)
+
+
+def render_quote(quote: DraftQuote, paper: str) -> bytes:
+    facts = [f"Date: {day_text(quote.date)}", f"Valid until: {day_text(quote.valid_until)}"]
+    if not quote.has_shipping:
+        facts.append("Without shipping costs, which depend on the address.")
+    return _render_content(quote.content, f"Quote {quote.content.order_number}", facts, paper)
+
+
+def _render_content(content: InvoiceContent, title: str, facts: Sequence[str], paper: str) -> bytes:
     pages = PdfPages(title, paper, content.locale)
     _draw_seller(pages, content.seller)
     _draw_addresses(pages, content)
     pages.paragraph(title, size=LARGE, is_bold=True)
     pages.skip(4)
-    pages.paragraph(f"Date: {day_text(invoice.issued_at)}")
-    pages.paragraph(f"Order {content.order_number} of {day_text(content.order_date)}")
-    if content.invoice_number:
-        pages.paragraph(f"For invoice {content.invoice_number}")
+    for fact in facts:
+        pages.paragraph(fact)
     pages.skip(12)
     _draw_amounts(pages, content)
     return pages.finish()

@@ -129,8 +129,8 @@ async def show_pick_list(request: Request, ctx: Context, page_context: PageConte
 async def show_pick_list_pdf(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     async def answer(numbers: list[str]) -> Reply:
         pick_list, shop = await documents.get_pick_list(ctx, numbers), page_context.shop
-        render = partial(render_pick_list, pick_list, _paper_of(shop), shop.default_locale)
-        return _pdf_reply("pick-list", await run_renderer(render))
+        render = partial(render_pick_list, pick_list, find_paper(shop), shop.default_locale)
+        return pdf_reply("pick-list", await run_renderer(render))
 
     return await _answer_numbers(request, page_context, "pick-list", "Pick list", answer)
 
@@ -202,17 +202,17 @@ async def _slip_page(ctx: Context, page_context: PageContext, slips: Any, **valu
 
 
 async def _invoice_pdf(ctx: Context, invoice: Invoice) -> Reply:
-    render = partial(render_invoice, invoice, _paper_of(ctx.shared.shop))
-    return _pdf_reply(invoice.number, await run_renderer(render))
+    render = partial(render_invoice, invoice, find_paper(ctx.shared.shop))
+    return pdf_reply(invoice.number, await run_renderer(render))
 
 
 async def _slip_pdf(ctx: Context, page_context: PageContext, slips: Any, name: str) -> Reply:
     shop = page_context.shop
-    render = partial(render_slips, slips, await documents.get_seller(ctx), _paper_of(shop), shop.default_locale)
-    return _pdf_reply(name, await run_renderer(render))
+    render = partial(render_slips, slips, await documents.get_seller(ctx), find_paper(shop), shop.default_locale)
+    return pdf_reply(name, await run_renderer(render))
 
 
-def _paper_of(shop: Shop) -> str:
+def find_paper(shop: Shop) -> str:
     return paper_of(shop.document_settings.country or shop.default_country)
 
 
@@ -220,7 +220,7 @@ def _path_of(name: str, numbers: list[str]) -> str:
     return f"{PATH}/{name}?numbers={quote(','.join(numbers), safe=',')}"
 
 
-def _pdf_reply(name: str, data: bytes) -> Reply:
+def pdf_reply(name: str, data: bytes) -> Reply:
     """Returns a PDF that browsers show; `name` may contain what the number of an order contains."""
     safe_name = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name

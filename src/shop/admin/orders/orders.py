@@ -20,7 +20,7 @@ from shop.admin.orders.order_filters import (
     read_query,
     read_size,
 )
-from shop.admin.pages import PageContext, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.models.cart.orders import Order
 from shop.queries.customers import users
 from shop.queries.operations import order_index
@@ -52,6 +52,8 @@ NOTICES = {
     "items_canceled": "Items canceled.",
     "divided": "Items moved.",
     "tracking": "Tracking number saved.",
+    "placed": "Order placed.",
+    "placed-before": "The draft was placed as this order before.",
     "link": "The customer gets an e-mail with a payment link.",
 }
 
@@ -92,6 +94,8 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order = await order_pages.get_order(ctx, request.path_params["number"])
+    if order.author_id and not order.completed_at:
+        return redirect(f"/admin/drafts/{quote(order.number, safe='')}")
     return await order_page(ctx, page_context, order, notice=notice_of(request, NOTICES))
 
 

@@ -9,7 +9,7 @@ from shop.admin.fields import Fields
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
 from shop.base.record import Record
-from shop.models.checkout.payments import STORE_CREDIT_METHOD
+from shop.models.checkout.payments import BUILT_IN_METHODS
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -19,8 +19,8 @@ TYPES = {"check": "Check or transfer", "test_card": "Test card: no money is char
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     rows = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
-    # Store credit is built in and cannot be configured.
-    methods = [method for method in rows if method.id != STORE_CREDIT_METHOD]
+    # Store credit, cash and payment links cannot be configured.
+    methods = [method for method in rows if method.id not in BUILT_IN_METHODS]
     context: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
     return page("setup/payment_methods.html", page_context, methods=methods, closed=unavailable_types, **context)
@@ -75,5 +75,5 @@ FORM = SetupForm(
     read=_read,
     choices=_choices,
     delete_note="It is no longer offered. Existing payments remain and can still be refunded.",
-    required_ids=frozenset({STORE_CREDIT_METHOD}),
+    required_ids=BUILT_IN_METHODS,
 )

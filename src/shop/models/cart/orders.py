@@ -52,6 +52,8 @@ class Order(Row, frozen=True, kw_only=True):
     considered_risky: bool = False
     approver_id: UUID | None = None
     canceler_id: UUID | None = None
+    author_id: UUID | None = None
+    """The operator who takes the order; None for an order of a shopper. Until it is completed, it is a draft."""
     confirmation_delivered: bool = False
     channel: str = "shop"
     token_version: int = 0

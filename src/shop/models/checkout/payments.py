@@ -10,6 +10,11 @@ from shop.models.cart.orders import orders
 
 STORE_CREDIT_METHOD = UUID("5c000000-0000-7000-8000-000000000001")
 """The payment method for store credit; created by migration, and selected through its own endpoint."""
+CASH_METHOD = UUID("5c000000-0000-7000-8000-000000000002")
+"""The payment method for cash at the counter, which only operators use; created by migration."""
+LINK_METHOD = UUID("5c000000-0000-7000-8000-000000000003")
+"""The payment that an order awaits whose customer pays by the link in an e-mail; created by migration."""
+BUILT_IN_METHODS = frozenset({STORE_CREDIT_METHOD, CASH_METHOD, LINK_METHOD})
 
 
 class PaymentMethod(Row, frozen=True, kw_only=True):

@@ -31,7 +31,8 @@ _LOCK_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN).with_
 # Any token of a user's own cart selects it, since the bearer token alone grants access.
 _bearers = (
     select(orders)
-    .where(_IS_OPEN, or_(_is_opened_by_token, orders.c.user_id == users.c.id))
+    # A draft of an operator is not a cart of its customer.
+    .where(_IS_OPEN, orders.c.author_id.is_(None), or_(_is_opened_by_token, orders.c.user_id == users.c.id))
     .order_by(_this.desc().nulls_last(), orders.c.created_at.desc())
     .limit(1)
     .lateral("bearers")

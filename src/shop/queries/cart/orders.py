@@ -58,7 +58,9 @@ _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_
 _LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
 _LOCK_OTHER = statement(
     select(orders)
-    .where(orders.c.user_id == bindparam("user_id"), orders.c.id != bindparam("id"), _IS_OPEN)
+    .where(
+        orders.c.user_id == bindparam("user_id"), orders.c.id != bindparam("id"), _IS_OPEN, orders.c.author_id.is_(None)
+    )
     .order_by(orders.c.created_at.desc())
     .limit(1)
     .with_for_update(),

@@ -29,6 +29,7 @@ _MARK = statement(
         .where(
             _is_idle,
             orders.c.completed_at.is_(None),
+            orders.c.author_id.is_(None),
             orders.c.email.is_not(None),
             orders.c.item_count > 0,
             ~exists().where(abandoned_carts.c.order_id == orders.c.id),

@@ -117,6 +117,8 @@ PURGES: dict[str, Purge] = {
         and_(
             orders.c.completed_at.is_(None),
             orders.c.user_id.is_(None),
+            # An operator deletes drafts.
+            orders.c.author_id.is_(None),
             within_hours(orders.c.updated_hour, "lt", _now - seconds("cart_idle")),
             orders.c.updated_at < _now - seconds("cart_idle"),
             # Attempts that may have charged money are settled first.

@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     bindparam,
     case,
     distinct,
@@ -274,7 +275,11 @@ _REFUNDS = (
 )
 CARTS: Select[Any] = (
     select(_day.label("day"), orders.c.currency, _count().label("carts"))
-    .where(_is_on_day(orders.c.created_at), or_(orders.c.item_count > 0, orders.c.completed_at.is_not(None)))
+    .where(
+        _is_on_day(orders.c.created_at),
+        # A draft of an operator counts once it is an order.
+        or_(and_(orders.c.item_count > 0, orders.c.author_id.is_(None)), orders.c.completed_at.is_not(None)),
+    )
     .group_by(orders.c.currency)
 )
 SOURCES: Mapping[Table, Select[Any]] = {

@@ -24,7 +24,9 @@ class CartFilter(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=32)
 def _list_statement(criteria: CartFilter, side: str | None) -> Statement[Order]:
-    clause = select(orders).where(orders.c.completed_at.is_(None), orders.c.item_count > 0)
+    clause = select(orders).where(
+        orders.c.completed_at.is_(None), orders.c.author_id.is_(None), orders.c.item_count > 0
+    )
     if criteria.text:
         has_email = order_lookups.c.email.in_([bindparam("text", type_=Text()), bindparam("lower", type_=Text())])
         found: Any = select(order_lookups.c.order_id).where(has_email)

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from shop.rules.personal_data import PERSONAL
 
-ERASED = "Erased"
+ERASED_TEXT = "Erased"
 _NO_METADATA: Mapping[str, Any] = {"public_metadata": {}, "private_metadata": {}}
 REMAINS: Mapping[str, Mapping[str, Any]] = {
     # The country and the state remain: they decide the taxes.
     "address": {
-        "firstname": ERASED,
+        "firstname": ERASED_TEXT,
         "lastname": "customer",
         "address1": "",
         **dict.fromkeys(
@@ -28,10 +28,10 @@ REMAINS: Mapping[str, Mapping[str, Any]] = {
     ),
     "payment_attempt": {"message": None},
     "promotion_use": {"email": None},
-    "refund": {"reason": ERASED},
-    "store_credit": {"memo": ERASED, **_NO_METADATA},
+    "refund": {"reason": ERASED_TEXT},
+    "store_credit": {"memo": ERASED_TEXT, **_NO_METADATA},
     "store_credit_event": {"reason": None},
-    "wishlist": {"name": ERASED, "token": ""},
+    "wishlist": {"name": ERASED_TEXT, "token": ""},
 }
 """The values of the columns that are erased, by the type of the record. All other columns remain: numbers, times,
 states, amounts, taxes, products and the provider's references of payments, which bookkeeping and refunds need.

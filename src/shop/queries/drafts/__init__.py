@@ -1,0 +1,4 @@
+"""Drafts: orders that operators prepare.
+SQL statements and the functions that run them.
+No business rules.
+"""
