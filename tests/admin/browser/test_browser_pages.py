@@ -280,6 +280,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "customer, orders": f"/admin/customers/{ids['customer']}/orders",
         "customer, new address": f"/admin/customers/{ids['customer']}/addresses/new",
         "new customer": "/admin/customers/new",
+        "customer, erase": f"/admin/customers/{ids['customer']}/erase",
         "applications": API,
         "application": f"{API}/{ids['application']}",
         "revoke": f"{API}/{ids['application']}/revoke",
@@ -408,4 +409,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 105
+    assert len(problems) == 110
