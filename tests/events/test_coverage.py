@@ -40,6 +40,25 @@ CREDENTIAL = "a password or second factor of an operator; the audit has it, and 
 WEBHOOK = "sends events again, or a test, or signs them with another secret; the audit has it"
 EXCEPTIONS = {
     "POST /admin/settings/operators/{operator_id}/resend": "sends an e-mail with a new link; the audit has it",
+    **dict.fromkeys(
+        (
+            "POST /admin/stock/deliveries/new",
+            "POST /admin/stock/deliveries/{delivery_id}",
+            "POST /admin/stock/deliveries/{delivery_id}/lines",
+            "POST /admin/stock/deliveries/{delivery_id}/lines/{line_id}/remove",
+        ),
+        "only the dashboard knows deliveries; their receipt changes stock items, which have events",
+    ),
+    "POST /admin/stock/{item_id}/threshold": "only the dashboard knows thresholds; the audit has them",
+    **dict.fromkeys(
+        (
+            "POST /admin/imports",
+            "POST /admin/imports/{import_id}/check",
+            "POST /admin/imports/{import_id}/start",
+            "POST /admin/imports/{import_id}/delete",
+        ),
+        "a file; the worker that imports it notes the events of its records",
+    ),
     "POST /admin/orders/{number}/payment-link": "sends an e-mail; the audit has it",
     "POST /api/v2/platform/webhook_endpoints/{id}/test": WEBHOOK,
     "POST /api/v2/platform/webhook_endpoints/{id}/replay": WEBHOOK,

@@ -66,6 +66,7 @@ SUBJECTS: Mapping[str, SubjectKind] = {
                 "website",
                 "mails",
                 "documents",
+                "low_stock_threshold",
             ],
         ),
     ),
