@@ -31,6 +31,7 @@ CHAPTERS = (
     {"setup"},
     {"catalog"},
     {"catalog_admin", "imports", "content"},
+    {"catalog_bulk"},
     {"customers"},
     {"cart"},
     {"checkout"},

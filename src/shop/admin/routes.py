@@ -3,6 +3,7 @@
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, sign_in
 from shop.admin.catalog.routes import catalog_routes
+from shop.admin.catalog_bulk.routes import catalog_bulk_routes
 from shop.admin.customers import customers
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.orders.routes import order_routes
@@ -35,6 +36,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *_account_routes(builder),
         *_authenticator_routes(builder),
         *order_routes(builder),
+        *catalog_bulk_routes(builder),
         *catalog_routes(builder),
         *promotion_routes(builder),
         *setup_routes(builder),

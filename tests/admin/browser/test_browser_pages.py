@@ -121,6 +121,8 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> dict[str, s
     return {
         "products": "/admin/products",
         "products, none": "/admin/products?q=zzzz",
+        "grid": "/admin/products/grid",
+        "grid, none": "/admin/products/grid?q=zzzz",
         "new product": "/admin/products/new",
         "product": product,
         "variants": f"{product}/variants",
@@ -404,4 +406,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 105
+    assert len(problems) == 107

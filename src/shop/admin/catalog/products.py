@@ -1,5 +1,6 @@
 """Product pages: search, create, edit details, archive and delete."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from shop.actions import records
@@ -21,6 +22,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/products"
+FILTERS = ("q", "status", "stock")
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
 STOCK = {"": "Any stock", "in": "In stock", "out": "Sold out"}
 LABELS = {
@@ -50,13 +52,18 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params = {name: text_param(request, name) for name in ("q", "status", "stock")}
-    filters = ProductFilter(
+def read_filter(params: Mapping[str, str]) -> ProductFilter:
+    """Returns the filter of the list of products by the parameters of its URL."""
+    return ProductFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         status=params["status"] if params["status"] in STATUSES else None,
         stock=params["stock"] if params["stock"] in STOCK and params["stock"] else None,
     )
+
+
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    params = {name: text_param(request, name) for name in FILTERS}
+    filters = read_filter(params)
     cursor, currency = read_cursor(request), page_context.shop.currencies[0]
     rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1)
     page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)

@@ -1,0 +1,84 @@
+"""Operators change many products in a real browser: the grid like a spreadsheet, with few clicks and page loads."""
+
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.admin.browser_session import CLIPBOARD, open_page
+from tests.admin.catalog_forms import id_of, new_options, new_product, saved_message, unique_word
+from tests.admin.dashboard import Dashboard
+from tests.admin.effort import Effort
+from tests.browser import PHONE, Browser, accessibility_violations, scrolls_sideways
+
+COPY = """text => navigator.clipboard.writeText(text)"""
+
+
+async def new_twenty_variants(dashboard: Dashboard, db: Any) -> tuple[str, str]:
+    """Creates a product with twenty variants; returns its path and a word of its name."""
+    word = unique_word()
+    product = await new_product(dashboard, name=f"Twenty {word}")
+    ((kind, values),) = (
+        await new_options(dashboard, product, db, Number=",".join(f"No {number}" for number in range(20)))
+    ).values()
+    fields = {f"values[{kind}][]": values, "sku_prefix": word, "each_price": "20.00"}
+    assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
+    return product, word
+
+
+async def amounts_of(db: Any, product: str) -> list[int]:
+    rows = await db.fetch(
+        """select amount from prices p join variants v on v.id = p.variant_id
+        where v.product_id = $1 and not v.is_master order by v.position""",
+        id_of(product),
+    )
+    return [row["amount"] for row in rows]
+
+
+async def test_twenty_prices_are_changed_with_few_clicks_and_page_loads(
+    browser: Browser, dashboard: Dashboard, db: Any
+) -> None:
+    product, word = await new_twenty_variants(dashboard, db)
+    async with open_page(browser, dashboard, f"/admin/products?q={word}") as page:
+        effort = Effort(page)
+        await effort.start()
+        await page.get_by_role("link", name="Edit in grid").click()
+        await page.get_by_label("Price (USD) of").first.click()
+        for number in range(20):
+            await page.keyboard.press("Control+A")
+            await page.keyboard.type(f"{30 + number}.50")
+            await page.keyboard.press("Enter")
+        await expect(page.get_by_text("20 changed values")).to_be_visible()
+        await page.get_by_role("button", name="Review changes").click()
+        await page.get_by_role("button", name="Save 20 changes").click()
+        await expect(page.get_by_role("status")).to_contain_text("20 changes saved.")
+
+        assert await amounts_of(db, product) == [3050 + 100 * number for number in range(20)]
+        assert await effort.clicks() <= 25
+        assert effort.loads <= 3
+
+
+async def test_the_grid_is_edited_like_a_spreadsheet(browser: Browser, dashboard: Dashboard, db: Any) -> None:
+    product, word = await new_twenty_variants(dashboard, db)
+    async with open_page(browser, dashboard, f"/admin/products/grid?q={word}", permissions=CLIPBOARD) as page:
+        prices = page.get_by_label("Price (USD) of")
+        await prices.nth(0).fill("1.00")
+        await prices.nth(0).press("ArrowDown")
+        await expect(prices.nth(1)).to_be_focused()
+        await prices.nth(1).press("Control+d")
+        await expect(prices.nth(1)).to_have_value("1.00")
+        await prices.nth(1).press("Escape")
+        await expect(prices.nth(1)).to_have_value("20.00")
+        await prices.nth(1).press("ArrowRight")
+        await expect(page.get_by_label("Compare-at (USD) of").nth(1)).to_be_focused()
+        await page.evaluate(COPY, "2.00\n3.00\n4.00\n")
+        await prices.nth(2).focus()
+        await prices.nth(2).press("Control+v")
+        await expect(prices.nth(4)).to_have_value("4.00")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("status")).to_contain_text("4 changes saved.")
+
+        assert (await amounts_of(db, product))[:6] == [100, 2000, 200, 300, 400, 2000]
+        assert await accessibility_violations(page) == []
+        await page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        assert await accessibility_violations(page) == []
+        assert not await scrolls_sideways(page)
