@@ -1,5 +1,5 @@
-"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, figures of reports,
-housekeeping and the orders of a demo shop.
+"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, bulk operations,
+figures of reports, housekeeping and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import structlog
 
 from shop.actions.catalog.products import update_due_products
+from shop.actions.catalog_bulk.batches import run_next_batch
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
@@ -69,6 +70,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_webhook_loop(shared))
         group.create_task(_run_order_index_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
+        group.create_task(_run_batch_loop(shared))
         group.create_task(_run_report_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
@@ -119,6 +121,13 @@ async def _run_due_tasks_loop(shared: Shared) -> None:
     while not _is_canceled():
         await _log_errors(_run_due_tasks(shared))
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _run_batch_loop(shared: Shared) -> None:
+    """Runs bulk operations on products, a small transaction at a time."""
+    while not _is_canceled():
+        if not await _log_errors(run_next_batch(shared)):
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def _run_report_loop(shared: Shared) -> None:

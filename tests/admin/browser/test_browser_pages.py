@@ -123,6 +123,9 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> dict[str, s
         "products, none": "/admin/products?q=zzzz",
         "grid": "/admin/products/grid",
         "grid, none": "/admin/products/grid?q=zzzz",
+        "batches, empty": "/admin/products/batches",
+        "bulk": "/admin/products/bulk?scope=all",
+        "bulk, no product": "/admin/products/bulk",
         "new product": "/admin/products/new",
         "product": product,
         "variants": f"{product}/variants",
@@ -167,6 +170,10 @@ async def catalog_pages(page: Page, dashboard: Dashboard, db: Any, email: str) -
     await page.get_by_label("Price of").first.fill("1.999")
     await page.get_by_role("button", name="Save prices").click()
     yield "prices, refused"
+    await page.goto(paths["bulk"])
+    await page.get_by_label("Number").fill("5")
+    await page.get_by_role("button", name="Preview").click()
+    yield "bulk, preview"
     await page.goto(paths["product"])
     await db.execute("update products set name = 'Meanwhile' where id::text = $1", paths["product"].rpartition("/")[2])
     await page.get_by_role("button", name="Save").click()
@@ -406,4 +413,4 @@ async def test_every_page_is_accessible_at_any_width_in_light_and_dark(
         )
 
     assert {name: messages for name, messages in problems.items() if messages} == {}
-    assert len(problems) == 107
+    assert len(problems) == 111

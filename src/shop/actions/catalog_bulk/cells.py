@@ -36,8 +36,8 @@ async def save_edits(ctx: Context, edits: Sequence[CellEdit]) -> EditResult:
         return await apply_edits(ctx, edits)
 
 
-async def apply_edits(ctx: Context, edits: Sequence[CellEdit]) -> EditResult:
-    """Saves edits in the caller's transaction."""
+async def apply_edits(ctx: Context, edits: Sequence[CellEdit], *, by_row: bool = True) -> EditResult:
+    """Saves edits in the caller's transaction: by row, or each of its own."""
     columns = [parse_column(edit.column) for edit in edits]
     taxon_ids = sorted({UUID(column.argument) for column in columns if column and column.name == "taxon"})
     await products.lock_taxonomies_of(ctx.db, taxon_ids)
@@ -45,7 +45,7 @@ async def apply_edits(ctx: Context, edits: Sequence[CellEdit]) -> EditResult:
     await product_index.lock_products(ctx.db, product_ids)
     currency = ctx.shared.shop.currencies[0]
     cells = await queries.load_cells(ctx.db, product_ids, currency, with_taxons=bool(taxon_ids))
-    valid, problems = await _check_edits(ctx, cells, edits, taxon_ids)
+    valid, problems = await _check_edits(ctx, cells, edits, taxon_ids, by_row=by_row)
     if valid:
         try:
             await _write(ctx, cells, build_writes(cells, valid))
@@ -60,22 +60,23 @@ async def apply_edits(ctx: Context, edits: Sequence[CellEdit]) -> EditResult:
 
 
 async def _check_edits(
-    ctx: Context, cells: ProductCells, edits: Sequence[CellEdit], taxon_ids: Sequence[UUID]
+    ctx: Context, cells: ProductCells, edits: Sequence[CellEdit], taxon_ids: Sequence[UUID], *, by_row: bool
 ) -> tuple[list[CellEdit], list[CellProblem]]:
     """Returns the edits to save, and the problems of all others."""
     checks = [check_edit(cells, edit) for edit in edits]
     problems = [check for check in checks if isinstance(check, CellProblem)]
-    valid = _without_rows_of(problems, [check for check in checks if isinstance(check, CellEdit)])
+    valid = _without(problems, [check for check in checks if isinstance(check, CellEdit)], by_row=by_row)
     skus = [edit.after for edit in valid if edit.column == "sku" and edit.after]
     known_ids = await queries.list_known_ids(ctx.db, taxon_ids)
     sku_owners = await variant_queries.find_variants(ctx.db, skus)
     more_problems = find_problems(cells, valid, sku_owners, known_ids)
-    return _without_rows_of(more_problems, valid), [*problems, *more_problems]
+    return _without(more_problems, valid, by_row=by_row), [*problems, *more_problems]
 
 
-def _without_rows_of(problems: Sequence[CellProblem], edits: Sequence[CellEdit]) -> list[CellEdit]:
-    owner_ids = {problem.edit.owner_id for problem in problems}
-    return [edit for edit in edits if edit.owner_id not in owner_ids]
+def _without(problems: Sequence[CellProblem], edits: Sequence[CellEdit], *, by_row: bool) -> list[CellEdit]:
+    """Returns the edits without those of rows that have a problem, or without those that have one themselves."""
+    keys = {(problem.edit.owner_id, "" if by_row else problem.edit.column) for problem in problems}
+    return [edit for edit in edits if (edit.owner_id, "" if by_row else edit.column) not in keys]
 
 
 async def _write(ctx: Context, cells: ProductCells, writes: CellWrites) -> None:

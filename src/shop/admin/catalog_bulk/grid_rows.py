@@ -9,9 +9,10 @@ import msgspec
 from shop.actions.context import Context
 from shop.admin.catalog.products import STATUSES
 from shop.admin.pages import PageContext
-from shop.models.catalog_bulk.cells import CellColumn, CellVariant, ProductCells
+from shop.models.catalog_bulk.cells import CellColumn, ProductCells
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.catalog_bulk.cells import cell_text, is_product_column, parse_column
+from shop.rules.catalog_bulk.operations import list_sold
 
 KINDS = {
     "price": "decimal",
@@ -96,12 +97,6 @@ def default_keys(columns: Mapping[str, GridColumn]) -> list[str]:
     keys = [key for key, column in columns.items() if column.column.name in {"sku", "price", "status"}]
     firsts = [next((key for key in columns if key.startswith(f"{name}-")), "") for name in ("compare", "stock")]
     return [key for key in columns if key in {*keys[:4], "status", *firsts}]
-
-
-def list_sold(cells: ProductCells, product_id: UUID) -> list[CellVariant]:
-    """Returns the variants of a product that are for sale: its master only if it has no others."""
-    variants = [variant for variant in cells.variants.values() if variant.product_id == product_id]
-    return [variant for variant in variants if not variant.is_master] or variants
 
 
 def build_rows(

@@ -229,6 +229,9 @@ for (const form of document.querySelectorAll("form[data-cells]")) {
   show();
 }
 
+// Shows the progress of work in the background.
+if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 1500);
+
 // Warns before a page with unsaved changes is left.
 let isUnsaved = false;
 for (const form of document.querySelectorAll("form[data-unsaved]")) {
