@@ -9,7 +9,7 @@ from shop.web.endpoint import Handler, Route
 from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
 
-_SMALL = 64 * 1024
+_SMALL, _LARGE = 64 * 1024, 512 * 1024
 
 
 class RouteBuilder:
@@ -35,9 +35,13 @@ class RouteBuilder:
         endpoint = self._guard.act(handler, back=back)
         return build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
 
-    def upload(self, path: str, handler: Page, summary: str) -> Route:
+    def upload(self, path: str, handler: Page, summary: str, *, most_params: int = MAX_PARAMS) -> Route:
         """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
-        route = build_route("POST", path, self._guard.act(handler), summary, body_limit=MAX_FILE_BYTES + _SMALL)
+        endpoint, body_limit = (
+            self._guard.act(handler),
+            MAX_FILE_BYTES + (_SMALL if most_params == MAX_PARAMS else _LARGE),
+        )
+        route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
         return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit)
 
 

@@ -5,14 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.catalog.products import refresh_products
-from shop.actions.catalog.stock import create_item
 from shop.actions.context import Context
 from shop.actions.event_subjects import PRICE, PRODUCT, STOCK_ITEM, VARIANT
 from shop.actions.events import note_change, note_rows
 from shop.base.errors import TransactionConflict
 from shop.base.ids import new_id
 from shop.db.pool import ConstraintViolation
-from shop.models.catalog.inputs import StockItemInput
 from shop.models.catalog_bulk.cells import CellEdit, CellProblem, EditResult, ProductCells
 from shop.queries import bulk, snapshots
 from shop.queries.catalog import product_index, products
@@ -134,19 +132,39 @@ async def _write_counts(ctx: Context, cells: ProductCells, counts: Mapping[tuple
     recounts = sorted(list_recounts(cells, counts), key=lambda recount: recount.item_id)
     await note_rows(ctx, STOCK_ITEM, [recount.item_id for recount in recounts])
     await bulk.recount(ctx.db, recounts)
+    quantities = [(recount.item_id, recount.after - recount.before, "recounted") for recount in recounts]
+    new_counts = {key: count for key, count in sorted(counts.items()) if key not in cells.stock_items}
+    if new_counts:
+        quantities += await _insert_items(ctx, new_counts)
     movements = [
         {
             "id": new_id(),
-            "stock_item_id": recount.item_id,
-            "quantity": recount.after - recount.before,
-            "reason": "recounted",
+            "stock_item_id": item_id,
+            "quantity": quantity,
+            "reason": reason,
             "actor_kind": ctx.actor.kind,
             "actor_id": ctx.actor.id,
         }
-        for recount in recounts
+        for item_id, quantity, reason in quantities
+        if quantity
     ]
     await bulk.insert_rows(ctx.db, "stock_movements", movements)
-    for (variant_id, location_id), count in sorted(counts.items()):
-        if (variant_id, location_id) not in cells.stock_items:
-            values: StockItemInput = {"variant_id": variant_id, "stock_location_id": location_id}
-            await create_item(ctx, {**values, "count_on_hand": count})
+
+
+async def _insert_items(ctx: Context, counts: Mapping[tuple[UUID, UUID], int]) -> list[tuple[UUID, int, str]]:
+    """Inserts stock items; returns the quantity of the first movement of each."""
+    defaults = {location.id: location.backorderable_default for location in await queries.list_locations(ctx.db)}
+    rows: list[dict[str, Any]] = [
+        {
+            "id": new_id(),
+            "variant_id": variant_id,
+            "stock_location_id": location_id,
+            "count_on_hand": count,
+            "backorderable": defaults[location_id],
+        }
+        for (variant_id, location_id), count in counts.items()
+    ]
+    for row in rows:
+        note_change(ctx, STOCK_ITEM, row["id"])
+    await bulk.insert_rows(ctx.db, "stock_items", rows)
+    return [(row["id"], row["count_on_hand"], "received") for row in rows]

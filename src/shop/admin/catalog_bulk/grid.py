@@ -46,7 +46,7 @@ class GridPage(msgspec.Struct, frozen=True):
 
     params: Mapping[str, str]
     columns: Mapping[str, GridColumn]
-    shown: Sequence[GridColumn]
+    visible: Sequence[GridColumn]
     products: Sequence[ListedProduct]
     pages: Pages
     count: int
@@ -54,7 +54,7 @@ class GridPage(msgspec.Struct, frozen=True):
     @property
     def url(self) -> str:
         pairs = [*((name, value) for name, value in self.params.items() if value)]
-        pairs += [("columns[]", column.key) for column in self.shown]
+        pairs += [("columns[]", column.key) for column in self.visible]
         return f"{PATH}?{urlencode(pairs)}"
 
 
@@ -95,13 +95,13 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 def _read_edits(fields: Fields) -> list[CellEdit]:
     """Returns the cells that differ from the values that the operator saw."""
-    seen, edits = fields.group("seen"), []
+    originals, edits = fields.group("seen"), []
     for owner, row in fields.group("cell").items():
-        owner_id, seen_row = as_uuid(owner), seen.get(owner, {})
-        if owner_id is None or not isinstance(row, dict) or not isinstance(seen_row, dict):
+        owner_id, original_row = as_uuid(owner), originals.get(owner, {})
+        if owner_id is None or not isinstance(row, dict) or not isinstance(original_row, dict):
             continue
         for key, text in row.items():
-            before = seen_row.get(key, "")
+            before = original_row.get(key, "")
             is_text = isinstance(text, str) and isinstance(before, str)
             if is_text and text.strip() != before and parse_column(key):
                 edits.append(CellEdit(owner_id, key, before, text.strip()[:MAX_TEXT_LENGTH]))
@@ -113,18 +113,18 @@ async def _load_page(request: Request, ctx: Context, page_context: PageContext) 
     params = {name: text_param(request, name) for name in (*FILTERS, "size")}
     params["size"] = params["size"] if params["size"] in SIZES else "25"
     columns = await list_columns(ctx, page_context)
-    shown = read_columns(query.get("columns"), columns)
-    most_rows = max(min(int(params["size"]), MAX_CELLS // len(shown)), 1)
+    visible = read_columns(query.get("columns"), columns)
+    most_rows = max(min(int(params["size"]), MAX_CELLS // len(visible)), 1)
     filters, cursor, currency = read_filter(params), read_cursor(request), page_context.shop.currencies[0]
     rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=most_rows + 1)
     is_back = cursor is not None and cursor.side == "after"
     size = _count_fitting(rows[::-1] if is_back else rows, most_rows)
     rows = rows[-size - 1 :] if is_back else rows[: size + 1]
     page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params, size=size)
-    suffix = "".join(f"&{urlencode({'columns[]': column.key})}" for column in shown)
+    suffix = "".join(f"&{urlencode({'columns[]': column.key})}" for column in visible)
     pages = Pages(pages.newer and pages.newer + suffix, pages.older and pages.older + suffix)
     count = await batches.count_products(ctx.db, filters, most=MOST_COUNTED)
-    return GridPage(params, columns, shown, page_rows, pages, count)  # type: ignore[arg-type]
+    return GridPage(params, columns, visible, page_rows, pages, count)  # type: ignore[arg-type]
 
 
 def _count_fitting(rows: Sequence[ListedProduct], most_rows: int) -> int:
@@ -171,7 +171,7 @@ async def _render(
         status,
         **{"problems": (), "saved_count": 0, **more},
         grid=grid,
-        rows=build_rows(cells, product_ids, grid.shown, state),
+        rows=build_rows(cells, product_ids, grid.visible, state),
         choices={"status": {"": "Any status", **STATUSES}, "stock": STOCK, "size": SIZES},
         is_filtered=any(grid.params[name] for name in FILTERS),
         most_counted=MOST_COUNTED,

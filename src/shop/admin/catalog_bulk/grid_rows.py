@@ -50,7 +50,7 @@ class GridCell(msgspec.Struct, frozen=True):
     owner_id: UUID
     column: GridColumn
     text: str
-    seen: str
+    original: str
     label: str
     message: str = ""
 

@@ -1,6 +1,6 @@
 """Routes of the grid of products and of bulk operations."""
 
-from shop.admin.catalog_bulk import batch_pages, bulk, grid
+from shop.admin.catalog_bulk import batch_pages, bulk, grid, product_form
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
@@ -10,6 +10,11 @@ _BATCH = f"{batch_pages.PATH}/{{batch_id}}"
 def catalog_bulk_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act = builder.page, builder.act
     return (
+        page("/admin/products/new", product_form.new, "New product"),
+        builder.upload(
+            "/admin/products/new", product_form.create, "Create a product", most_params=product_form.MOST_PARAMS
+        ),
+        act("/admin/products/{product_id}/duplicate", product_form.duplicate, "Duplicate a product"),
         page(grid.PATH, grid.show, "The grid of products"),
         act(
             grid.PATH,

@@ -229,6 +229,25 @@ for (const form of document.querySelectorAll("form[data-cells]")) {
   show();
 }
 
+// Takes files that are dropped beside a file input.
+for (const zone of document.querySelectorAll("[data-drop]")) {
+  const input = zone.querySelector("[type=file]");
+  const hint = zone.querySelector("[data-drop-hint]");
+  if (hint) hint.hidden = false;
+  for (const type of ["dragenter", "dragover", "dragleave", "drop"]) {
+    zone.addEventListener(type, (event) => {
+      event.preventDefault();
+      zone.toggleAttribute("data-over", type === "dragenter" || type === "dragover");
+    });
+  }
+  zone.addEventListener("drop", (event) => {
+    const files = new DataTransfer();
+    for (const file of [...input.files, ...event.dataTransfer.files]) files.items.add(file);
+    input.files = files.files;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
 // Shows the progress of work in the background.
 if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 1500);
 
