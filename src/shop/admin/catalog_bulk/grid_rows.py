@@ -93,10 +93,10 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
 
 
 def default_keys(columns: Mapping[str, GridColumn]) -> list[str]:
-    """Returns the columns that a new grid shows: SKU, prices, the first location and the status."""
+    """Returns the columns that a new grid shows: SKU, two prices, the first location and the status."""
     keys = [key for key, column in columns.items() if column.column.name in {"sku", "price", "status"}]
     firsts = [next((key for key in columns if key.startswith(f"{name}-")), "") for name in ("compare", "stock")]
-    return [key for key in columns if key in {*keys[:4], "status", *firsts}]
+    return [key for key in columns if key in {*keys[:3], "status", *firsts}]
 
 
 def build_rows(
