@@ -32,6 +32,7 @@ CHAPTERS = (
     {"catalog"},
     {"catalog_admin", "imports", "content"},
     {"stock"},
+    {"catalog_bulk"},
     {"customers"},
     {"cart"},
     {"checkout"},

@@ -1,5 +1,5 @@
-"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, figures of reports,
-CSV imports, housekeeping and the orders of a demo shop.
+"""Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, imports, bulk operations,
+figures of reports, housekeeping and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -15,6 +15,7 @@ import structlog
 
 from shop.actions.accounts.erasures import erase_next_batch
 from shop.actions.catalog.products import update_due_products
+from shop.actions.catalog_bulk.batches import run_next_batch
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
@@ -30,8 +31,8 @@ from shop.base.config.settings import Settings
 from shop.base.errors import ShopError
 from shop.demo.order_history.orders import add_orders
 from shop.gateways.mail import Mail, Smtp
-from shop.platform.csv_rows import parse_record
 from shop.platform.events.webhook_bodies import render_webhook
+from shop.platform.imports.csv_rows import parse_record
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_webhook_loop(shared))
         group.create_task(_run_order_index_loop(shared))
         group.create_task(_run_due_tasks_loop(shared))
+        group.create_task(_run_batch_loop(shared))
         group.create_task(_run_report_loop(shared))
         group.create_task(_run_import_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
@@ -123,6 +125,13 @@ async def _run_due_tasks_loop(shared: Shared) -> None:
     while not _is_canceled():
         await _log_errors(_run_due_tasks(shared))
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _run_batch_loop(shared: Shared) -> None:
+    """Runs bulk operations on products, a small transaction at a time."""
+    while not _is_canceled():
+        if not await _log_errors(run_next_batch(shared)):
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def _run_report_loop(shared: Shared) -> None:

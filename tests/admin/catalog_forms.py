@@ -54,7 +54,8 @@ def field(page: str, name: str) -> str:
 
 async def new_product(dashboard: Dashboard, **fields: str) -> str:
     """Creates a product; returns the path of its page."""
-    form = {"name": f"Mug {unique_word()}", "price": "24.00", "sku": unique_word(), "status": "active", **fields}
+    form = {"name": f"Mug {unique_word()}", "sku": unique_word(), "status": "active", **fields}
+    form["price-USD"] = form.pop("price", "24.00")
     return redirect_path(await dashboard.post(f"{PRODUCTS}/new", **form))
 
 

@@ -38,6 +38,7 @@ OPEN_CART = "open carts and their checkout have no events; the order has them wh
 SESSION = "a session or a code; the audit has it"
 CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
 WEBHOOK = "sends events again, or a test, or signs them with another secret; the audit has it"
+BATCH = "starts a batch, which the audit has; the worker changes the products and notes their events"
 EXCEPTIONS = {
     "POST /admin/settings/operators/{operator_id}/resend": "sends an e-mail with a new link; the audit has it",
     **dict.fromkeys(
@@ -59,6 +60,8 @@ EXCEPTIONS = {
         ),
         "a file; the worker that imports it notes the events of its records",
     ),
+    "POST /admin/products/bulk": BATCH,
+    "POST /admin/products/batches/{batch_id}/undo": BATCH,
     "POST /admin/orders/{number}/payment-link": "sends an e-mail; the audit has it",
     "POST /api/v2/platform/webhook_endpoints/{id}/test": WEBHOOK,
     "POST /api/v2/platform/webhook_endpoints/{id}/replay": WEBHOOK,

@@ -10,7 +10,7 @@ from shop.web.endpoint import Handler, Route
 from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
 
-_SMALL = 64 * 1024
+_SMALL, _LARGE = 64 * 1024, 512 * 1024
 SIGN_IN_LIMIT = 128 * 1024
 """The body limit of forms that carry another form through a sign-in."""
 
@@ -53,11 +53,13 @@ class RouteBuilder:
         route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
         return self._complete(route, permission)
 
-    def upload(self, path: str, handler: Page, summary: str) -> Route:
+    def upload(self, path: str, handler: Page, summary: str, *, most_params: int = MAX_PARAMS) -> Route:
         """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
         permission = resource_permission(self._resource, "write")
-        endpoint, limit = self._guard.act(handler, summary, permission), MAX_FILE_BYTES + _SMALL
-        route = self._complete(build_route("POST", path, endpoint, summary, body_limit=limit), permission)
+        endpoint = self._guard.act(handler, summary, permission)
+        body_limit = MAX_FILE_BYTES + (_SMALL if most_params == MAX_PARAMS else _LARGE)
+        route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
+        route = self._complete(route, permission)
         return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit(permission))
 
     def _complete(self, route: Route, permission: str) -> Route:

@@ -3,6 +3,7 @@
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, roles, sign_in, staff
 from shop.admin.catalog.routes import catalog_routes
+from shop.admin.catalog_bulk.routes import catalog_bulk_routes
 from shop.admin.customers.routes import customer_routes
 from shop.admin.drafts.routes import draft_routes
 from shop.admin.imports.routes import import_routes
@@ -45,6 +46,7 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *order_routes(of("orders")),
         *order_edit_routes(of("orders")),
         *draft_routes(of("orders")),
+        *catalog_bulk_routes(of("products")),
         *catalog_routes(of("products")),
         *stock_routes(of("stock")),
         *import_routes(of("products")),

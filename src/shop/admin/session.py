@@ -174,6 +174,12 @@ def missing_permission(permission: str) -> str:
     return f"Your role lacks the permission {permission} ({describe_permission(permission)}). Ask an owner for it."
 
 
+def require_permission(page_context: PageContext, permission: str) -> None:
+    """Refuses an operator whose role lacks a permission that depends on the form."""
+    if not page_context.can(permission):
+        raise Forbidden(missing_permission(permission))
+
+
 def _forbidden_page(page_context: PageContext, permission: str) -> Reply:
     return page("access/forbidden.html", page_context, 403, sentence=missing_permission(permission))
 

@@ -15,7 +15,7 @@ from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.cli.database_session import run_action
 from shop.cli.prepare import load_settings
 from shop.platform.bulk import parse_lines
-from shop.platform.import_rows import price_line, product_line
+from shop.platform.imports.import_rows import price_line, product_line
 from shop.web.input.ndjson import RawLine
 
 _CHUNK = 64 * 1024

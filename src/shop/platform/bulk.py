@@ -10,7 +10,7 @@ from shop.actions.imports import runs as import_actions
 from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.base.errors import Malformed
 from shop.base.values import read_boolean
-from shop.platform.import_rows import price_line, product_line
+from shop.platform.imports.import_rows import price_line, product_line
 from shop.platform.inputs import ImportedPrice, ImportedProduct
 from shop.web.endpoint import Handler, Route
 from shop.web.input.ndjson import RawLine, read_lines

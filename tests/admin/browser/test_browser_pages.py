@@ -129,6 +129,11 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> dict[str, s
     return {
         "products": "/admin/products",
         "products, none": "/admin/products?q=zzzz",
+        "grid": "/admin/products/grid",
+        "grid, none": "/admin/products/grid?q=zzzz",
+        "batches, empty": "/admin/products/batches",
+        "bulk": "/admin/products/bulk?scope=all",
+        "bulk, no product": "/admin/products/bulk",
         "new product": "/admin/products/new",
         "product": product,
         "variants": f"{product}/variants",
@@ -183,6 +188,10 @@ async def catalog_pages(page: Page, dashboard: Dashboard, db: Any, email: str) -
     await page.get_by_label("Price of").first.fill("1.999")
     await page.get_by_role("button", name="Save prices").click()
     yield "prices, refused"
+    await page.goto(paths["bulk"])
+    await page.get_by_label("Number").fill("5")
+    await page.get_by_role("button", name="Preview").click()
+    yield "bulk, preview"
     await page.goto(paths["product"])
     await db.execute("update products set name = 'Meanwhile' where id::text = $1", paths["product"].rpartition("/")[2])
     await page.get_by_role("button", name="Save").click()

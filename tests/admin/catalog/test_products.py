@@ -35,7 +35,9 @@ def details_form(page: str, **changes: str) -> dict[str, str]:
 
 async def test_a_product_is_created_with_name_price_and_sku(dashboard: Dashboard, db: Any) -> None:
     sku = unique_word()
-    answer = await dashboard.post(f"{PRODUCTS}/new", name="  Blue mug ", price="19.90", sku=sku, status="draft")
+    answer = await dashboard.post(
+        f"{PRODUCTS}/new", name="  Blue mug ", **{"price-USD": "19.90"}, sku=sku, status="draft"
+    )
 
     product = redirect_path(answer)
     row = await db.fetchrow(
@@ -55,11 +57,11 @@ async def test_a_product_is_created_with_name_price_and_sku(dashboard: Dashboard
         ({"name": " "}, "Name is required."),
         ({"name": "a\nb"}, "Name must be one line of at most 250 characters."),
         ({"name": "n" * 251}, "Name must be one line of at most 250 characters."),
-        ({"price": "1.999"}, "Price has more decimals than USD allows (2)."),
-        ({"price": "-1"}, "Price must be a number like 19.99."),
-        ({"price": "1e3"}, "Price must be a number like 19.99."),
-        ({"price": "٣"}, "Price must be a number like 19.99."),
-        ({"price": "9" * 20}, "Price is too large."),
+        ({"price-USD": "1.999"}, "Price (USD) has more decimals than USD allows (2)."),
+        ({"price-USD": "-1"}, "Price (USD) must be a number like 19.99."),
+        ({"price-USD": "1e3"}, "Price (USD) must be a number like 19.99."),
+        ({"price-USD": "٣"}, "Price (USD) must be a number like 19.99."),
+        ({"price-USD": "9" * 20}, "Price (USD) is too large."),
         ({"sku": "s" * 101}, "SKU must be one line of at most 100 characters."),
         ({"status": "sold"}, "Status is not a valid choice."),
     ],
@@ -67,7 +69,7 @@ async def test_a_product_is_created_with_name_price_and_sku(dashboard: Dashboard
 async def test_an_invalid_product_is_refused_and_its_input_is_shown_again(
     dashboard: Dashboard, fields: dict[str, str], message: str
 ) -> None:
-    form = {"name": "Mug", "price": "", "sku": "", "status": "draft", **fields}
+    form = {"name": "Mug", "sku": "", "status": "draft", **fields}
 
     answer = await dashboard.post(f"{PRODUCTS}/new", **form)
 
@@ -82,7 +84,7 @@ async def test_a_sku_in_use_is_refused(dashboard: Dashboard) -> None:
     sku = unique_word()
     await new_product(dashboard, sku=sku)
 
-    answer = await dashboard.post(f"{PRODUCTS}/new", name="Other", price="", sku=sku, status="draft")
+    answer = await dashboard.post(f"{PRODUCTS}/new", name="Other", sku=sku, status="draft")
 
     assert error_messages(answer) == ["SKU is taken."]
 

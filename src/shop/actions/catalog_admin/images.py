@@ -13,12 +13,14 @@ from shop.models.catalog.images import Image
 from shop.queries.catalog import images as image_queries
 
 
-async def add_images(ctx: Context, product_id: UUID, files: Sequence[bytes], *, alt: str | None) -> list[str]:
+async def add_images(
+    ctx: Context, product_id: UUID, files: Sequence[bytes], *, alt: str | None, variant_id: UUID | None = None
+) -> list[str]:
     """Adds each image in its own transaction; returns one error message per rejected file."""
     messages = []
     for number, data in enumerate(files, 1):
         try:
-            await images.add_image(ctx, product_id, data, alt=alt)
+            await images.add_image(ctx, product_id, data, alt=alt, variant_id=variant_id)
         except Invalid as error:
             message = " ".join(sentence for sentences in error.errors.values() for sentence in sentences)
             messages.append(f"File {number} {message}.")

@@ -30,6 +30,8 @@ DETAILS = (
     "meta_title",
     "meta_description",
     "meta_keywords",
+    "tax_category_id",
+    "shipping_category_id",
 )
 _CONFLICT = "Someone else changed this product; review the current values before you save."
 

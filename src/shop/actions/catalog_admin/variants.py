@@ -49,9 +49,9 @@ async def set_options(
         await _check_unused_types(ctx, types, selected_ids, variants)
         for type_id, names in new_values.items():
             if type_id in types:
-                await _create_values(ctx, type_id, names)
+                await create_values(ctx, type_id, names)
         if new_type:
-            selected_ids.append(await _find_or_create_option_type(ctx, new_type))
+            selected_ids.append(await find_or_create_option_type(ctx, new_type))
         existing = [option_type.id for option_type in types.values() if option_type.product_position is not None]
         selected_ids = list(
             dict.fromkeys([*(type_id for type_id in existing if type_id in selected_ids), *selected_ids])
@@ -160,7 +160,7 @@ async def _list_option_values(ctx: Context, product_id: UUID) -> dict[UUID, Opti
     return {value.id: value for value in await product_pages.list_option_values(ctx.db, type_ids)}
 
 
-async def _create_values(ctx: Context, type_id: UUID, names: Sequence[str]) -> None:
+async def create_values(ctx: Context, type_id: UUID, names: Sequence[str]) -> None:
     existing = {value.name for value in await product_pages.list_option_values(ctx.db, [type_id])}
     for presentation in names:
         name = machine_name(presentation)
@@ -170,7 +170,7 @@ async def _create_values(ctx: Context, type_id: UUID, names: Sequence[str]) -> N
             existing.add(name)
 
 
-async def _find_or_create_option_type(ctx: Context, presentation: str) -> UUID:
+async def find_or_create_option_type(ctx: Context, presentation: str) -> UUID:
     existing = await find_record(ctx.db, OPTION_TYPE.records, "name", machine_name(presentation))
     if existing is not None:
         return UUID(str(existing.id))

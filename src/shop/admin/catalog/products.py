@@ -1,6 +1,8 @@
 """Product pages: search, create, edit details, archive and delete."""
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from shop.actions import records
 from shop.actions.catalog.resources import PRODUCT
@@ -14,13 +16,14 @@ from shop.base.errors import Conflict, Invalid
 from shop.models.catalog.products import Product
 from shop.queries import dashboard
 from shop.queries.catalog_admin import products as product_pages
-from shop.queries.catalog_admin import variants
 from shop.queries.catalog_admin.products import ProductFilter
+from shop.queries.catalog_bulk import cells as queries
 from shop.rules.form_values import prefix_query, split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/products"
+FILTERS = ("q", "status", "stock")
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
 STOCK = {"": "Any stock", "in": "In stock", "out": "Sold out"}
 LABELS = {
@@ -38,25 +41,33 @@ LABELS = {
     "meta_title": "Title for search engines",
     "meta_description": "Description for search engines",
     "meta_keywords": "Keywords",
+    "tax_category_id": "Tax category",
+    "shipping_category_id": "Shipping category",
 }
 MAX_EVENTS = 20
 MAX_TAGS = 50
 _MOMENTS = ("available_on", "make_active_at", "discontinue_on")
 _NOTICES = {
-    "made": "Product created. Add images, options and stock next.",
+    "made": "Product created.",
+    "copied": "This is the copy, a draft. It has no SKUs, stock and images yet.",
     "saved": "Saved.",
     "archived": "Product archived. It is no longer sold and can be restored.",
     "deleted": "Product deleted. Existing orders keep it.",
 }
 
 
-async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params = {name: text_param(request, name) for name in ("q", "status", "stock")}
-    filters = ProductFilter(
+def read_filter(params: Mapping[str, str]) -> ProductFilter:
+    """Returns the filter of the list of products by the parameters of its URL."""
+    return ProductFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         status=params["status"] if params["status"] in STATUSES else None,
         stock=params["stock"] if params["stock"] in STOCK and params["stock"] else None,
     )
+
+
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    params = {name: text_param(request, name) for name in FILTERS}
+    filters = read_filter(params)
     cursor, currency = read_cursor(request), page_context.shop.currencies[0]
     rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1)
     page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
@@ -71,29 +82,6 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         is_filtered=any(params.values()),
         notice=notice_of(request, _NOTICES),
     )
-
-
-async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
-    return _new(page_context, {"name": "", "sku": "", "price": "", "status": "draft"})
-
-
-async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    fields, currency = Fields(request), page_context.shop.currencies[0]
-    try:
-        values: dict[str, Any] = {
-            "name": fields.line("name", required=True),
-            "sku": fields.line("sku", most=100),
-            "status": fields.choice("status", STATUSES),
-        }
-        price = fields.amount("price", currency)
-        if await variants.find_variants(ctx.db, [values["sku"]]):
-            fields.refuse("sku", "is taken")
-        fields.check()
-        product_id = await records.create(ctx, PRODUCT, {**values, **({} if price is None else {"price": price})})
-    except Invalid as error:
-        texts = {name: fields.texts.get(name, "") for name in ("name", "sku", "price", "status")}
-        return _new(page_context, texts, 422, error.errors)
-    return redirect(f"{PATH}/{product_id}?done=made")
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -114,7 +102,12 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         )
     except Conflict as conflict:
         now = _texts(await get_product(ctx, product.id))
-        current_values = {LABELS[name]: now[name] for name in DETAILS if now[name] != texts[name].replace("\r\n", "\n")}
+        names = await _category_names(ctx)
+        current_values = {
+            LABELS[name]: names.get(now[name], now[name])
+            for name in DETAILS
+            if now[name] != texts[name].replace("\r\n", "\n")
+        }
         return await _details(
             ctx, page_context, product, texts, 409, conflict=conflict.sentence, current_values=current_values
         )
@@ -147,24 +140,11 @@ async def delete(request: Request, ctx: Context, _page_context: PageContext) -> 
     return redirect(f"{PATH}?done=deleted")
 
 
-def _new(page_context: PageContext, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
-    choices = {name: text for name, text in STATUSES.items() if name != "archived"}
-    return page(
-        "catalog/products/product_new.html",
-        page_context,
-        status,
-        values=values,
-        errors=errors or {},
-        labels=LABELS,
-        statuses=choices,
-        currency=page_context.shop.currencies[0],
-    )
-
-
 async def _details(
     ctx: Context, page_context: PageContext, product: Product, values: dict[str, str], status: int = 200, **more: Any
 ) -> Reply:
     """Renders the details form. After a conflict the form carries the current fingerprint, so a resubmit overwrites."""
+    tax_names, shipping_names = await queries.list_categories(ctx.db)
     events = await dashboard.list_events(ctx.db, product.id, most=MAX_EVENTS)
     values = {**values, "seen": more.pop("seen", None) or fingerprint_details(product)}
     if "conflict" in more:
@@ -179,12 +159,20 @@ async def _details(
         statuses=STATUSES,
         labels=LABELS,
         events=events,
+        tax_categories={"": "Default", **tax_names},
+        shipping_categories={"": "Default", **shipping_names},
     )
+
+
+async def _category_names(ctx: Context) -> dict[str, str]:
+    """Returns the names of the tax and shipping categories by id."""
+    tax_names, shipping_names = await queries.list_categories(ctx.db)
+    return tax_names | shipping_names
 
 
 def _texts(product: Product) -> dict[str, str]:
     """Returns the details as form texts."""
-    texts = {name: getattr(product, name) or "" for name in DETAILS}
+    texts = {name: str(getattr(product, name) or "") for name in DETAILS}
     moments = {name: moment_text(getattr(product, name)) for name in _MOMENTS}
     return texts | moments | {"tags": ", ".join(product.tags)}
 
@@ -199,6 +187,8 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
         "meta_title": fields.line("meta_title") or None,
         "meta_description": fields.line("meta_description", most=500) or None,
         "meta_keywords": fields.line("meta_keywords", most=500) or None,
+        "tax_category_id": _read_id(fields, "tax_category_id"),
+        "shipping_category_id": _read_id(fields, "shipping_category_id"),
     }
     if len(values["tags"]) > MAX_TAGS:
         fields.refuse("tags", f"must be at most {MAX_TAGS}")
@@ -211,3 +201,9 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
     if starts and ends and ends <= starts:
         fields.refuse("discontinue_on", "must be later than Available from")
     return values
+
+
+def _read_id(fields: Fields, name: str) -> UUID | None:
+    if fields.texts.get(name) and fields.id(name) is None:
+        fields.refuse(name, "is not a valid choice")
+    return fields.id(name)

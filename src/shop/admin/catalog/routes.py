@@ -46,8 +46,6 @@ def _product_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act = builder.page, builder.act
     return (
         page("/admin/products", products.listing, "Products"),
-        page("/admin/products/new", products.new, "New product"),
-        act("/admin/products/new", products.create, "Create a product"),
         page(_PRODUCT, products.show, "One product"),
         act(_PRODUCT, products.change, "Change a product"),
         act(f"{_PRODUCT}/archive", products.archive, "Archive a product"),

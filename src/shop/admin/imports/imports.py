@@ -10,6 +10,7 @@ from shop.actions.imports.csv_imports import KINDS, get_import
 from shop.admin.fields import Fields, id_of
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.session import require_permission
 from shop.base.errors import Invalid, NotFound
 from shop.models.imports.csv_imports import CsvImport, CsvLineError
 from shop.queries.imports import csv_imports as queries
@@ -37,6 +38,8 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 
 
 async def upload(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    # Files of both kinds can contain stock.
+    require_permission(page_context, "stock:write")
     fields = Fields(request)
     try:
         import_id = await csv_imports.create_import(ctx, fields.texts.get("kind", ""), request.file("file") or b"")
@@ -85,11 +88,12 @@ async def download_errors(request: Request, ctx: Context, _page_context: PageCon
     return table_reply("import-errors", ("line", "key", "reason"), rows)
 
 
-async def export(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+async def export(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     exports = {"products": csv_exports.export_products, "stock": csv_exports.export_stock}
     kind = request.path_params["kind"].removesuffix(".csv")
     if kind not in exports:
         raise NotFound()
+    require_permission(page_context, "costs:read" if kind == "products" else "stock:read")
     return stream_reply(kind, exports[kind](ctx))
 
 

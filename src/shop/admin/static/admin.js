@@ -142,6 +142,115 @@ if (mailForm) {
   });
 }
 
+// Edits a grid like a spreadsheet; without this script, the grid is a form with inputs.
+for (const form of document.querySelectorAll("form[data-cells]")) {
+  const output = form.querySelector("[data-count]");
+  const cells = [...form.querySelectorAll("[data-seen]")];
+  const show = () => {
+    let count = 0;
+    for (const cell of cells) {
+      const isChanged = cell.value.trim() !== cell.dataset.seen;
+      cell.toggleAttribute("data-changed", isChanged);
+      count += isChanged;
+    }
+    output.hidden = count === 0;
+    output.textContent = count === 1 ? "1 changed value" : `${count} changed values`;
+  };
+  const set = (cell, value) => {
+    if (cell.tagName === "SELECT") {
+      const text = value.trim().toLowerCase();
+      const option = [...cell.options].find((each) => each.value === value || each.text.toLowerCase() === text);
+      if (option) cell.value = option.value;
+    } else {
+      cell.value = value;
+    }
+    cell.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const columnOf = (cell) => [...form.querySelectorAll(`[data-column="${cell.closest("td").dataset.column}"] [data-seen]`)];
+  const rowOf = (cell) => [...cell.closest("tr").querySelectorAll("[data-seen]")];
+  const focus = (cell) => {
+    cell?.focus();
+    cell?.select?.();
+  };
+  const move = (list, cell, step) => focus(list[list.indexOf(cell) + step]);
+  form.querySelector("[data-keys]").hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("keydown", (event) => {
+    const cell = event.target;
+    if (cell.dataset.seen === undefined || event.altKey) return;
+    const isText = cell.type === "text";
+    const isAtStart = isText && cell.selectionEnd === 0;
+    const isAllSelected = isText && cell.selectionStart === 0 && cell.selectionEnd === cell.value.length;
+    const isAtEnd = isText && cell.selectionStart === cell.value.length;
+    const moves = {
+      Enter: () => move(columnOf(cell), cell, event.shiftKey ? -1 : 1),
+      ArrowDown: isText && (() => move(columnOf(cell), cell, 1)),
+      ArrowUp: isText && (() => move(columnOf(cell), cell, -1)),
+      ArrowLeft: (isAtStart || isAllSelected) && (() => move(rowOf(cell), cell, -1)),
+      ArrowRight: (isAtEnd || isAllSelected) && (() => move(rowOf(cell), cell, 1)),
+      Escape: () => { set(cell, cell.dataset.seen); cell.select?.(); },
+    };
+    const isCopy = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "d";
+    const act = isCopy ? () => {
+      const column = columnOf(cell);
+      const above = column[column.indexOf(cell) - 1];
+      if (above) set(cell, above.value);
+    } : !event.ctrlKey && !event.metaKey && moves[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+  form.addEventListener("paste", (event) => {
+    const cell = event.target;
+    const lines = event.clipboardData.getData("text/plain").replace(/\r/g, "").replace(/\n$/, "").split("\n");
+    if (cell.dataset.seen === undefined || (lines.length === 1 && !lines[0].includes("\t"))) return;
+    event.preventDefault();
+    const column = columnOf(cell);
+    const first = rowOf(cell).indexOf(cell);
+    lines.forEach((line, down) => {
+      const start = column[column.indexOf(cell) + down];
+      if (!start) return;
+      const row = rowOf(start);
+      const from = lines.length > 1 && !line.includes("\t") ? row.indexOf(start) : first;
+      line.split("\t").forEach((value, right) => { if (row[from + right]) set(row[from + right], value.trim()); });
+    });
+  });
+  // Sends the changed cells only.
+  form.addEventListener("submit", () => {
+    for (const cell of cells) {
+      const isSame = cell.value.trim() === cell.dataset.seen;
+      cell.disabled = cell.closest("td").querySelector("[type=hidden]").disabled = isSame;
+    }
+  });
+  addEventListener("pageshow", () => {
+    for (const cell of cells) cell.disabled = cell.closest("td").querySelector("[type=hidden]").disabled = false;
+    show();
+  });
+  show();
+}
+
+// Takes files that are dropped beside a file input.
+for (const zone of document.querySelectorAll("[data-drop]")) {
+  const input = zone.querySelector("[type=file]");
+  const hint = zone.querySelector("[data-drop-hint]");
+  if (hint) hint.hidden = false;
+  for (const type of ["dragenter", "dragover", "dragleave", "drop"]) {
+    zone.addEventListener(type, (event) => {
+      event.preventDefault();
+      zone.toggleAttribute("data-over", type === "dragenter" || type === "dragover");
+    });
+  }
+  zone.addEventListener("drop", (event) => {
+    const files = new DataTransfer();
+    for (const file of [...input.files, ...event.dataTransfer.files]) files.items.add(file);
+    input.files = files.files;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
+// Shows the progress of work in the background.
+if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 1500);
+
 // Warns before a page with unsaved changes is left.
 let isUnsaved = false;
 for (const form of document.querySelectorAll("form[data-unsaved]")) {

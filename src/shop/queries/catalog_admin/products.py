@@ -165,6 +165,15 @@ def matches_search(query: Any) -> ColumnElement[bool]:
     return listings.c.search.op("@@")(func.to_tsquery(literal_column("'simple'", REGCONFIG()), query))
 
 
+def filter_products(clause: Any, *, is_searched: bool, status: str | None, stock: str | None) -> Any:
+    """Adds the conditions of a `ProductFilter` to a statement over products and listings."""
+    if is_searched:
+        clause = clause.where(matches_search(bindparam("query", type_=Text())))
+    if status:
+        clause = clause.where(products.c.status == bindparam("status", type_=Text()))
+    return clause.where(_BY_STOCK[stock]) if stock else clause
+
+
 @lru_cache(maxsize=64)
 def _list_statement(
     is_searched: bool, status: str | None, stock: str | None, side: str | None
@@ -174,12 +183,7 @@ def _list_statement(
         .select_from(products.join(listings, listings.c.product_id == products.c.id))
         .where(products.c.deleted_at.is_(None))
     )
-    if is_searched:
-        clause = clause.where(matches_search(bindparam("query", type_=Text())))
-    if status:
-        clause = clause.where(products.c.status == bindparam("status", type_=Text()))
-    if stock:
-        clause = clause.where(_BY_STOCK[stock])
+    clause = filter_products(clause, is_searched=is_searched, status=status, stock=stock)
     return dynamic_statement(paginate(clause, products.c.created_at, products.c.id, side), into(ListedProduct))
 
 

@@ -25,6 +25,7 @@ from shop.models.access.operators import operator_links, operator_sessions
 from shop.models.access.sessions import access_tokens, login_requests, sessions
 from shop.models.access.users import users
 from shop.models.cart.orders import loose_addresses, order_lookups, orders
+from shop.models.catalog_bulk.batches import OPEN_STATES, product_batch_edits, product_batches
 from shop.models.checkout.payments import payment_attempts, payment_sources, payments
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import addresses
@@ -150,6 +151,15 @@ PURGES: dict[str, Purge] = {
         and_(
             webhook_endpoints.c.deleted_at < _now,
             ~exists().where(webhook_deliveries.c.endpoint_id == webhook_endpoints.c.id),
+        ),
+    ),
+    # Undoing a batch takes its values for a day.
+    "values of batches": _purge(product_batch_edits, product_batch_edits.c.created_at < _now - timedelta(days=3)),
+    "batches": _purge(
+        product_batches,
+        and_(
+            product_batches.c.created_at < _now - timedelta(days=90),
+            product_batches.c.state.not_in([literal_column(f"'{state}'") for state in OPEN_STATES]),
         ),
     ),
     "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),

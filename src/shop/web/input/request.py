@@ -13,7 +13,7 @@ from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMe
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Message, Receive, Scope
 from shop.web.input.strict_json import load_json
-from shop.web.input.uploads import MULTIPART, Parts, read_parts
+from shop.web.input.uploads import MAX_PARTS, MULTIPART, Parts, read_parts
 
 MAX_PATH = 2048
 MAX_QUERY = 8192
@@ -132,7 +132,8 @@ class Request:
 
     def _upload(self) -> Parts:
         if self._parts is None:
-            self._parts = read_parts(self.headers.get(b"content-type", b""), self.body)
+            most = self.most_params if self.most_params > MAX_PARAMS else MAX_PARTS
+            self._parts = read_parts(self.headers.get(b"content-type", b""), self.body, most)
         return self._parts
 
     @property

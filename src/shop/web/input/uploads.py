@@ -31,14 +31,15 @@ class _Part:
 class _Reader:
     """Collects parts from the parser's callbacks."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self.parts: list[_Part] = []
         self._name = self._value = b""
         self.is_ended = False
 
     def on_part_begin(self) -> None:
-        if len(self.parts) == MAX_PARTS:
-            raise Malformed(f"The body has more than {MAX_PARTS} parts.")
+        if len(self.parts) == self._most:
+            raise Malformed(f"The body has more than {self._most} parts.")
         self.parts.append(_Part())
 
     def on_header_begin(self) -> None:
@@ -60,8 +61,8 @@ class _Reader:
         self.is_ended = True
 
 
-def read_parts(content_type: bytes, body: bytes) -> Parts:
-    reader = _Reader()
+def read_parts(content_type: bytes, body: bytes, most: int = MAX_PARTS) -> Parts:
+    reader = _Reader(most)
     try:
         boundary = parse_options_header(content_type)[1][b"boundary"]
         parser = MultipartParser(

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from shop.actions.imports.batch_runner import ImportLine
-from shop.platform.import_rows import product_line
+from shop.platform.imports.import_rows import product_line
 from shop.rules.imports.csv_products import CsvRecord
 from shop.rules.imports.rows import Errors, ProductLine
 from shop.rules.imports.stock import StockRow

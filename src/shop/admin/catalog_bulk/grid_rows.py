@@ -1,0 +1,164 @@
+"""Columns, rows and cells of the grid of products."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.admin.catalog.products import STATUSES
+from shop.admin.pages import PageContext
+from shop.models.catalog_bulk.cells import CellColumn, ProductCells
+from shop.queries.catalog_bulk import cells as queries
+from shop.rules.catalog_bulk.cells import cell_text, is_product_column, parse_column
+from shop.rules.catalog_bulk.operations import list_sold
+
+KINDS = {
+    "price": "decimal",
+    "compare": "decimal",
+    "cost": "decimal",
+    "stock": "numeric",
+    "status": "choice",
+    "tax_category": "choice",
+    "shipping_category": "choice",
+    "available_on": "moment",
+}
+MAX_VARIANTS = 100
+"""The variants of one product that the grid shows."""
+
+
+class GridColumn(msgspec.Struct, frozen=True):
+    """A column of the grid with its label, the kind of its input and, for a list of choices, the texts by value."""
+
+    column: CellColumn
+    label: str
+    options: Mapping[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        return self.column.key
+
+    @property
+    def kind(self) -> str:
+        return KINDS.get(self.column.name, "text")
+
+
+class GridCell(msgspec.Struct, frozen=True):
+    """One input: its text, and the value that the operator saw."""
+
+    owner_id: UUID
+    column: GridColumn
+    text: str
+    original: str
+    label: str
+    message: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.owner_id}-{self.column.key}"
+
+
+class GridRow(msgspec.Struct, frozen=True):
+    """A variant with its cells; those of the product are in its first row, and None in the others."""
+
+    product_id: UUID
+    product_name: str
+    is_first: bool
+    label: str
+    cells: Sequence[GridCell | None]
+    hidden_count: int = 0
+    """The variants of the product that the page leaves out, after its last row."""
+
+
+async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, GridColumn]:
+    """Returns the columns that the operator may see and change by key, in their order."""
+    tax_names, shipping_names = await queries.list_categories(ctx.db)
+    columns = [GridColumn(CellColumn("sku"), "SKU")]
+    for code in page_context.shop.currencies:
+        columns += [
+            GridColumn(CellColumn("price", code), f"Price ({code})"),
+            GridColumn(CellColumn("compare", code), f"Compare-at ({code})"),
+        ]
+    if page_context.can("costs:read"):
+        columns.append(GridColumn(CellColumn("cost"), "Cost"))
+    for location in await queries.list_locations(ctx.db) if page_context.can("stock:write") else ():
+        columns.append(GridColumn(CellColumn("stock", str(location.id)), f"Stock: {location.name}"))
+    columns += [
+        GridColumn(CellColumn("status"), "Status", {name: name.capitalize() for name in STATUSES}),
+        GridColumn(CellColumn("available_on"), "Available from (UTC)"),
+        GridColumn(CellColumn("tax_category"), "Tax category", {"": "Default", **tax_names}),
+        GridColumn(CellColumn("shipping_category"), "Shipping category", {"": "Default", **shipping_names}),
+    ]
+    return {column.key: column for column in columns}
+
+
+def default_keys(columns: Mapping[str, GridColumn]) -> list[str]:
+    """Returns the columns that a new grid shows: SKU, two prices, the first location and the status."""
+    keys = [key for key, column in columns.items() if column.column.name in {"sku", "price", "status"}]
+    firsts = [next((key for key in columns if key.startswith(f"{name}-")), "") for name in ("compare", "stock")]
+    return [key for key in columns if key in {*keys[:3], "status", *firsts}]
+
+
+def build_rows(
+    cells: ProductCells, product_ids: Sequence[UUID], columns: Sequence[GridColumn], state: "GridState"
+) -> list[GridRow]:
+    rows = []
+    for product_id in product_ids:
+        product = cells.products.get(product_id)
+        variants = list_sold(cells, product_id)
+        for number, variant in enumerate(variants[:MAX_VARIANTS] if product else ()):
+            label = variant.options_text or ("" if variant.is_master else "No options")
+            owners = [product_id if is_product_column(column.column) else variant.id for column in columns]
+            row_cells = [
+                _build_cell(cells, owner_id, column, state, label or variant.sku or name_of(cells, product_id))
+                if owner_id == variant.id or number == 0
+                else None
+                for owner_id, column in zip(owners, columns, strict=True)
+            ]
+            is_last = number == min(len(variants), MAX_VARIANTS) - 1
+            hidden_count = len(variants) - MAX_VARIANTS if is_last and len(variants) > MAX_VARIANTS else 0
+            rows.append(GridRow(product_id, name_of(cells, product_id), number == 0, label, row_cells, hidden_count))
+    return rows
+
+
+class GridState(msgspec.Struct, frozen=True):
+    """What a refused form had: the entered texts, and messages, by owner and column."""
+
+    texts: Mapping[tuple[UUID, str], str] = {}
+    messages: Mapping[tuple[UUID, str], str] = {}
+
+
+def _build_cell(cells: ProductCells, owner_id: UUID, column: GridColumn, state: GridState, row_label: str) -> GridCell:
+    current = cell_text(cells, owner_id, column.column) or ""
+    key = owner_id, column.key
+    name = name_of(cells, owner_id)
+    label = f"{column.label} of {name}" + (f", {row_label}" if row_label not in {"", name} else "")
+    return GridCell(owner_id, column, state.texts.get(key, current), current, label, state.messages.get(key, ""))
+
+
+def name_of(cells: ProductCells, owner_id: UUID) -> str:
+    """Returns the name of the product of a product or variant."""
+    variant = cells.variants.get(owner_id)
+    product = cells.products.get(variant.product_id if variant else owner_id)
+    return product.name if product else ""
+
+
+def describe_owner(cells: ProductCells, owner_id: UUID) -> str:
+    """Returns the name of a row: the product and, of a variant, its options."""
+    variant = cells.variants.get(owner_id)
+    name = name_of(cells, owner_id) or "A product that no longer exists"
+    return f"{name}, {variant.options_text}" if variant and variant.options_text else name
+
+
+def value_text(columns: Mapping[str, GridColumn], key: str, text: str) -> str:
+    """Returns a value for people to read."""
+    column = columns.get(key)
+    return column.options.get(text, text) if column else text
+
+
+def read_columns(values: Any, columns: Mapping[str, GridColumn]) -> list[GridColumn]:
+    """Returns the chosen columns, or the default ones."""
+    keys = values if isinstance(values, list) else []
+    chosen_keys = [key for key in columns if key in keys and parse_column(key)] or default_keys(columns)
+    return [columns[key] for key in chosen_keys]

@@ -1,0 +1,4 @@
+"""Statements of the product grid and of batches of changes.
+SQL statements and the functions that run them.
+No business rules.
+"""
