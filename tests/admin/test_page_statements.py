@@ -11,7 +11,7 @@ from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.platform.client import Machine
 from tests.service import Service
 
-MOST = 9
+MOST = 11
 MOST_OF_OVERVIEW = 15
 """The overview has the figures of two periods and all open work."""
 

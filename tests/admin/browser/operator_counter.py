@@ -1,9 +1,11 @@
 """Counts the clicks and page loads of an operator who does a job in a browser."""
 
 import re
-from typing import Any
+from collections.abc import Sequence
 
-from playwright.async_api import Locator, Page, Request
+from playwright.async_api import FilePayload, Locator, Page, Request
+
+KEYS = frozenset({"Enter", "Tab", "/", "Control+A"})
 
 
 class OperatorCounter:
@@ -49,15 +51,19 @@ class OperatorCounter:
         self.clicks += 2
         await self.page.get_by_label(label, exact=True).first.select_option(label=option)
 
-    async def choose_files(self, label: str, files: list[Any]) -> None:
+    async def choose_files(self, label: str, files: Sequence[FilePayload]) -> None:
         """Opens the dialog for files and confirms it."""
         self.clicks += 2
-        await self.page.get_by_label(label, exact=True).first.set_input_files(files)
+        await self.page.get_by_label(label).first.set_input_files(files)
+
+    async def enter(self, label: str) -> None:
+        """Clicks the first field whose label starts so; what is typed next goes there."""
+        await self._click(self.page.get_by_label(re.compile(f"^{re.escape(label)}")).first)
 
     async def type(self, *keys_or_text: str) -> None:
-        """Types texts and presses keys (`Enter`, `Tab`, `ArrowDown`) where the focus is."""
+        """Types texts and presses keys where the focus is."""
         for each in keys_or_text:
-            if each in {"Enter", "Tab", "ArrowDown", "/"}:
+            if each in KEYS:
                 await self.page.keyboard.press(each)
             else:
                 await self.page.keyboard.type(each)

@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.async_api import Locator, Page
 
 from tests.accounts import sign_in
 from tests.admin.browser.test_browser_pages import find_problems
@@ -18,65 +17,6 @@ from tests.checkout_builders import ADDRESS, new_checkout_setup
 from tests.platform.client import Machine
 
 pytestmark = pytest.mark.torture
-MAX_CLICKS = 20
-
-
-class Clicks:
-    """Counts clicks; to type into a field, one clicks it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    async def click(self, target: Locator) -> None:
-        self.count += 1
-        await target.click()
-
-    async def search(self, target: Locator, text: str) -> None:
-        await self.click(target)
-        await target.fill(text)
-        await target.press("Enter")
-
-
-async def take_phone_order(page: Page, clicks: Clicks, email: str, words: tuple[str, str]) -> None:
-    """Takes an order of a known customer: two products, express, by check."""
-    await clicks.click(page.get_by_role("navigation", name="Main").get_by_role("link", name="Drafts"))
-    await clicks.click(page.get_by_role("button", name="New draft"))
-    await clicks.search(page.get_by_label("Find a customer"), email[:20])
-    await clicks.click(page.get_by_role("button", name=f"Choose {email}"))
-    for word in words:
-        await clicks.search(page.get_by_label("Find a product"), word)
-        await clicks.click(page.get_by_role("button", name="Add Lamp"))
-    await clicks.click(page.get_by_role("radio", name="Express"))
-    await clicks.click(page.get_by_role("button", name="Save shipping"))
-    await clicks.click(page.get_by_role("radio", name="Check").first)
-    await clicks.click(page.get_by_role("button", name="Place order"))
-
-
-@pytest.mark.parametrize("java_script_enabled", [True, False])
-async def test_a_phone_order_takes_at_most_20_clicks(
-    browser: Browser,
-    dashboard: Dashboard,
-    db: Any,
-    writer: Machine,
-    http: httpx2.AsyncClient,
-    java_script_enabled: bool,
-) -> None:
-    checkout_setup = await new_checkout_setup(Make(writer))
-    member = await sign_in(http, first_name="Ada")
-    await member.post("/account/addresses", address=ADDRESS)
-    words = (f"w{uuid4().hex}", f"w{uuid4().hex}")
-    for word in words:
-        await checkout_setup.product(name=f"Lamp {word}")
-    clicks = Clicks()
-
-    async with open_page(browser, dashboard, java_script_enabled=java_script_enabled) as page:
-        await take_phone_order(page, clicks, member.email, words)
-        text = await page.locator("main").inner_text()
-
-    assert "Order placed." in text
-    query = "select total, payment_state, item_count from orders where user_id = $1 and completed_at is not null"
-    assert tuple(await db.fetchrow(query, await member.id())) == (2000 + 1800, "balance_due", 2)
-    assert clicks.count <= MAX_CLICKS, clicks.count
 
 
 async def test_the_pages_of_drafts_are_accessible(
