@@ -11,6 +11,7 @@ import pytest
 
 from shop.actions.access.sealed_secrets import encrypt_secret
 from shop.base.crypto.keys import parse_keys
+from shop.rules.access.permissions import OWNER_ID
 from tests.admin.authenticator import open_sign_in, register, session_of
 from tests.admin.dashboard import (
     PASSWORD,
@@ -207,7 +208,7 @@ async def test_a_form_is_carried_through_the_confirmation(dashboard: Dashboard, 
     path, email = "/admin/settings/operators/new", f"{dashboard.id}@invited.example"
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
-    confirmation = await dashboard.post(path, email=email)
+    confirmation = await dashboard.post(path, email=email, role_id=str(OWNER_ID))
     wrong = await dashboard.post("/admin/confirm", password="wrong", interrupted=sealed_of(confirmation))
     page = await dashboard.post("/admin/confirm", password=PASSWORD, interrupted=sealed_of(wrong))
     count = await db.fetchval("select count(*) from operators where email = $1", email)
@@ -218,5 +219,9 @@ async def test_a_form_is_carried_through_the_confirmation(dashboard: Dashboard, 
     assert (confirmation.status_code, wrong.status_code, count) == (401, 401, 0)
     assert "Confirm your password to continue" in confirmation.text
     assert csrf_of(confirmation.text) == csrf_of(wrong.text)
-    assert (action, fields[1:], answer.status_code) == (path, [("email", email)], 200)
+    assert (action, fields[1:], answer.status_code) == (
+        path,
+        [("email", email), ("role_id", str(OWNER_ID))],
+        200,
+    )
     assert await db.fetchval("select count(*) from operators where email = $1", email) == 1

@@ -25,11 +25,11 @@ class OperatorCounter:
         self.loads += int(is_page and request.redirected_from is None)
 
     async def follow(self, name: str) -> None:
-        await self._click(self.page.get_by_role("link", name=name, exact=True).first)
+        await self._open(self.page.get_by_role("link", name=name, exact=True).first)
 
     async def follow_part(self, text: str) -> None:
         """Follows the link whose text contains this."""
-        await self._click(self.page.get_by_role("link", name=re.compile(re.escape(text))).first)
+        await self._open(self.page.get_by_role("link", name=re.compile(re.escape(text))).first)
 
     async def press(self, name: str) -> None:
         await self._click(self.page.get_by_role("button", name=name, exact=True).first)
@@ -71,3 +71,8 @@ class OperatorCounter:
     async def _click(self, locator: Locator) -> None:
         self.clicks += 1
         await locator.click()
+
+    async def _open(self, link: Locator) -> None:
+        """Clicks the link, and waits until the scripts of the next page have run."""
+        async with self.page.expect_event("domcontentloaded"):
+            await self._click(link)

@@ -135,8 +135,8 @@ async def test_a_refund_by_line_requires_a_fresh_session(dashboard: Dashboard, b
     path = f"{ORDERS}/{order['number']}/refund"
     await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
 
-    for answer in (await dashboard.get(path), await dashboard.post(path, other="5", reason="damaged", do="refund")):
-        assert redirect_path(answer) == "/admin/confirm"
+    assert redirect_path(await dashboard.get(path)) == "/admin/confirm"
+    assert (await dashboard.post(path, other="5", reason="damaged", do="refund")).status_code == 401
     assert await refunded(db, order) == []
 
 

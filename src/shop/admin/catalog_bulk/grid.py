@@ -14,6 +14,7 @@ from shop.admin.catalog_bulk.grid_rows import (
     GridColumn,
     GridState,
     build_rows,
+    can_edit,
     describe_owner,
     list_columns,
     read_columns,
@@ -28,7 +29,7 @@ from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ListedProduct
 from shop.queries.catalog_bulk import batches
 from shop.queries.catalog_bulk import cells as queries
-from shop.rules.catalog_bulk.cells import CHANGED, check_edit
+from shop.rules.catalog_bulk.cells import CHANGED, check_edit, parse_column
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -68,7 +69,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     grid = await _load_page(request, ctx, page_context)
-    edits = _read_edits(fields, grid.columns)
+    edits = _read_edits(fields, page_context)
     texts = {(edit.owner_id, edit.column): edit.after for edit in edits}
     step = fields.texts.get("step", "review")
     if step == "edit" or not edits:
@@ -94,8 +95,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     )
 
 
-def _read_edits(fields: Fields, columns: Mapping[str, GridColumn]) -> list[CellEdit]:
-    """Returns the cells of these columns that differ from the values that the operator saw."""
+def _read_edits(fields: Fields, page_context: PageContext) -> list[CellEdit]:
+    """Returns the cells that differ from the values that the operator saw, of columns that the operator may change."""
     originals, edits = fields.group("seen"), []
     for owner, row in fields.group("cell").items():
         owner_id, original_row = as_uuid(owner), originals.get(owner, {})
@@ -104,7 +105,8 @@ def _read_edits(fields: Fields, columns: Mapping[str, GridColumn]) -> list[CellE
         for key, text in row.items():
             before = original_row.get(key, "")
             is_text = isinstance(text, str) and isinstance(before, str)
-            if is_text and text.strip() != before and key in columns:
+            column = parse_column(key)
+            if is_text and text.strip() != before and column and can_edit(page_context, column):
                 edits.append(CellEdit(owner_id, key, before, text.strip()[:MAX_TEXT_LENGTH]))
     return edits[:MAX_CELLS]
 

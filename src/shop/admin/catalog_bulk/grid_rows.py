@@ -11,6 +11,7 @@ from shop.admin.catalog.products import STATUSES
 from shop.admin.pages import PageContext
 from shop.models.catalog_bulk.cells import CellColumn, ProductCells
 from shop.queries.catalog_bulk import cells as queries
+from shop.rules.access.permissions import SELF
 from shop.rules.catalog_bulk.cells import cell_text, is_product_column, parse_column
 from shop.rules.catalog_bulk.operations import list_sold
 
@@ -26,6 +27,8 @@ KINDS = {
 }
 MAX_VARIANTS = 100
 """The variants of one product that the grid shows."""
+_PERMISSIONS = {"cost": "costs:read", "stock": "stock:write"}
+"""The permissions of columns that need another one than that to change products."""
 
 
 class GridColumn(msgspec.Struct, frozen=True):
@@ -80,9 +83,8 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
             GridColumn(CellColumn("price", code), f"Price ({code})"),
             GridColumn(CellColumn("compare", code), f"Compare-at ({code})"),
         ]
-    if page_context.can("costs:read"):
-        columns.append(GridColumn(CellColumn("cost"), "Cost"))
-    for location in await queries.list_locations(ctx.db) if page_context.can("stock:write") else ():
+    columns.append(GridColumn(CellColumn("cost"), "Cost"))
+    for location in await queries.list_locations(ctx.db):
         columns.append(GridColumn(CellColumn("stock", str(location.id)), f"Stock: {location.name}"))
     columns += [
         GridColumn(CellColumn("status"), "Status", {name: name.capitalize() for name in STATUSES}),
@@ -90,7 +92,12 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
         GridColumn(CellColumn("tax_category"), "Tax category", {"": "Default", **tax_names}),
         GridColumn(CellColumn("shipping_category"), "Shipping category", {"": "Default", **shipping_names}),
     ]
-    return {column.key: column for column in columns}
+    return {column.key: column for column in columns if can_edit(page_context, column.column)}
+
+
+def can_edit(page_context: PageContext, column: CellColumn) -> bool:
+    """Returns whether the operator may see and change a column; all have the permission to change products."""
+    return page_context.can(_PERMISSIONS.get(column.name, SELF))
 
 
 def default_keys(columns: Mapping[str, GridColumn]) -> list[str]:
