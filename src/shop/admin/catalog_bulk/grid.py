@@ -68,7 +68,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     grid = await _load_page(request, ctx, page_context)
-    edits = _read_edits(fields, grid.columns)
+    edits = read_edits(fields, grid.columns)
     texts = {(edit.owner_id, edit.column): edit.after for edit in edits}
     step = fields.texts.get("step", "review")
     if step == "edit" or not edits:
@@ -94,7 +94,7 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     )
 
 
-def _read_edits(fields: Fields, columns: Mapping[str, GridColumn]) -> list[CellEdit]:
+def read_edits(fields: Fields, columns: Mapping[str, GridColumn]) -> list[CellEdit]:
     """Returns the cells of these columns that differ from the values that the operator saw."""
     originals, edits = fields.group("seen"), []
     for owner, row in fields.group("cell").items():
