@@ -53,6 +53,11 @@ def amount_text(minor: int | None, currency: str) -> str:
     return f"{Decimal(minor).scaleb(-digits):.{digits}f}"
 
 
+def number_text(value: Decimal | None) -> str:
+    """Formats a number for a form field, without zeros at the end of its decimals."""
+    return "" if value is None else f"{value.normalize():f}"
+
+
 def split_words(text: str) -> list[str]:
     """Splits `Red, dark green,, red` into `Red` and `dark green`; drops duplicates regardless of case."""
     words: dict[str, str] = {}

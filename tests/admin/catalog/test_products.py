@@ -29,7 +29,7 @@ async def find_products(dashboard: Dashboard, **params: str) -> list[str]:
 def details_form(page: str, **changes: str) -> dict[str, str]:
     """The fields of the details form on this page, with some changes."""
     names = ("name", "slug", "description", "tags", "meta_title", "meta_description", "meta_keywords", "available_on",
-             "discontinue_on", "make_active_at", "seen")  # fmt: skip
+             "discontinue_on", "make_active_at", "seen_details")  # fmt: skip
     return {name: field(page, name) for name in names} | {"status": "active"} | changes
 
 
@@ -197,7 +197,7 @@ async def test_invalid_details_are_refused_and_the_input_is_shown_again(
     for name, text in fields.items():
         if name != "status":
             assert field(answer.text, name) == text
-    assert field(answer.text, "seen") == field(page, "seen")
+    assert field(answer.text, "seen_details") == field(page, "seen_details")
 
 
 async def test_a_slug_in_use_is_refused(dashboard: Dashboard) -> None:

@@ -168,7 +168,7 @@ async def test_the_categories_of_a_product_are_changed_with_its_details(dashboar
     product = await new_product(dashboard)
     category = str(await db.fetchval("select id from shipping_categories limit 1"))
     page = (await dashboard.get(product)).text
-    names = ("name", "slug", "description", "seen", "tags", "meta_title", "meta_description", "meta_keywords")
+    names = ("name", "slug", "description", "seen_details", "tags", "meta_title", "meta_description", "meta_keywords")
     form = {**{name: field(page, name) for name in names}, "status": "active"}
 
     answer = await dashboard.post(product, **form, shipping_category_id=category)
@@ -178,7 +178,7 @@ async def test_the_categories_of_a_product_are_changed_with_its_details(dashboar
     assert (row["tax_category_id"], row["shipping_category_id"]) == (None, UUID(category))
     assert (await dashboard.post(product, **form, shipping_category_id="")).status_code == 409
     for value in ("x", "00000000-0000-4000-8000-000000000000"):
-        seen = field((await dashboard.get(product)).text, "seen")
-        refused = await dashboard.post(product, **{**form, "seen": seen}, tax_category_id=value)
+        seen = field((await dashboard.get(product)).text, "seen_details")
+        refused = await dashboard.post(product, **{**form, "seen_details": seen}, tax_category_id=value)
         assert refused.status_code == 422
         assert error_messages(refused)[0].startswith("Tax category")

@@ -33,7 +33,7 @@ DETAILS = (
     "tax_category_id",
     "shipping_category_id",
 )
-_CONFLICT = "Someone else changed this product; review the current values before you save."
+CONFLICT = "Someone else changed this product; review the current values before you save."
 
 
 class PriceCell(msgspec.Struct, frozen=True):
@@ -64,11 +64,11 @@ def fingerprint_prices(prices: Sequence[Price]) -> str:
 
 
 async def change_details(ctx: Context, product_id: UUID, values: records.Values, *, expected_fingerprint: str) -> None:
-    async with ctx.db.transaction():
-        product = await lock_product(ctx, product_id)
-        if fingerprint_details(product) != expected_fingerprint:
-            raise Conflict(_CONFLICT)
-        await records.change(ctx, PRODUCT, product_id, values)
+    """Changes a product in the caller's transaction; raises Conflict if its details are no longer those of the form."""
+    product = await lock_product(ctx, product_id)
+    if fingerprint_details(product) != expected_fingerprint:
+        raise Conflict(CONFLICT)
+    await records.change(ctx, PRODUCT, product_id, values)
 
 
 async def set_status(ctx: Context, product_id: UUID, status: str) -> None:
@@ -94,7 +94,7 @@ async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceCell]
         variant_ids = [variant.id for variant in await product_pages.list_variants(ctx.db, product_id)]
         prices = await product_pages.list_prices(ctx.db, variant_ids)
         if fingerprint_prices(prices) != expected_fingerprint:
-            raise Conflict(_CONFLICT)
+            raise Conflict(CONFLICT)
         existing = {(price.variant_id, price.currency): price for price in prices}
         return sum(
             [

@@ -1,4 +1,4 @@
-"""Creates a product with options, variants, prices and stock in one transaction, and duplicates products."""
+"""Saves products with variants, prices and stock in one transaction each, and duplicates products."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,16 +9,18 @@ import msgspec
 from shop.actions import records
 from shop.actions.catalog.products import defer_refresh
 from shop.actions.catalog.resources import PRODUCT, PRODUCT_PROPERTY, VARIANT
-from shop.actions.catalog_admin.products import get_product, lock_product, machine_name
+from shop.actions.catalog_admin.products import CONFLICT, change_details, get_product, lock_product, machine_name
 from shop.actions.catalog_admin.variants import create_values, find_or_create_option_type
 from shop.actions.catalog_bulk.cells import apply_edits
 from shop.actions.context import Context
-from shop.base.errors import Invalid
+from shop.base.errors import Conflict, Invalid, NotFound
 from shop.models.catalog.inputs import ProductInput, VariantInput
 from shop.models.catalog_bulk.cells import CellEdit
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin import taxons as taxon_pages
 from shop.queries.catalog_admin.products import AdminVariant
+from shop.queries.catalog_bulk import cells as queries
+from shop.rules.catalog_bulk.cells import CHANGED
 from shop.rules.catalog_bulk.product_form import COPY_PREFIX, Combination, OptionChoice
 from shop.rules.form_values import amount_text
 
@@ -103,6 +105,31 @@ async def _fill_cells(
         errors.setdefault(name, []).append(problem.message)
     if errors:
         raise Invalid(errors)
+
+
+async def change_full_product(
+    ctx: Context,
+    product_id: UUID,
+    values: records.Values,
+    edits: Sequence[CellEdit],
+    *,
+    expected_fingerprint: str,
+) -> None:
+    """Saves the details of a product and the cells of its variants.
+
+    Raises Conflict if someone else changed one of them, and Invalid with the owner and column of each cell that is
+    refused; nothing is saved then.
+    """
+    async with ctx.db.transaction(), defer_refresh(ctx):
+        await change_details(ctx, product_id, values, expected_fingerprint=expected_fingerprint)
+        owner_ids = await queries.list_product_ids(ctx.db, [edit.owner_id for edit in edits])
+        if {*owner_ids} - {product_id}:
+            raise NotFound()
+        problems = (await apply_edits(ctx, edits)).problems
+        if any(problem.message == CHANGED for problem in problems):
+            raise Conflict(CONFLICT)
+        if problems:
+            raise Invalid({problem.edit.cell_id: [problem.message] for problem in problems})
 
 
 async def duplicate_product(ctx: Context, product_id: UUID) -> UUID:

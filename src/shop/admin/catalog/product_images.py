@@ -23,7 +23,7 @@ _NOTICES = {
     "saved": "Image saved.",
     "moved": "Image moved.",
     "removed": "Image deleted.",
-    "refused": "The product is created, but some files are not images that can be read. Add them again here.",
+    "refused": "Everything else is saved, but some files are not images that can be read. Add them again here.",
 }
 
 

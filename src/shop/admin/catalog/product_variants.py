@@ -17,7 +17,7 @@ from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import Product
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import AdminVariant
-from shop.rules.form_values import amount_text, split_words
+from shop.rules.form_values import amount_text, number_text, split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -88,7 +88,7 @@ async def generate(request: Request, ctx: Context, page_context: PageContext) ->
 async def show_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     values = {"sku": variant.sku, "barcode": variant.barcode or "", "track_inventory": variant.track_inventory}
-    values |= {name: _plain(getattr(variant, name)) for name in _NUMBERS}
+    values |= {name: number_text(getattr(variant, name)) for name in _NUMBERS}
     return await _variant(ctx, page_context, product, variant, values, chosen=set(variant.option_value_ids))
 
 
@@ -227,7 +227,3 @@ def _names(fields: Fields, field: str, text: Any) -> list[str]:
     if any(len(name) > MAX_NAME_LENGTH or not name.isprintable() for name in names) or len(names) > 100:
         fields.refuse(field, f"must be at most 100 values of at most {MAX_NAME_LENGTH} characters each")
     return names
-
-
-def _plain(value: Any) -> str:
-    return "" if value is None else f"{value.normalize():f}"

@@ -46,8 +46,6 @@ def _product_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act = builder.page, builder.act
     return (
         page("/admin/products", products.listing, "Products"),
-        page(_PRODUCT, products.show, "One product"),
-        act(_PRODUCT, products.change, "Change a product"),
         act(f"{_PRODUCT}/archive", products.archive, "Archive a product"),
         page(f"{_PRODUCT}/delete", products.show_delete, "Delete a product?"),
         act(f"{_PRODUCT}/delete", products.delete, "Delete a product"),

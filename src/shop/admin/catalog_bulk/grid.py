@@ -69,7 +69,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     grid = await _load_page(request, ctx, page_context)
-    edits = _read_edits(fields, page_context)
+    edits = read_edits(fields, page_context)
     texts = {(edit.owner_id, edit.column): edit.after for edit in edits}
     step = fields.texts.get("step", "review")
     if step == "edit" or not edits:
@@ -95,7 +95,7 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     )
 
 
-def _read_edits(fields: Fields, page_context: PageContext) -> list[CellEdit]:
+def read_edits(fields: Fields, page_context: PageContext) -> list[CellEdit]:
     """Returns the cells that differ from the values that the operator saw, of columns that the operator may change."""
     originals, edits = fields.group("seen"), []
     for owner, row in fields.group("cell").items():

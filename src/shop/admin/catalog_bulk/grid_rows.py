@@ -12,7 +12,7 @@ from shop.admin.pages import PageContext
 from shop.models.catalog_bulk.cells import CellColumn, ProductCells
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.access.permissions import SELF
-from shop.rules.catalog_bulk.cells import cell_text, is_product_column, parse_column
+from shop.rules.catalog_bulk.cells import SIZES, cell_text, is_product_column, parse_column
 from shop.rules.catalog_bulk.operations import list_sold
 
 KINDS = {
@@ -20,11 +20,13 @@ KINDS = {
     "compare": "decimal",
     "cost": "decimal",
     "stock": "numeric",
+    **dict.fromkeys(SIZES, "decimal"),
     "status": "choice",
     "tax_category": "choice",
     "shipping_category": "choice",
     "available_on": "moment",
 }
+SIZE_LABELS = {"weight": "Weight (kg)", "height": "Height (cm)", "width": "Width (cm)", "depth": "Depth (cm)"}
 MAX_VARIANTS = 100
 """The variants of one product that the grid shows."""
 _PERMISSIONS = {"cost": "costs:read", "stock": "stock:write"}
@@ -66,6 +68,7 @@ class GridRow(msgspec.Struct, frozen=True):
     """A variant with its cells; those of the product are in its first row, and None in the others."""
 
     product_id: UUID
+    variant_id: UUID
     product_name: str
     is_first: bool
     label: str
@@ -86,6 +89,7 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
     columns.append(GridColumn(CellColumn("cost"), "Cost"))
     for location in await queries.list_locations(ctx.db):
         columns.append(GridColumn(CellColumn("stock", str(location.id)), f"Stock: {location.name}"))
+    columns += [GridColumn(CellColumn(name), label) for name, label in SIZE_LABELS.items()]
     columns += [
         GridColumn(CellColumn("status"), "Status", {name: name.capitalize() for name in STATUSES}),
         GridColumn(CellColumn("available_on"), "Available from (UTC)"),
@@ -108,13 +112,18 @@ def default_keys(columns: Mapping[str, GridColumn]) -> list[str]:
 
 
 def build_rows(
-    cells: ProductCells, product_ids: Sequence[UUID], columns: Sequence[GridColumn], state: "GridState"
+    cells: ProductCells,
+    product_ids: Sequence[UUID],
+    columns: Sequence[GridColumn],
+    state: "GridState",
+    most: int = MAX_VARIANTS,
 ) -> list[GridRow]:
+    """Returns the rows of products, at most so many of each."""
     rows = []
     for product_id in product_ids:
         product = cells.products.get(product_id)
         variants = list_sold(cells, product_id)
-        for number, variant in enumerate(variants[:MAX_VARIANTS] if product else ()):
+        for number, variant in enumerate(variants[:most] if product else ()):
             label = variant.options_text or ("" if variant.is_master else "No options")
             owners = [product_id if is_product_column(column.column) else variant.id for column in columns]
             row_cells = [
@@ -123,9 +132,11 @@ def build_rows(
                 else None
                 for owner_id, column in zip(owners, columns, strict=True)
             ]
-            is_last = number == min(len(variants), MAX_VARIANTS) - 1
-            hidden_count = len(variants) - MAX_VARIANTS if is_last and len(variants) > MAX_VARIANTS else 0
-            rows.append(GridRow(product_id, name_of(cells, product_id), number == 0, label, row_cells, hidden_count))
+            hidden_count = max(len(variants) - most, 0) if number == min(len(variants), most) - 1 else 0
+            row = GridRow(
+                product_id, variant.id, name_of(cells, product_id), number == 0, label, row_cells, hidden_count
+            )
+            rows.append(row)
     return rows
 
 

@@ -13,6 +13,7 @@ from shop.actions.catalog_bulk.product_form import NewVariant
 from shop.actions.context import Context
 from shop.admin.catalog.products import LABELS, MAX_TAGS, STATUSES
 from shop.admin.catalog_bulk.grid import MAX_TEXT_LENGTH
+from shop.admin.catalog_bulk.grid_rows import SIZE_LABELS
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid
@@ -25,10 +26,9 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 MOST_PARAMS = 5000
-SIZES = {"weight": "Weight (kg)", "height": "Height (cm)", "width": "Width (cm)", "depth": "Depth (cm)"}
 _TEXTS = (
     *("name", "slug", "description", "status", "available_on", "discontinue_on", "tax_category", "shipping_category"),
-    *("sku", "cost", "tags", "meta_title", "meta_description", "meta_keywords", *SIZES),
+    *("sku", "cost", "tags", "meta_title", "meta_description", "meta_keywords", *SIZE_LABELS),
 )
 
 
@@ -71,7 +71,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         product_id, ids_by_key = await product_form.create_full_product(ctx, values, options, variants, sizes)
     except Invalid as error:
         return await _form(ctx, page_context, state, 422, errors=error.errors)
-    messages = await _add_images(request, ctx, product_id, ids_by_key)
+    messages = await add_images(request, ctx, product_id, ids_by_key)
     if messages:
         return redirect(f"/admin/products/{product_id}/images?done=refused")
     return redirect(f"/admin/products/{product_id}?done=made")
@@ -146,8 +146,8 @@ def _read_values(fields: Fields) -> tuple[ProductInput, VariantInput]:
         "status": fields.choice("status", STATUSES),
         "available_on": fields.moment("available_on"),
         "discontinue_on": fields.moment("discontinue_on"),
-        "tax_category_id": _read_id(fields, "tax_category"),
-        "shipping_category_id": _read_id(fields, "shipping_category"),
+        "tax_category_id": read_id(fields, "tax_category"),
+        "shipping_category_id": read_id(fields, "shipping_category"),
         "tags": split_words(fields.prose("tags", most=2000)),
         "meta_title": fields.line("meta_title") or None,
         "meta_description": fields.line("meta_description", most=500) or None,
@@ -157,17 +157,17 @@ def _read_values(fields: Fields) -> tuple[ProductInput, VariantInput]:
         fields.refuse("tags", f"must be at most {MAX_TAGS}")
     if slug := fields.line("slug", most=100):
         values["slug"] = slug
-    sizes = {name: number for name in SIZES if (number := fields.number(name)) is not None}
+    sizes = {name: number for name in SIZE_LABELS if (number := fields.number(name)) is not None}
     return cast(ProductInput, {**values, **sizes}), cast(VariantInput, sizes)
 
 
-def _read_id(fields: Fields, name: str) -> UUID | None:
+def read_id(fields: Fields, name: str) -> UUID | None:
     if fields.texts.get(name) and fields.id(name) is None:
         fields.refuse(name, "is not a valid choice")
     return fields.id(name)
 
 
-async def _add_images(request: Request, ctx: Context, product_id: UUID, ids_by_key: Mapping[str, UUID]) -> list[str]:
+async def add_images(request: Request, ctx: Context, product_id: UUID, ids_by_key: Mapping[str, UUID]) -> list[str]:
     messages = await images.add_images(ctx, product_id, [data for data in request.files("files") if data], alt=None)
     for key, variant_id in ids_by_key.items():
         files = [data for data in request.files(f"variant_files[{key}]") if data]
@@ -178,7 +178,7 @@ async def _add_images(request: Request, ctx: Context, product_id: UUID, ids_by_k
 async def _form(ctx: Context, page_context: PageContext, state: FormState, status: int = 200, **more: Any) -> Reply:
     tax_names, shipping_names = await queries.list_categories(ctx.db)
     columns = list_columns(page_context, await queries.list_locations(ctx.db))
-    labels = {**LABELS, **SIZES, "options": "Options", "cost": "Cost", "tax_category": "Tax category"}
+    labels = {**LABELS, **SIZE_LABELS, "options": "Options", "cost": "Cost", "tax_category": "Tax category"}
     labels |= {"tax_category_id": "Tax category", "shipping_category_id": "Shipping category"}
     labels |= {column.key: column.label for column in columns}
     for each in state.combinations:
@@ -194,7 +194,7 @@ async def _form(ctx: Context, page_context: PageContext, state: FormState, statu
         option_texts=[*state.options, *[("", "")] * MAX_OPTIONS][:MAX_OPTIONS],
         signature=_row_keys(state),
         columns=columns,
-        sizes=SIZES,
+        sizes=SIZE_LABELS,
         currency=page_context.shop.currencies[0],
         statuses={name: text for name, text in STATUSES.items() if name != "archived"},
         tax_categories={"": "Default", **tax_names},

@@ -1,9 +1,10 @@
-"""Routes of the grid of products and of bulk operations."""
+"""Routes of the forms of a whole product, of the grid of products and of bulk operations."""
 
-from shop.admin.catalog_bulk import batch_pages, bulk, grid, product_form
+from shop.admin.catalog_bulk import batch_pages, bulk, grid, product_form, product_page
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
+_PRODUCT = "/admin/products/{product_id}"
 _BATCH = f"{batch_pages.PATH}/{{batch_id}}"
 
 
@@ -14,7 +15,9 @@ def catalog_bulk_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         builder.upload(
             "/admin/products/new", product_form.create, "Create a product", most_params=product_form.MOST_PARAMS
         ),
-        act("/admin/products/{product_id}/duplicate", product_form.duplicate, "Duplicate a product"),
+        page(_PRODUCT, product_page.show, "One product"),
+        builder.upload(_PRODUCT, product_page.change, "Change a product", most_params=grid.MOST_PARAMS),
+        act(f"{_PRODUCT}/duplicate", product_form.duplicate, "Duplicate a product"),
         page(grid.PATH, grid.show, "The grid of products"),
         act(
             grid.PATH,

@@ -53,6 +53,11 @@ class CellEdit(msgspec.Struct, frozen=True):
     before: str
     after: str
 
+    @property
+    def cell_id(self) -> str:
+        """The name of the cell among all cells of a page."""
+        return f"{self.owner_id}-{self.column}"
+
 
 class CellProblem(msgspec.Struct, frozen=True):
     """Why an edit was not saved; `current` is the value that someone else saved meanwhile."""

@@ -12,11 +12,13 @@ from shop.base.times import in_utc
 from shop.base.values import read_line, read_time
 from shop.models.catalog.products import STATUSES
 from shop.models.catalog_bulk.cells import CellColumn, CellEdit, CellProblem, CellVariant, ProductCells
-from shop.rules.form_values import amount_text, read_amount, read_whole
+from shop.rules.form_values import amount_text, number_text, read_amount, read_number, read_whole
 from shop.rules.imports.rows import Recount
 
 PRODUCT_COLUMNS = ("status", "available_on", "tax_category", "shipping_category", "taxon")
-VARIANT_COLUMNS = ("sku", "price", "compare", "cost", "stock")
+SIZES = ("weight", "height", "width", "depth")
+VARIANT_COLUMNS = ("sku", "price", "compare", "cost", "stock", *SIZES)
+_MAX_SIZE = 10**9
 _CATEGORIES = ("tax_category", "shipping_category")
 _WITH_ID = ("stock", "taxon")
 _WITH_CURRENCY = ("price", "compare")
@@ -68,6 +70,8 @@ def _variant_text(cells: ProductCells, variant: CellVariant, column: CellColumn)
     if column.name == "stock":
         item = cells.stock_items.get((variant.id, UUID(column.argument)))
         return str(item.count_on_hand) if item else ""
+    if column.name in SIZES:
+        return number_text(getattr(variant, column.name))
     price = cells.prices.get((variant.id, column.argument))
     if price is None:
         return ""
@@ -97,11 +101,8 @@ def normalize_text(cells: ProductCells, owner_id: UUID, column: CellColumn, text
         return read_line(text, MAX_SKU_LENGTH)
     if not text:
         return ""
-    match column.name:
-        case "stock":
-            return str(read_whole(text))
-        case "available_on":
-            return _moment(text)
+    if reader := _READERS.get(column.name):
+        return reader(text)
     return _amount(text, column.argument or _cost_currency(cells, owner_id))
 
 
@@ -119,11 +120,25 @@ def _amount(text: str, currency: str) -> str:
     return amount_text(minor_units(read_amount(text, currency), currency), currency)
 
 
+def _size(text: str) -> str:
+    number = read_number(text)
+    if number >= _MAX_SIZE:
+        raise ValueError(f"must be from 0 to {_MAX_SIZE - 1}")
+    return number_text(number)
+
+
 def _moment(text: str) -> str:
     moment = read_time(text)
     if moment.year < 1900:
         raise ValueError("must be a date and time, like 2026-11-15T09:30")
     return f"{in_utc(moment):%Y-%m-%dT%H:%M}"
+
+
+_READERS: dict[str, Callable[[str], str]] = {
+    "stock": lambda text: str(read_whole(text)),
+    "available_on": _moment,
+    **dict.fromkeys(SIZES, _size),
+}
 
 
 def _cost_currency(cells: ProductCells, variant_id: UUID) -> str:
@@ -225,6 +240,9 @@ def _write_variant(writes: CellWrites, cells: ProductCells, edit: CellEdit, colu
     if column.name == "sku":
         row["sku"] = edit.after
         return
+    if column.name in SIZES:
+        row[column.name] = edit.after or None
+        return
     currency = _cost_currency(cells, edit.owner_id)
     row["cost_price"] = minor_units(read_amount(edit.after, currency), currency) if edit.after else None
     row["cost_currency"] = currency
@@ -252,7 +270,7 @@ def _write_taxon(writes: CellWrites, _cells: ProductCells, edit: CellEdit, colum
 
 _WRITERS: dict[str, Callable[[CellWrites, ProductCells, CellEdit, CellColumn], None]] = {
     **dict.fromkeys(("status", "available_on", *_CATEGORIES), _write_product),
-    **dict.fromkeys(("sku", "cost"), _write_variant),
+    **dict.fromkeys(("sku", "cost", *SIZES), _write_variant),
     **dict.fromkeys(_WITH_CURRENCY, _write_price),
     "stock": _write_count,
     "taxon": _write_taxon,
