@@ -10,6 +10,7 @@ from shop.actions.operations.abandoned_carts import note_abandoned_carts
 from shop.base.ids import new_id
 from shop.rules.access.permissions import BUILT_IN, OWNER_ID
 from tests.accounts import Member, sign_in
+from tests.admin.customers.test_customer_forms import seen_in
 from tests.admin.dashboard import new_dashboard
 from tests.admin.setup.test_settings import fields_of
 from tests.builders import Make
@@ -185,6 +186,10 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     customer_email = f"{uuid4().hex}@shoppers.example"
     await submit("/customers/new", email=customer_email)
     customer_id = await db.fetchval("select id from users where email = $1", customer_email)
+    duplicate_email = f"{uuid4().hex}@shoppers.example"
+    await submit("/customers/new", email=duplicate_email)
+    preview = await dashboard.post(f"/admin/customers/{customer_id}/merge", email=duplicate_email)
+    await submit(f"/customers/{customer_id}/merge", email=duplicate_email, seen=seen_in(preview.text))
     await submit(f"/customers/{customer_id}/erase", email=customer_email)
     email = f"{uuid4().hex}@operators.example"
     await submit("/settings/operators/new", email=email, role_id=str(OWNER_ID))

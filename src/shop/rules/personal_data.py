@@ -224,6 +224,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "verified_at",
             "disabled_at",
             "erased_at",
+            "merged_into_id",
             "spending",
             "credits",
         ]

@@ -139,6 +139,7 @@ _SENTENCES: Mapping[str, tuple[str | None, str]] = {
     "customer.signed_in": (None, "Signed in"),
     "customer.disabled": ("disabled the account", "The account was disabled"),
     "customer.erased": ("erased the personal data", "The personal data was erased"),
+    "customer.merged": ("merged the account into another one", "The account was merged into another one"),
     "customer.enabled": ("enabled the account", "The account was enabled"),
     "store_credit.created": ("granted {amount} of store credit", "{amount} of store credit was granted"),
     "store_credit.updated": ("{credit}", "{Credit}"),

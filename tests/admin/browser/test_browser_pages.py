@@ -309,6 +309,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "customer, orders": f"/admin/customers/{ids['customer']}/orders",
         "customer, new address": f"/admin/customers/{ids['customer']}/addresses/new",
         "new customer": "/admin/customers/new",
+        "customer, merge": f"/admin/customers/{ids['customer']}/merge",
         "customer, erase": f"/admin/customers/{ids['customer']}/erase",
         "applications": API,
         "application": f"{API}/{ids['application']}",

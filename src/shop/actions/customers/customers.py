@@ -58,12 +58,28 @@ async def set_links(ctx: Context, actions: ResourceActions, column: str, user_id
     async with ctx.db.transaction():
         if await users.lock_user(ctx.db, user_id) is None:
             raise NotFound()
-        criteria = ListQuery(Sort("id", is_descending=False), Page(size=MAX_LINKS), (_of_user(user_id),))
-        links = {getattr(link, column): link.id for link in await list_records(ctx.db, actions.records, criteria)}
-        for owner_id in sorted(links.keys() - set(ids)):
-            await records.remove(ctx, actions, links[owner_id])
-        for owner_id in sorted(set(ids) - links.keys()):
-            await records.make(ctx, actions, {column: owner_id, "user_id": user_id})
+        await replace_links(ctx, actions, column, user_id, ids)
+
+
+async def replace_links(
+    ctx: Context, actions: ResourceActions, column: str, user_id: UUID, ids: Sequence[UUID]
+) -> None:
+    """Does the same for a customer that the caller has locked."""
+    links = await _list_links(ctx, actions, column, user_id)
+    for owner_id in sorted(links.keys() - set(ids)):
+        await records.remove(ctx, actions, links[owner_id])
+    for owner_id in sorted(set(ids) - links.keys()):
+        await records.make(ctx, actions, {column: owner_id, "user_id": user_id})
+
+
+async def list_linked_ids(ctx: Context, actions: ResourceActions, column: str, user_id: UUID) -> list[UUID]:
+    """Returns the ids of the groups or price lists of a customer."""
+    return sorted(await _list_links(ctx, actions, column, user_id))
+
+
+async def _list_links(ctx: Context, actions: ResourceActions, column: str, user_id: UUID) -> dict[UUID, UUID]:
+    criteria = ListQuery(Sort("id", is_descending=False), Page(size=MAX_LINKS), (_of_user(user_id),))
+    return {getattr(link, column): link.id for link in await list_records(ctx.db, actions.records, criteria)}
 
 
 def _of_user(user_id: UUID) -> Condition:

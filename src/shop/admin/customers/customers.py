@@ -35,6 +35,7 @@ _NOTICES = {
     "default": "Default address changed.",
     "groups": "Groups saved.",
     "lists": "Price lists saved.",
+    "merged": "Merged. This account has everything of the other one, which is closed.",
     "erased": "The personal data was erased. With many orders, the worker needs some minutes for all of them.",
 }
 _PARAMS = ("q", "tag", "group", "blocked", "sort")

@@ -1,6 +1,6 @@
 """Dashboard routes of customers."""
 
-from shop.admin.customers import addresses, customer_form, customers, erasure
+from shop.admin.customers import addresses, customer_form, customers, erasure, merge
 from shop.admin.customers.customer_form import PATH
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
@@ -21,20 +21,7 @@ def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_ONE}/edit", customer_form.change, "Change a customer"),
         act(f"{_ONE}/groups", customer_form.set_groups, "Change the groups of a customer"),
         act(f"{_ONE}/price-lists", customer_form.set_price_lists, "Change the price lists of a customer"),
-        page(
-            f"{_ONE}/erase",
-            erasure.show,
-            "Erase the personal data of a customer?",
-            fresh=True,
-            permission="customers:erase",
-        ),
-        act(
-            f"{_ONE}/erase",
-            erasure.erase,
-            "Erase the personal data of a customer",
-            back=f"{_ONE}/erase",
-            permission="customers:erase",
-        ),
+        *_irreversible_routes(builder),
         page(f"{_ONE}/addresses/new", addresses.new, "New address of a customer"),
         act(f"{_ONE}/addresses/new", addresses.create, "Add an address of a customer"),
         page(_ADDRESS, addresses.show, "One address of a customer"),
@@ -45,4 +32,24 @@ def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_ONE}/sessions/end", customers.end_all, "End all of a customer's sessions"),
         act(f"{_ONE}/disable", customers.disable, "Block a customer"),
         act(f"{_ONE}/enable", customers.enable, "Unblock a customer"),
+    )
+
+
+def _irreversible_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    """Routes that need a recent password."""
+    merge_path, erase_path = f"{_ONE}/merge", f"{_ONE}/erase"
+    may_erase = "customers:erase"
+    return (
+        builder.page(merge_path, merge.show, "Merge a duplicate account?", fresh=True, permission=may_erase),
+        builder.act(merge_path, merge.merge, "Merge a duplicate account", back=merge_path, permission=may_erase),
+        builder.page(
+            erase_path, erasure.show, "Erase the personal data of a customer?", fresh=True, permission=may_erase
+        ),
+        builder.act(
+            erase_path,
+            erasure.erase,
+            "Erase the personal data of a customer",
+            back=erase_path,
+            permission=may_erase,
+        ),
     )

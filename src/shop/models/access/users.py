@@ -32,6 +32,8 @@ class User(Row, frozen=True, kw_only=True):
     disabled_at: datetime | None = None
     erased_at: datetime | None = None
     """When the personal data of the account was erased; what remains belongs to no person."""
+    merged_into_id: UUID | None = None
+    """The account that has the orders and the credit of this one, if it was closed as a duplicate."""
     created_at: datetime
     updated_at: datetime
 

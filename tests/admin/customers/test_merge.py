@@ -1,0 +1,178 @@
+"""Merging a duplicate account: everything moves to the survivor once, and nothing of the other person remains."""
+
+import asyncio
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+
+from tests.accounts import new_email, sign_in
+from tests.admin.customers.test_customer_forms import CUSTOMERS, create, seen_in
+from tests.admin.customers.test_erasure import KEEPS_AS_ISSUED, columns_with, fill_account, order_with
+from tests.admin.dashboard import Dashboard, backdate_session, new_dashboard
+from tests.checkout_builders import CheckoutSetup, SignedInBuyer
+
+TABLES = ("orders", "addresses", "wishlists", "store_credits", "store_credit_events", "payment_sources", "sessions")
+UNBALANCED = """select count(*) from store_credits c where amount - amount_used <>
+    (select sum(amount) from store_credit_events e where e.store_credit_id = c.id) and c.user_id = $1"""
+
+
+async def preview(dashboard: Dashboard, path: str, email: str) -> str:
+    answer = await dashboard.post(f"{path}/merge", email=email)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def merge(dashboard: Dashboard, path: str, email: str) -> httpx2.Response:
+    return await dashboard.post(f"{path}/merge", email=email, seen=seen_in(await preview(dashboard, path, email)))
+
+
+async def count_rows(db: Any, user_id: UUID) -> dict[str, int]:
+    return {
+        table: await db.fetchval(f"select count(*) from {table} where user_id = $1", user_id)
+        for table in (*TABLES, "customer_group_members", "price_list_users")
+    }
+
+
+async def test_everything_moves_and_the_other_account_is_closed(
+    dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    marker = f"zq{uuid4().hex[:16]}"
+    email = f"{marker}@shoppers.example"
+    survivor, duplicate = await sign_in(http, new_email()), await sign_in(http, email, first_name=marker)
+    path = f"{CUSTOMERS}/{await survivor.id()}"
+    await survivor.post("/wishlists", wishlist={"name": "Own", "is_default": True})
+    await dashboard.post(f"{path}/credit/grant", amount="3", currency="USD", memo="Own")
+    buyer = SignedInBuyer(http, checkout_setup, duplicate)
+    duplicate_path = await fill_account(dashboard, buyer, marker)
+    order = await order_with(buyer, dashboard, db, marker, email)
+    survivor_id, duplicate_id = UUID(path[-36:]), UUID(duplicate_path[-36:])
+    for user_id in (survivor_id, duplicate_id):
+        group = f"Group {uuid4().hex}"
+        await dashboard.post("/admin/customer-groups", name=group)
+        group_id = await db.fetchval("select id from customer_groups where name = $1", group)
+        await dashboard.post(f"{CUSTOMERS}/{user_id}/groups", **{"group_ids[]": [str(group_id)]})
+    before = await count_rows(db, survivor_id), await count_rows(db, duplicate_id)
+
+    page = await preview(dashboard, path, email.upper())
+    answer = await merge(dashboard, path, email.upper())
+
+    for text in ("1 order<", "$5.00 of store credit", "1 group<", f"tags: {marker}"):
+        assert text in page
+    assert answer.status_code == 303, answer.text
+    assert answer.headers["location"] == f"{path}?done=merged"
+    moved, remaining = await count_rows(db, survivor_id), await count_rows(db, duplicate_id)
+    own = {"sessions": before[0]["sessions"]}
+    assert moved == {name: count + before[1][name] for name, count in before[0].items()} | own
+    assert set(remaining.values()) == {0}
+    assert not await duplicate.is_signed_in()
+    assert await survivor.is_signed_in()
+    balances = await db.fetch(
+        "select user_total_amount from store_credit_events where user_id = $1 order by created_at, id", survivor_id
+    )
+    assert [row[0] for row in balances] == [300, 800]
+    assert await db.fetchval(UNBALANCED, survivor_id) == 0
+    row = await db.fetchrow("select note, tags, phone, email from users where id = $1", survivor_id)
+    assert tuple(row) == (marker, [marker], marker, survivor.email)
+    assert await db.fetchval("select count(*) from wishlists where user_id = $1 and is_default", survivor_id) == 1
+    assert ("users", "email") not in await columns_with(db, email)
+    for shown in (path, duplicate_path, f"/admin/orders/{order['number']}"):
+        assert (await dashboard.get(shown)).status_code == 200
+    assert path in (await dashboard.get(duplicate_path)).text
+    count_events = "select count(*) from events where type = $1 and subject_id = $2"
+    assert await db.fetchval(count_events, "customer.merged", duplicate_id) == 1
+    audit = "select actor_id, detail::text from audit_events where action = 'customer_merged' and subject_id = $1"
+    actor_id, detail = await db.fetchrow(audit, survivor_id)
+    assert actor_id == dashboard.id
+    assert str(duplicate_id) in detail
+
+    # Whoever erases the survivor erases what came from the other account too.
+    erased = await dashboard.post(f"{path}/erase", email=survivor.email)
+    assert erased.status_code == 303, erased.text
+    assert await columns_with(db, marker) == KEEPS_AS_ISSUED
+    assert await (await sign_in(http, email)).id() not in {survivor_id, duplicate_id}
+
+
+async def test_an_account_that_changed_after_the_preview_is_not_merged(dashboard: Dashboard, db: Any) -> None:
+    path, duplicate_path = await create(dashboard), await create(dashboard, tags="", note="")
+    duplicate_id = UUID(duplicate_path[-36:])
+    email = await db.fetchval("select email from users where id = $1", duplicate_id)
+    seen = seen_in(await preview(dashboard, path, email))
+    await dashboard.post(f"{duplicate_path}/credit/grant", amount="7", currency="USD", memo="Late")
+
+    answer = await dashboard.post(f"{path}/merge", email=email, seen=seen)
+
+    assert answer.status_code == 409
+    assert "changed while you were reading" in answer.text
+    assert "$7.00" in answer.text
+    assert await db.fetchval("select erased_at from users where id = $1", duplicate_id) is None
+
+
+async def test_merging_needs_a_recent_password_and_another_open_account(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
+) -> None:
+    member, path = await sign_in(http), await create(dashboard)
+    own_email = await db.fetchval("select email from users where id = $1", UUID(path[-36:]))
+    member_path = f"{CUSTOMERS}/{await member.id()}"
+
+    for email in ("", own_email, new_email(), "x" * 10_000, "\x07@", "ä@ö.example"):
+        assert (await dashboard.post(f"{path}/merge", email=email)).status_code == 422
+        assert (await dashboard.post(f"{path}/merge", email=email, seen="0")).status_code == 422
+    await dashboard.post(f"{member_path}/disable")
+    # A merge would free the address of a blocked customer.
+    assert (await dashboard.post(f"{path}/merge", email=member.email)).status_code == 422
+    await dashboard.post(f"{member_path}/enable")
+    seen = seen_in(await preview(dashboard, path, member.email))
+    await backdate_session(db, dashboard, "authenticated_at", "11 minutes")
+    answer = await dashboard.post(f"{path}/merge", email=member.email, seen=seen)
+
+    assert answer.status_code == 401
+    assert "Confirm your password" in answer.text
+    assert await db.fetchval("select erased_at from users where email = $1", member.email) is None
+
+
+async def test_of_two_operators_who_merge_in_both_directions_one_succeeds(
+    dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
+) -> None:
+    other_dashboard = await new_dashboard(http, db)
+    paths = [await create(dashboard, tags="", note="") for _ in range(2)]
+    emails = [await db.fetchval("select email from users where id = $1", UUID(path[-36:])) for path in paths]
+    forms = [(dashboard, paths[0], emails[1]), (other_dashboard, paths[1], emails[0])]
+    seen = [seen_in(await preview(*form)) for form in forms]
+
+    answers = await asyncio.gather(
+        *(
+            each.post(f"{path}/merge", email=email, seen=text)
+            for (each, path, email), text in zip(forms, seen, strict=True)
+        )
+    )
+
+    assert sorted(answer.status_code for answer in answers) in ([303, 409], [303, 422])
+    closed = "select count(*) from users where id = any($1) and merged_into_id is not null"
+    assert await db.fetchval(closed, [UUID(path[-36:]) for path in paths]) == 1
+
+
+async def test_an_order_that_completes_during_a_merge_belongs_to_the_survivor_or_is_refused(
+    dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    duplicate, path = await sign_in(http), await create(dashboard, tags="", note="")
+    duplicate_id, survivor_id = await duplicate.id(), UUID(path[-36:])
+    await dashboard.post(f"{CUSTOMERS}/{duplicate_id}/credit/grant", amount="5", currency="USD", memo="Sorry")
+    buyer = SignedInBuyer(http, checkout_setup, duplicate)
+    await buyer.ready((await checkout_setup.product(), 1))
+    assert (await buyer.post("/checkout/add_store_credit")).status == 200
+    seen = seen_in(await preview(dashboard, path, duplicate.email))
+
+    order, merged = await asyncio.gather(
+        buyer.complete(), dashboard.post(f"{path}/merge", email=duplicate.email, seen=seen)
+    )
+
+    if merged.status_code == 409:
+        merged = await merge(dashboard, path, duplicate.email)
+    assert merged.status_code == 303, merged.text
+    assert order.status in {200, 401, 403, 404, 422}, order
+    owners = await db.fetch("select user_id from orders where user_id = any($1)", [duplicate_id, survivor_id])
+    assert {row[0] for row in owners} == {survivor_id}
+    left = await db.fetchval("select sum(amount_used) from store_credits where user_id = $1", survivor_id)
+    assert left == (500 if order.status == 200 else 0)
+    assert await db.fetchval(UNBALANCED, survivor_id) == 0
