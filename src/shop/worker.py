@@ -18,6 +18,7 @@ from shop.actions.catalog.products import update_due_products
 from shop.actions.catalog_bulk.batches import run_next_batch
 from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
+from shop.actions.customers.csv_customers import import_customers
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
 from shop.actions.imports.csv_imports import run_next_import
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
@@ -149,7 +150,7 @@ async def _run_report_loop(shared: Shared) -> None:
 
 async def _run_import_loop(shared: Shared) -> None:
     while not _is_canceled():
-        if not await _log_errors(run_next_import(shared, parse_record)):
+        if not await _log_errors(run_next_import(shared, parse_record, import_customers)):
             await asyncio.sleep(POLL_SECONDS)
 
 

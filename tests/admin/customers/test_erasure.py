@@ -10,6 +10,8 @@ from shop.rules.personal_data import PERSONAL
 from tests.accounts import sign_in
 from tests.admin.customers.test_customer_forms import CUSTOMERS, seen_in
 from tests.admin.dashboard import Dashboard, backdate_session
+from tests.admin.imports.test_csv_imports import run as run_csv
+from tests.admin.imports.test_csv_imports import upload as upload_csv
 from tests.admin.order_builders import shipment_of
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
 from tests.db.processes import until
@@ -83,6 +85,12 @@ async def test_nothing_that_a_customer_entered_remains(
     path = await fill_account(dashboard, buyer, marker)
     order = await order_with(buyer, dashboard, db, marker, email)
     guest_order = await order_with(Buyer(http, checkout_setup), dashboard, db, marker, email.upper())
+    # A file that is stored, and one that was imported, with an error about the customer.
+    await upload_csv(dashboard, f"email,note\n{email},{marker}\n", "customers")
+    result = await run_csv(
+        dashboard, db, f"email,note,zipcode\n{email},{marker} 2,x\n{email},{marker} 3,\n", "customers"
+    )
+    assert (result["updated"], result["failed"]) == (1, 1)
     before = await db.fetch(
         "select id, total, number from orders where id = any($1)", [UUID(order.id), UUID(guest_order.id)]
     )

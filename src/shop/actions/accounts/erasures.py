@@ -20,6 +20,7 @@ from shop.models.cart.orders import Order
 from shop.queries import writes
 from shop.queries.accounts import erasures
 from shop.queries.customers import users as user_queries
+from shop.queries.imports.csv_imports import delete_customer_imports
 from shop.queries.operations import order_index
 from shop.rules.accounts.erasures import erased_account
 
@@ -41,6 +42,8 @@ async def erase_customer(ctx: Context, user_id: UUID, typed_email: str) -> None:
     # Before the account: the providers' references are erased with it. A repetition deletes the remaining cards.
     await remove_cards_of(ctx, user_id)
     async with ctx.db.transaction():
+        # First: an import locks its file before its customers. Without its file, it ends.
+        await delete_customer_imports(ctx.db)
         await user_queries.lock_user(ctx.db, user_id)
         user = await _get_erasable(ctx, user_id, typed_email)
         await erasures.insert_erasure(ctx.db, new_id(), user_id, user.email_key)

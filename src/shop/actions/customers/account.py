@@ -101,7 +101,7 @@ async def add_address(ctx: Context, values: AddressInput, owner_id: UUID | None 
         user, address_id = await _lock_owner(ctx, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
-        await _insert_address(ctx, user, address_id, fields)
+        await insert_address(ctx, user, address_id, fields)
         idempotency.record(address_id)
         return await get_address(ctx, address_id, user_id)
 
@@ -114,10 +114,10 @@ async def save_copy(ctx: Context, user_id: UUID, address_id: UUID) -> None:
     if len(own) >= MAX_ADDRESSES or any(fields == {name: getattr(each, name) for name in _STORED} for each in own):
         return
     state_name = None if address.state_id else address.state_name
-    await _insert_address(ctx, user, new_id(), {**fields, "state_name": state_name})
+    await insert_address(ctx, user, new_id(), {**fields, "state_name": state_name})
 
 
-async def _insert_address(ctx: Context, user: User, address_id: UUID, fields: dict[str, object]) -> None:
+async def insert_address(ctx: Context, user: User, address_id: UUID, fields: dict[str, object]) -> None:
     """Inserts an address of a locked user; the first one becomes the billing and the shipping default."""
     note_change(ctx, ADDRESS, address_id)
     await users.insert_address(ctx.db, address_id, user.id, fields)
@@ -138,19 +138,24 @@ async def change_address(
         user = await _lock_owner(ctx, user_id)
         present = await get_address(ctx, address_id, user_id)
         fields = await address_fields(ctx, values, present)
-        changed_id = present.id
-        if await users.is_used(ctx.db, present.id):
-            changed_id = new_id()
-            note_change(ctx, ADDRESS, changed_id)
-            await users.insert_address(ctx.db, changed_id, user_id, fields)
-            await _note_hidden(ctx, user, present.id)
-            await users.replace_default(ctx.db, user_id, old_id=present.id, new_id=changed_id)
-            await users.soft_delete_address(ctx.db, present.id)
-        else:
-            await note_locked(ctx, ADDRESS, present.id)
-            await users.update_address(ctx.db, present.id, fields)
+        changed_id = await update_or_replace(ctx, user, present.id, fields)
         idempotency.record(changed_id)
         return await get_address(ctx, changed_id, user_id)
+
+
+async def update_or_replace(ctx: Context, user: User, address_id: UUID, fields: dict[str, object]) -> UUID:
+    """Updates an address of a locked user, or replaces one that a completed order uses; returns its id."""
+    if not await users.is_used(ctx.db, address_id):
+        await note_locked(ctx, ADDRESS, address_id)
+        await users.update_address(ctx.db, address_id, fields)
+        return address_id
+    changed_id = new_id()
+    note_change(ctx, ADDRESS, changed_id)
+    await users.insert_address(ctx.db, changed_id, user.id, fields)
+    await _note_hidden(ctx, user, address_id)
+    await users.replace_default(ctx.db, user.id, old_id=address_id, new_id=changed_id)
+    await users.soft_delete_address(ctx.db, address_id)
+    return changed_id
 
 
 async def remove_address(ctx: Context, address_id: UUID, owner_id: UUID | None = None) -> None:

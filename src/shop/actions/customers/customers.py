@@ -17,6 +17,7 @@ from shop.rules.form_values import fingerprint
 
 MAX_TAGS = 20
 MAX_TAG_LENGTH = 40
+MAX_NOTE_LENGTH, MAX_PHONE_LENGTH = 2000, 50
 MAX_LINKS = 1000
 DETAILS = ("email", "first_name", "last_name", "phone", "note", "tags")
 _CONFLICT = "Someone else changed this customer while you were editing."

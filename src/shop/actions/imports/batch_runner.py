@@ -86,9 +86,12 @@ async def run_import(
     *,
     dry_run: bool,
     may_repeat: bool = False,
+    has_personal_keys: bool = False,
 ) -> ImportReport:
-    """Runs an import. `may_repeat`: a batch may contain several lines with the same key, applied in order."""
-    result, changed_keys = ImportReport(dry_run), _ChangedKeys()
+    """Runs an import. `may_repeat`: a batch may contain several lines with the same key, applied in order.
+    `has_personal_keys`: the audit log has the number of changed records only.
+    """
+    result, changed_keys = ImportReport(dry_run), _ChangedKeys(0 if has_personal_keys else _MAX_KEYS)
     ctx.audits_each_record = False
     try:
         async for batch in _batches(lines, result, may_repeat=may_repeat):
@@ -108,14 +111,15 @@ async def run_import(
 class _ChangedKeys:
     """The number and the first keys of changed records, for the audit log."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.keys: list[str] = []
         self.count = 0
 
     def note(self, key: str | None, outcome: str) -> None:
         if outcome != "unchanged":
             self.count += 1
-            if key and len(self.keys) < _MAX_KEYS:
+            if key and len(self.keys) < self.most:
                 self.keys.append(key)
 
 

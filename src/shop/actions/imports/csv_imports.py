@@ -6,7 +6,7 @@ ended; the batch that was interrupted runs again and finds its rows unchanged.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -26,14 +26,22 @@ from shop.queries.catalog.stock import find_default_location
 from shop.queries.imports import csv_imports as queries
 from shop.rules.imports.csv_columns import find_format, suggest_mapping, target_columns
 from shop.rules.imports.csv_files import decode_file, read_headers, read_rows
-from shop.rules.imports.csv_products import CsvDefaults, CsvRecord, build_products, build_stock, map_rows
+from shop.rules.imports.csv_products import CsvDefaults, CsvRecord, build_products, build_rows, map_rows
 
-KINDS = {"products": "Products", "stock": "Stock"}
+KINDS = {"products": "Products", "stock": "Stock", "customers": "Customers"}
 _BATCH = 100
 _NEXT_STATES = {"checking": "checked", "running": "done"}
-_KEYS = {"products": "slug", "stock": "sku"}
+_KEYS = {"products": "slug", "stock": "sku", "customers": "email"}
 _CHANGE_CONFLICT = "Someone else changed this import in the meantime; the page now shows its current state."
 Parse = Callable[[str, CsvRecord], ImportLine[Any]]
+
+
+class ImportCustomers(Protocol):
+    """Imports lines of customers as long as the file with this id is stored."""
+
+    async def __call__(
+        self, ctx: Context, import_id: UUID, lines: AsyncIterator[ImportLine[Any]], *, dry_run: bool
+    ) -> ImportReport: ...
 
 
 async def create_import(ctx: Context, kind: str, data: bytes) -> UUID:
@@ -45,7 +53,7 @@ async def create_import(ctx: Context, kind: str, data: bytes) -> UUID:
         headers = read_headers(content)
     except ValueError as error:
         raise Invalid({"file": [str(error)]}) from None
-    file_format = find_format(headers) if kind == "products" else "own"
+    file_format = find_format(kind, headers)
     mapping = suggest_mapping(kind, file_format, headers, ctx.shared.shop.currencies)
     import_id = new_id()
     async with ctx.db.transaction():
@@ -86,7 +94,7 @@ async def delete_import(ctx: Context, import_id: UUID) -> None:
         await audit(ctx, "csv_import_deleted", "done", subject_id=import_id, detail={"kind": row.kind})
 
 
-async def run_next_import(shared: Shared, parse: Parse) -> bool:
+async def run_next_import(shared: Shared, parse: Parse, import_customers: ImportCustomers) -> bool:
     """Runs the next check or import to its end; returns whether there was one. `parse` reads a record of a kind."""
     db = shared.database.session()
     row = await queries.lease_import(db)
@@ -104,7 +112,7 @@ async def run_next_import(shared: Shared, parse: Parse) -> bool:
     position = row.position
     while True:
         batch = records[position : position + _BATCH]
-        report = await _run_batch(shared, row, [parse(row.kind, record) for record in batch])
+        report = await _run_batch(shared, row, [parse(row.kind, record) for record in batch], import_customers)
         errors = [CsvLineError(each.line, each.key or "", _join(each.errors)) for each in report.errors]
         if row.state == "running":
             errors += await import_images(shared, row, batch)
@@ -116,11 +124,16 @@ async def run_next_import(shared: Shared, parse: Parse) -> bool:
         position += len(batch)
 
 
-async def _run_batch(shared: Shared, row: CsvImport, lines: Sequence[ImportLine[Any]]) -> ImportReport:
+async def _run_batch(
+    shared: Shared, row: CsvImport, lines: Sequence[ImportLine[Any]], import_customers: ImportCustomers
+) -> ImportReport:
     ctx = Context(shared)
     ctx.actor = Actor("operator", row.operator_id)
+    is_check = row.state == "checking"
+    if row.kind == "customers":
+        return await import_customers(ctx, row.id, _iterate(lines), dry_run=is_check)
     run = import_products if row.kind == "products" else import_stock
-    return await run(ctx, _iterate(lines), dry_run=row.state == "checking")
+    return await run(ctx, _iterate(lines), dry_run=is_check)
 
 
 async def _iterate(lines: Iterable[ImportLine[Any]]) -> AsyncIterator[ImportLine[Any]]:
@@ -132,7 +145,7 @@ def _list_records(row: CsvImport, defaults: CsvDefaults) -> list[CsvRecord]:
     rows = read_rows(row.content)
     next(rows, None)
     cells = map_rows(rows, row.mapping)
-    return list(build_products(cells, defaults) if row.kind == "products" else build_stock(cells))
+    return list(build_products(cells, defaults) if row.kind == "products" else build_rows(cells))
 
 
 async def _save(

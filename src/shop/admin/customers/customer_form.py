@@ -7,7 +7,7 @@ from shop.actions import records
 from shop.actions.catalog.resources import CUSTOMER_GROUP_MEMBER, PRICE_LIST, PRICE_LIST_USER
 from shop.actions.context import Context
 from shop.actions.customers import customers as actions
-from shop.actions.customers.customers import DETAILS, fingerprint_details
+from shop.actions.customers.customers import DETAILS, MAX_NOTE_LENGTH, MAX_PHONE_LENGTH, fingerprint_details
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Conflict, Invalid, NotFound
@@ -20,7 +20,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/customers"
-MAX_NOTE_LENGTH, MAX_NAME_LENGTH, MAX_PHONE_LENGTH, MAX_GROUPS = 2000, 100, 50, 500
+MAX_NAME_LENGTH, MAX_GROUPS = 100, 500
 LABELS = {
     "email": "E-mail address",
     "first_name": "First name",

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from shop.actions.context import Context
+from shop.actions.customers import csv_customers
 from shop.actions.imports import csv_exports, csv_imports
 from shop.actions.imports.csv_imports import KINDS, get_import
 from shop.admin.fields import Fields, id_of
@@ -28,6 +29,7 @@ STATES = {
     "done": "finished",
     "failed": "failed",
 }
+_CUSTOMERS = "customers"
 _PREVIEW = 5
 _SHOWN_ERRORS = 20
 _NOTICES = {"uploaded": "File uploaded.", "deleted": "Import deleted.", "queued": "Started in the background."}
@@ -38,23 +40,23 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 
 
 async def upload(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    # Files of both kinds can contain stock.
-    require_permission(page_context, "stock:write")
-    fields = Fields(request)
+    kind = Fields(request).texts.get("kind", "")
+    # Files of both other kinds can contain stock.
+    require_permission(page_context, "customers:write" if kind == _CUSTOMERS else "stock:write")
     try:
-        import_id = await csv_imports.create_import(ctx, fields.texts.get("kind", ""), request.file("file") or b"")
+        import_id = await csv_imports.create_import(ctx, kind, request.file("file") or b"")
     except Invalid as error:
         return await _list(ctx, page_context, 422, errors=error.errors)
     return redirect(f"{PATH}/{import_id}?done=uploaded")
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    row = await get_import(ctx, id_of(request, "import_id"))
+    row = await _get_permitted(request, ctx, page_context, "read")
     return await _show(ctx, page_context, row, notice=notice_of(request, _NOTICES))
 
 
 async def check(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    fields, import_id = Fields(request), id_of(request, "import_id")
+    fields, import_id = Fields(request), (await _get_permitted(request, ctx, page_context, "write")).id
     mapping = {key: text for key, text in fields.group("mapping").items() if isinstance(text, str) and text}
     try:
         await csv_imports.check_import(ctx, import_id, mapping)
@@ -65,7 +67,7 @@ async def check(request: Request, ctx: Context, page_context: PageContext) -> Re
 
 
 async def start(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    import_id = id_of(request, "import_id")
+    import_id = (await _get_permitted(request, ctx, page_context, "write")).id
     try:
         await csv_imports.start_import(ctx, import_id)
     except Invalid as error:
@@ -74,7 +76,7 @@ async def start(request: Request, ctx: Context, page_context: PageContext) -> Re
 
 
 async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    import_id = id_of(request, "import_id")
+    import_id = (await _get_permitted(request, ctx, page_context, "write")).id
     try:
         await csv_imports.delete_import(ctx, import_id)
     except Invalid as error:
@@ -82,8 +84,8 @@ async def delete(request: Request, ctx: Context, page_context: PageContext) -> R
     return redirect(f"{PATH}?done=deleted")
 
 
-async def download_errors(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    row = await get_import(ctx, id_of(request, "import_id"))
+async def download_errors(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    row = await _get_permitted(request, ctx, page_context, "read")
     rows = [(str(error.line), error.key, error.reason) for error in _list_errors(row)]
     return table_reply("import-errors", ("line", "key", "reason"), rows)
 
@@ -97,14 +99,35 @@ async def export(request: Request, ctx: Context, page_context: PageContext) -> R
     return stream_reply(kind, exports[kind](ctx))
 
 
+async def export_customers(_request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    return stream_reply(_CUSTOMERS, csv_customers.export_customers(ctx))
+
+
+async def _get_permitted(request: Request, ctx: Context, page_context: PageContext, act: str) -> CsvImport:
+    """Returns the import; that of a file of customers only to operators who may read or write customers."""
+    row = await get_import(ctx, id_of(request, "import_id"))
+    if row.kind == _CUSTOMERS:
+        require_permission(page_context, f"customers:{act}")
+    return row
+
+
 async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
     return page(
         "imports/imports.html",
         page_context,
         status,
         **more,
-        imports=await queries.list_imports(ctx.db),
+        imports=[
+            row
+            for row in await queries.list_imports(ctx.db)
+            if row.kind != _CUSTOMERS or page_context.can("customers:read")
+        ],
         kinds=KINDS,
+        uploads={
+            kind: label
+            for kind, label in KINDS.items()
+            if page_context.can("customers:write" if kind == _CUSTOMERS else "stock:write")
+        },
         states=STATES,
         formats=FORMATS,
         most_megabytes=MAX_BYTES // 1024 // 1024,
@@ -126,6 +149,7 @@ async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status:
         errors={name: texts for name, texts in errors.items() if name != "base"},
         refusal=" ".join(errors.get("base", ())),
         row=row,
+        can_write=row.kind != _CUSTOMERS or page_context.can("customers:write"),
         preview=preview,
         targets=target_columns(row.kind, ctx.shared.shop.currencies),
         line_errors=_list_errors(row)[:_SHOWN_ERRORS],

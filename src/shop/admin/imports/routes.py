@@ -12,6 +12,12 @@ def import_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     return (
         page(imports.PATH, imports.listing, "CSV imports"),
         builder.upload(imports.PATH, imports.upload, "Upload a CSV file"),
+        page(
+            "/admin/exports/customers.csv",
+            imports.export_customers,
+            "Export customers as CSV",
+            permission="customers:read",
+        ),
         page("/admin/exports/{kind}", imports.export, "Export products or stock as CSV"),
         page(_IMPORT, imports.show, "One CSV import"),
         act(f"{_IMPORT}/check", imports.check, "Check a CSV file", most_params=300),

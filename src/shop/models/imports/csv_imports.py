@@ -56,6 +56,6 @@ csv_imports = table(
     CsvImport,
     key("id"),
     index("ix_csv_imports_state", "state", "id", where="state in ('checking', 'running')"),
-    check("kind_is_known", "kind in ('products', 'stock')"),
+    check("kind_is_known", "kind in ('products', 'stock', 'customers')"),
     check("state_is_known", "state in ('uploaded', 'checking', 'checked', 'running', 'done', 'failed')"),
 )

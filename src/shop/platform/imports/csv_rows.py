@@ -1,11 +1,19 @@
 """Parses records of CSV files into typed import rows, with the readers of JSON lines."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
+from shop.actions.customers.customers import MAX_NOTE_LENGTH, MAX_PHONE_LENGTH
 from shop.actions.imports.batch_runner import ImportLine
+from shop.base.email import read_email
+from shop.base.texts import is_line
+from shop.base.values import NOT_EMAIL, read_line, read_text
 from shop.platform.imports.import_rows import product_line
+from shop.rules.customers.csv_customers import ADDRESS_FIELDS, CustomerRow
+from shop.rules.form_values import split_words
 from shop.rules.imports.csv_products import CsvRecord
 from shop.rules.imports.rows import Errors, ProductLine
 from shop.rules.imports.stock import StockRow
@@ -13,10 +21,16 @@ from shop.web.input.inputs import read_value
 from shop.web.input.ndjson import RawLine
 
 _STOCK = {"sku": str, "location": str, "count_on_hand": int, "backorderable": bool}
+_CUSTOMER: Mapping[str, Callable[[str], str]] = {
+    "first_name": read_line,
+    "last_name": read_line,
+    "phone": partial(read_line, longest=MAX_PHONE_LENGTH),
+    "note": lambda text: read_text(text.replace("\r\n", "\n"), MAX_NOTE_LENGTH),
+}
 
 
 def parse_record(kind: str, record: CsvRecord) -> ImportLine[Any]:
-    return _parse_product(record) if kind == "products" else _parse_stock(record)
+    return _PARSERS[kind](record)
 
 
 def _parse_product(record: CsvRecord) -> ImportLine[ProductLine]:
@@ -42,3 +56,30 @@ def _parse_stock(record: CsvRecord) -> ImportLine[StockRow]:
         errors["sku"] = ["is required: it identifies the variant"]
     size, key = sum(map(len, record.value.values())), str(record.value.get("sku", ""))[:200]
     return ImportLine(record.line, size, key, None if errors else StockRow(**values), errors)
+
+
+def _parse_customer(record: CsvRecord) -> ImportLine[CustomerRow]:
+    cells, errors, texts = record.value, dict[str, list[str]](), dict[str, str]()
+    for name in _CUSTOMER.keys() & cells.keys():
+        try:
+            texts[name] = _CUSTOMER[name](cells[name])
+        except ValueError as error:
+            errors[name] = [str(error)]
+    email, tags = read_email(cells.get("email", "")), split_words(cells.get("tags", ""))
+    if email is None:
+        errors["email"] = [NOT_EMAIL]
+    if not all(map(is_line, tags)):
+        errors["tags"] = ["must be words on one line, separated by commas"]
+    size = sum(map(len, cells.values()))
+    if errors or email is None:
+        return ImportLine(record.line, size, cells.get("email", "")[:200], None, errors)
+    address = {field: cells[column] for column, field in ADDRESS_FIELDS.items() if column in cells}
+    row = CustomerRow(email.address, email.key, texts, tags or None, address)
+    return ImportLine(record.line, size, email.key, row)
+
+
+_PARSERS: Mapping[str, Callable[[CsvRecord], ImportLine[Any]]] = {
+    "products": _parse_product,
+    "stock": _parse_stock,
+    "customers": _parse_customer,
+}

@@ -27,7 +27,6 @@ from shop.models.imports.csv_imports import CsvImport, csv_imports
 _ID = PG_UUID(as_uuid=True)
 MAX_FILES = 20
 _LEASE: Any = literal_column("interval '5 minutes'")
-_DAYS: Any = literal_column("interval '14 days'")
 
 _id = bindparam("id", type_=_ID)
 _columns = [column for column in csv_imports.c if column.name != "content"]
@@ -101,11 +100,19 @@ _EXTEND = statement(
     .returning(csv_imports.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_IS_STORED = statement(
+    select(csv_imports.c.id).where(csv_imports.c.id == _id).with_for_update(read=True, key_share=True),
+    lambda record: cast(UUID, record[0]),
+)
+_DELETE_CUSTOMERS = statement(
+    delete(csv_imports).where(csv_imports.c.kind == literal_column("'customers'")).returning(csv_imports.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _newest = select(csv_imports.c.id).order_by(csv_imports.c.id.desc()).limit(literal_column(str(MAX_FILES - 1)))
 _DELETE_OLD = statement(
     delete(csv_imports)
     .where(
-        or_(csv_imports.c.id.not_in(_newest), csv_imports.c.created_at < func.now() - _DAYS),
+        csv_imports.c.id.not_in(_newest),
         csv_imports.c.state.not_in([literal_column("'checking'"), literal_column("'running'")]),
     )
     .returning(csv_imports.c.id),
@@ -124,6 +131,16 @@ async def lock_import(db: DatabaseSession, import_id: UUID) -> CsvImport | None:
 async def list_imports(db: DatabaseSession) -> list[CsvImport]:
     """Returns the imports, newest first, without the content of their files."""
     return await db.all(_LIST)
+
+
+async def is_stored(db: DatabaseSession, import_id: UUID) -> bool:
+    """Returns whether an import exists; it then cannot be deleted until the transaction ends."""
+    return await db.one(_IS_STORED, id=import_id) is not None
+
+
+async def delete_customer_imports(db: DatabaseSession) -> None:
+    """Deletes the files of customers and their errors, also those of imports that run."""
+    await db.all(_DELETE_CUSTOMERS)
 
 
 async def lease_import(db: DatabaseSession) -> CsvImport | None:
@@ -163,5 +180,5 @@ async def save_progress(
 
 
 async def delete_old_imports(db: DatabaseSession) -> None:
-    """Deletes all but the newest imports, and those that are older than 14 days, except those that run."""
+    """Deletes all but the newest imports, except those that run; housekeeping deletes those that are too old."""
     await db.all(_DELETE_OLD)

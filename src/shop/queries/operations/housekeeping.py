@@ -29,6 +29,7 @@ from shop.models.catalog_bulk.batches import OPEN_STATES, product_batch_edits, p
 from shop.models.checkout.payments import payment_attempts, payment_sources, payments
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import addresses
+from shop.models.imports.csv_imports import csv_imports
 from shop.models.journal import audit_events, housekeeping_runs, idempotency_keys, outbox_mails, rate_counts
 from shop.models.webhooks.deliveries import webhook_deliveries
 from shop.models.webhooks.endpoints import webhook_endpoints, webhook_secrets
@@ -160,6 +161,13 @@ PURGES: dict[str, Purge] = {
         and_(
             product_batches.c.created_at < _now - timedelta(days=90),
             product_batches.c.state.not_in([literal_column(f"'{state}'") for state in OPEN_STATES]),
+        ),
+    ),
+    "imports": _purge(
+        csv_imports,
+        and_(
+            csv_imports.c.created_at < _now - timedelta(days=14),
+            csv_imports.c.state.not_in([literal_column("'checking'"), literal_column("'running'")]),
         ),
     ),
     "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),

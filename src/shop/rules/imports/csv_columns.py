@@ -12,6 +12,11 @@ PRODUCT_TEXTS = (
 )
 VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
 STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
+CUSTOMER_COLUMNS = (
+    *("email", "first_name", "last_name", "phone", "tags", "note"),
+    *("address_first_name", "address_last_name", "company", "address1", "address2"),
+    *("city", "state", "zipcode", "country", "address_phone"),
+)
 _SHOPIFY = {
     "Handle": "slug",
     "Title": "name",
@@ -34,6 +39,26 @@ _SHOPIFY = {
     },
 }
 _SPREE = {"inventory_count": "stock"}
+_SHOPIFY_ADDRESS = {
+    "Company": "company",
+    "Address1": "address1",
+    "Address2": "address2",
+    "City": "city",
+    "Province Code": "state",
+    "Country Code": "country",
+    "Zip": "zipcode",
+}
+_SHOPIFY_CUSTOMERS = {
+    "Email": "email",
+    "First Name": "first_name",
+    "Last Name": "last_name",
+    "Phone": "phone",
+    "Tags": "tags",
+    "Note": "note",
+    "Default Address Phone": "address_phone",
+    **_SHOPIFY_ADDRESS,
+    **{f"Default Address {name}": column for name, column in _SHOPIFY_ADDRESS.items()},
+}
 FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
 
 
@@ -45,13 +70,15 @@ def product_columns(currencies: Sequence[str]) -> tuple[str, ...]:
 
 def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns that an operator can choose for a column of a file."""
-    if kind == "stock":
-        return STOCK_COLUMNS
+    if kind != "products":
+        return STOCK_COLUMNS if kind == "stock" else CUSTOMER_COLUMNS
     return (*product_columns(currencies), "price", "compare_at_price", "currency", "stock", *IMAGE_COLUMNS)
 
 
-def find_format(headers: Sequence[str]) -> str:
+def find_format(kind: str, headers: Sequence[str]) -> str:
     names = set(headers)
+    if kind != "products":
+        return "shopify" if kind == "customers" and {"First Name", "Last Name", "Email"} <= names else "own"
     if {"Handle", "Title"} <= names:
         return "shopify"
     return "spree" if "inventory_count" in names or "inventory_backorderable" in names else "own"
@@ -60,7 +87,8 @@ def find_format(headers: Sequence[str]) -> str:
 def suggest_mapping(kind: str, file_format: str, headers: Sequence[str], currencies: Sequence[str]) -> dict[str, str]:
     """Returns our columns by the number of the file's column, each of ours at most once."""
     targets, mapping = target_columns(kind, currencies), dict[str, str]()
-    names: Mapping[str, str] = {"shopify": _SHOPIFY, "spree": _SPREE}.get(file_format, {})
+    shopify = _SHOPIFY_CUSTOMERS if kind == "customers" else _SHOPIFY
+    names: Mapping[str, str] = {"shopify": shopify, "spree": _SPREE}.get(file_format, {})
     for number, header in enumerate(headers):
         column = names.get(header) or header.strip()
         if column not in targets and file_format != "shopify":

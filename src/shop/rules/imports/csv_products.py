@@ -54,7 +54,8 @@ def build_products(rows: Iterable[tuple[int, Row]], defaults: CsvDefaults) -> It
         yield _build_product(group, defaults)
 
 
-def build_stock(rows: Iterable[tuple[int, Row]]) -> Iterator[CsvRecord]:
+def build_rows(rows: Iterable[tuple[int, Row]]) -> Iterator[CsvRecord]:
+    """Yields the records of files in which each row is one: stock and customers."""
     for line, row in rows:
         yield CsvRecord(line, dict(row))
 
