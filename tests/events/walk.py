@@ -216,6 +216,11 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
             and not exists (select from invoices where order_id = o.id) limit 1"""
     )
     await submit(f"/orders/{refund['number']}/invoice")
+    note_id = new_id()
+    await submit(f"/orders/{refund['number']}/notes", id=str(note_id), note="Call first")
+    await submit(f"/orders/{refund['number']}/notes/{note_id}", note="Call twice")
+    await submit(f"/orders/{refund['number']}/notes/{note_id}/delete")
+    await submit(f"/orders/{refund['number']}/messages", message="It is on its way.")
     await submit(f"/orders/{refund['number']}/credit-notes", refund_id=str(refund["id"]))
 
 

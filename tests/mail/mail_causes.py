@@ -8,6 +8,7 @@ import httpx2
 import msgspec
 
 from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in
+from tests.admin.dashboard import new_dashboard
 from tests.builders import ProductIds
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
 from tests.db.processes import until
@@ -144,6 +145,16 @@ async def resume(shop: CausingShop) -> str:
     return email
 
 
+async def write_message(shop: CausingShop) -> str:
+    email, order_id = await shop.order()
+    number = await shop.db.fetchval("select number from orders where id = $1", order_id)
+    dashboard = await new_dashboard(shop.http, shop.db)
+    await shop.prepare()
+    answer = await dashboard.post(f"/admin/orders/{number}/messages", message=f"Dear {shop.first_name},\n\nsoon!")
+    assert answer.status_code == 303, answer.text
+    return email
+
+
 async def restock(shop: CausingShop) -> str:
     product, set_stock = await shop.sold_out_product()
     member = await sign_in(shop.http)
@@ -194,6 +205,7 @@ CAUSES: Mapping[str, Callable[[CausingShop], Awaitable[str]]] = {
     "order_refunded": refund,
     "order_canceled": cancel,
     "payment_attention": resume,
+    "order_message": write_message,
     "back_in_stock": restock,
     "new_sign_in": use_new_device,
     "email_changed": change_email,

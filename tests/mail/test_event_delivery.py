@@ -36,6 +36,7 @@ SUBJECTS = {
     "order_refunded": f"Your refund of $2.50 from {SHOP_LINE}",
     "order_canceled": "Your order {number} is canceled",
     "payment_attention": "Your order {number} is waiting for your payment",
+    "order_message": "About your order {number}",
     "back_in_stock": f"{PRODUCT_LINE} is back in stock",
     "new_sign_in": f"New sign-in to your account at {SHOP_LINE}",
     "email_changed": f"The e-mail address of your account at {SHOP_LINE} was changed",
@@ -48,6 +49,7 @@ LINKS = {
     "order_refunded": "View your order: https://shop.example/order-status/",
     "order_canceled": "View your order: https://shop.example/order-status/",
     "payment_attention": "Pay now: https://shop.example/order-payment/",
+    "order_message": "View your order: https://shop.example/order-status/",
     "back_in_stock": "View the product: https://shop.example/products/",
     "new_sign_in": "Review your sessions: https://shop.example/account/sessions\n",
 }

@@ -48,7 +48,10 @@ async def order_with(buyer: Buyer, dashboard: Dashboard, db: Any, marker: str, e
     assert order.status == 200, order
     await dashboard.post(f"{await shipment_of(db, order)}/ship", tracking="")
     path = f"/admin/orders/{order['number']}"
-    await dashboard.post(f"{path}/details", email=email, note=marker, tags="gift")
+    await dashboard.post(f"{path}/details", email=email, tags="gift")
+    await db.execute("update orders set internal_note = $2 where id = $1", UUID(order.id), marker)
+    await dashboard.post(f"{path}/notes", note=marker)
+    await dashboard.post(f"{path}/messages", message=marker)
     await dashboard.post(f"{path}/invoice")
     await db.execute(
         "update payments set public_metadata = $2 where order_id = $1", UUID(order.id), f'{{"x": "{marker}"}}'
@@ -94,7 +97,12 @@ async def test_nothing_that_a_customer_entered_remains(
     before = await db.fetch(
         "select id, total, number from orders where id = any($1)", [UUID(order.id), UUID(guest_order.id)]
     )
-    assert {("users", "email"), ("orders", "email"), ("addresses", "firstname")} <= await columns_with(db, marker)
+    assert {
+        ("users", "email"),
+        ("orders", "email"),
+        ("addresses", "firstname"),
+        ("order_notes", "text"),
+    } <= await columns_with(db, marker)
 
     answer = await dashboard.post(f"{path}/erase", email=email.upper())
 

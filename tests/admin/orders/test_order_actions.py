@@ -257,7 +257,7 @@ async def test_details_are_changed_with_an_event_and_without_a_trace_of_personal
 ) -> None:
     order, _ = await buy(buyer)
     path, email = f"{ORDERS}/{order['number']}", f"{unique_word()}@example.com"
-    fields = {"email": email, "note": "Call first.\nThen ship.", "tags": "Gift, VIP, gift"}
+    fields = {"email": email, "tags": "Gift, VIP, gift"}
 
     assert saved_message(await dashboard.post(f"{path}/details", **fields)) == "saved"
     again = await dashboard.post(f"{path}/details", **fields)
@@ -265,8 +265,8 @@ async def test_details_are_changed_with_an_event_and_without_a_trace_of_personal
     page = (await dashboard.get(path)).text
     assert again.headers["location"].endswith("done=saved")
     assert (field(page, "email"), field(page, "tags")) == (email, "gift, vip")
-    row = await db.fetchrow("select email, internal_note, tags from orders where id = $1", UUID(order.id))
-    assert tuple(row) == (email, "Call first.\nThen ship.", ["gift", "vip"])
+    row = await db.fetchrow("select email, tags from orders where id = $1", UUID(order.id))
+    assert tuple(row) == (email, ["gift", "vip"])
     audits = await db.fetch(
         "select changes::text from audit_events where subject_id = $1 and action = 'order_update'", UUID(order.id)
     )
@@ -279,7 +279,6 @@ async def test_details_are_changed_with_an_event_and_without_a_trace_of_personal
     ("fields", "message"),
     [
         ({"email": "nobody"}, "is not an e-mail address"),
-        ({"note": "x" * 2001}, "at most 2,000 characters"),
         ({"tags": ",".join(f"t{n}" for n in range(21))}, "must be at most 20"),
         ({"tags": "x" * 41}, "at most 40 characters long"),
     ],
@@ -291,7 +290,7 @@ async def test_invalid_details_are_refused_and_shown_again(
     before = await db.fetchrow("select * from orders where id = $1", UUID(order.id))
 
     response = await dashboard.post(
-        f"{ORDERS}/{order['number']}/details", **{"email": "a@b.example", "note": "", "tags": "", **fields}
+        f"{ORDERS}/{order['number']}/details", **{"email": "a@b.example", "tags": "", **fields}
     )
 
     assert response.status_code == 422
@@ -327,7 +326,7 @@ async def test_a_payment_link_is_sent_while_something_is_due(
     email = f"{unique_word()}@example.com"
     order, _ = await buy(buyer, pays="check")
     path = f"{ORDERS}/{order['number']}"
-    details = {"email": email, "note": "", "tags": ""}
+    details = {"email": email, "tags": ""}
     saved_message(await dashboard.post(f"{path}/details", **details))
 
     assert saved_message(await dashboard.post(f"{path}/payment-link")) == "link"

@@ -22,12 +22,13 @@ from shop.queries.access import login as login_queries
 from shop.queries.access import sessions as session_queries
 from shop.queries.cart import line_items, orders
 from shop.queries.customers import restocks
+from shop.queries.order_edits.notes import find_note
 from shop.queries.orders.records import REFUNDS, SHIPMENTS
 from shop.queries.payments import payments
 from shop.rules import mail_events as kinds
 from shop.rules.access.codes import login_code, shown_code
 from shop.rules.access.devices import device_kind
-from shop.rules.mail.definitions import CODE, SIGN_IN_MAIL
+from shop.rules.mail.definitions import CODE, MESSAGE, SIGN_IN_MAIL
 from shop.rules.orders.links import LinkPurpose
 
 _Loader = Callable[[Context, UUID, str | None], Awaitable[MailContent | None]]
@@ -138,6 +139,15 @@ async def _load_payment_attention(ctx: Context, ref_id: UUID, base_url: str | No
     )
 
 
+async def _load_message(ctx: Context, ref_id: UUID, base_url: str | None) -> MailContent | None:
+    note = await find_note(ctx.db, ref_id)
+    order = await orders.find_completed_order(ctx.db, note.order_id) if note else None
+    if note is None or order is None:
+        return None
+    variables = {**_order_variables(ctx, order), MESSAGE: note.text}
+    return MailContent(variables=variables, url=_order_url(ctx, order, base_url))
+
+
 async def _load_back_in_stock(ctx: Context, ref_id: UUID, base_url: str | None) -> MailContent | None:
     variant = await restocks.find_variant(ctx.db, ref_id)
     if variant is None:
@@ -183,6 +193,7 @@ _LOADERS: Mapping[str, _Loader] = {
     kinds.ORDER_REFUNDED: _load_refund,
     kinds.ORDER_CANCELED: _load_canceled,
     kinds.PAYMENT_ATTENTION: _load_payment_attention,
+    kinds.ORDER_MESSAGE: _load_message,
     kinds.BACK_IN_STOCK: _load_back_in_stock,
     kinds.NEW_SIGN_IN: _load_new_sign_in,
     kinds.EMAIL_CHANGED: _load_email_changed,

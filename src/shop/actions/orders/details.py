@@ -1,4 +1,4 @@
-"""Changes what an operator may correct in a completed order: e-mail address, note, tags and tracking numbers."""
+"""Changes what an operator may correct in a completed order: e-mail address, tags and tracking numbers."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -23,13 +23,11 @@ NO_ADDRESS = "The order has no e-mail address."
 MAIL_OFF = "This e-mail is turned off at Settings → E-mails."
 
 
-async def change_details(
-    ctx: Context, order_id: UUID, *, email: str | None, note: str | None, tags: Sequence[str]
-) -> None:
-    """Saves the e-mail address, the internal note and the tags of an order."""
+async def change_details(ctx: Context, order_id: UUID, *, email: str | None, tags: Sequence[str]) -> None:
+    """Saves the e-mail address and the tags of an order."""
     async with ctx.db.transaction():
         order = await _lock(ctx, order_id)
-        values: dict[str, object] = {"email": email, "internal_note": note, "tags": _check_tags(tags)}
+        values: dict[str, object] = {"email": email, "tags": _check_tags(tags)}
         changes = {name: value for name, value in values.items() if value != getattr(order, name)}
         if changes:
             await _save(ctx, order, changes, "order_update")

@@ -1,6 +1,6 @@
 """Dashboard routes that edit placed orders."""
 
-from shop.admin.order_edits import cancellations, divisions, edits, refunds
+from shop.admin.order_edits import cancellations, divisions, edits, notes, refunds
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
@@ -23,6 +23,10 @@ def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         ),
         page(f"{_SHIPMENT}/divide", divisions.show, "Split or merge a shipment", permission="orders:write"),
         act(f"{_SHIPMENT}/divide", divisions.divide, "Move items to another shipment", most_params=_MAX_PARAMS),
+        act(f"{_ORDER}/notes", notes.add, "Add a note to an order"),
+        act(f"{_ORDER}/notes/{{note_id}}", notes.change, "Change an own note"),
+        act(f"{_ORDER}/notes/{{note_id}}/delete", notes.delete, "Delete an own note"),
+        act(f"{_ORDER}/messages", notes.send, "Send a message to the customer of an order"),
         page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True, permission="refunds:write"),
         act(
             f"{_ORDER}/refund",

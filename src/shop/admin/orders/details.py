@@ -12,7 +12,6 @@ from shop.rules.form_values import split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-MAX_NOTE_LENGTH = 2000
 _MAX_TRACKING_LENGTH = 255
 
 
@@ -22,13 +21,12 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     email = fields.line("email")
     if email and read_email(email) is None:
         fields.refuse("email", "is not an e-mail address")
-    note = fields.prose("note", most=MAX_NOTE_LENGTH)
     tags = split_words(fields.line("tags", most=1000))
     try:
         fields.check()
-        await details.change_details(ctx, order.id, email=email or order.email, note=note or None, tags=tags)
+        await details.change_details(ctx, order.id, email=email or order.email, tags=tags)
     except Invalid as error:
-        values = {"email": email, "note": note, "tags": fields.texts.get("tags", "")}
+        values = {"email": email, "tags": fields.texts.get("tags", "")}
         return await order_page(ctx, page_context, order, 422, errors=error.errors, values=values)
     return redirect(f"{address_of(order)}?done=saved")
 

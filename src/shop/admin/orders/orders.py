@@ -21,9 +21,12 @@ from shop.admin.orders.order_filters import (
     read_size,
 )
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.base.ids import new_id
 from shop.models.cart.orders import Order
+from shop.models.order_edits.notes import MAX_TEXT_LENGTH
 from shop.queries.customers import users
 from shop.queries.operations import order_index
+from shop.queries.order_edits.notes import list_notes
 from shop.queries.orders import order_list
 from shop.queries.orders.order_list import COUNT_LIMIT, SORTS
 from shop.web.input.request import Request
@@ -36,6 +39,7 @@ LABELS = {
     "line_items": "Stock",
     "email": "E-mail address",
     "note": "Note",
+    "message": "Message",
     "tags": "Tags",
 }
 NOTICES = {
@@ -48,6 +52,10 @@ NOTICES = {
     "voided": "Payment voided.",
     "refunded": "Payment refunded.",
     "saved": "Details saved.",
+    "noted": "Note added.",
+    "note-saved": "Note saved.",
+    "note-deleted": "Note deleted.",
+    "messaged": "The customer gets your message by e-mail.",
     "edited": "Changes saved.",
     "items_canceled": "Items canceled.",
     "divided": "Items moved.",
@@ -101,12 +109,17 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 async def order_page(ctx: Context, page_context: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
     details = await order_pages.get_page(ctx, order)
-    values = {"email": order.email or "", "note": order.internal_note or "", "tags": ", ".join(order.tags)}
+    values = {"email": order.email or "", "tags": ", ".join(order.tags)}
     context = {"details": details, "order": order, "here": address_of(order), "labels": LABELS}
     states = {"payment_states": PAYMENT_STATES, "shipment_states": SHIPMENT_STATES}
-    return page(
-        "orders/order.html", page_context, status, **{"tracking": {}, "values": values, **more}, **context, **states
-    )
+    notes = {
+        "notes": await list_notes(ctx.db, order.id) if order.completed_at else (),
+        "own_id": page_context.operator_session.operator.id,
+        "new_ids": (new_id(), new_id()),
+        "max_note_length": MAX_TEXT_LENGTH,
+    }
+    form = {"tracking": {}, "values": values, "texts": {"note": "", "message": ""}, "note_id": None, **more}
+    return page("orders/order.html", page_context, status, **form, **context, **states, **notes)
 
 
 def address_of(order: Order) -> str:

@@ -22,6 +22,7 @@ from shop.models.customers.addresses import addresses
 from shop.models.customers.wishlists import wishlists
 from shop.models.events import events
 from shop.models.journal import outbox_mails
+from shop.models.order_edits.notes import order_notes
 from shop.models.webhooks.deliveries import webhook_attempts, webhook_deliveries
 from shop.rules.accounts.erasures import REMAINS, personal_attributes
 
@@ -46,6 +47,7 @@ def _erase(name: str, table: Table, condition: Any, **more: Any) -> Statement[An
 _of_orders = any_of("order_ids", _ID)
 _of_batch = [
     _erase("order", orders, orders.c.id == _of_orders, token_version=orders.c.token_version + 1, updated_at=_now),
+    _erase("order_note", order_notes, order_notes.c.order_id == _of_orders),
     _erase("line_item", line_items, line_items.c.order_id == _of_orders),
     _erase("shipment", shipments, shipments.c.order_id == _of_orders),
     _erase("payment", payments, payments.c.order_id == _of_orders),

@@ -13,6 +13,7 @@ from shop.rules.mail_events import (
     EMAIL_CHANGED_NEW,
     NEW_SIGN_IN,
     ORDER_CANCELED,
+    ORDER_MESSAGE,
     ORDER_REFUNDED,
     ORDER_SHIPPED,
     PAYMENT_ATTENTION,
@@ -22,6 +23,7 @@ SIGN_IN_MAIL = "login_code"
 CODE = "code"
 LONG_CODE_SUBJECT = "Your code for {{ shop }}"
 """Long codes are for addresses under attack: they stay out of the subject."""
+MESSAGE = "message"
 REQUIRED_TEXTS = frozenset({"subject", "heading", "body"})
 
 
@@ -81,6 +83,8 @@ def text_errors(definition: MailDefinition, texts: Mapping[str, str]) -> dict[st
     is_code_mail = definition.kind == SIGN_IN_MAIL and not errors
     if is_code_mail and not any(always_shows(texts[name], CODE) for name in ("heading", "body")):
         errors["body"] = ["The heading or the body must show {{ code }}, outside of any condition."]
+    if definition.kind == ORDER_MESSAGE and not errors and not always_shows(texts["body"], MESSAGE):
+        errors["body"] = ["The body must show {{ message }}, outside of any condition."]
     return errors
 
 
@@ -165,6 +169,22 @@ _ALL = (
         body="We have not received {{ amount }} for your order {{ number }} yet. We send it as soon as it is paid.",
         button="Pay now",
         footer=_ORDER_FOOTER,
+    ),
+    MailDefinition(
+        kind=ORDER_MESSAGE,
+        name="Message about an order",
+        sent_when="An operator writes to the customer on the page of an order. It cannot be turned off.",
+        variables={
+            **_SHOP,
+            **_NUMBER,
+            MESSAGE: MailVariable("What the operator wrote; the body must show it", "Your lantern arrives on Monday."),
+        },
+        subject="About your order {{ number }}",
+        heading="About your order {{ number }}",
+        body="{{ message }}",
+        button="View your order",
+        footer=_ORDER_FOOTER,
+        can_turn_off=False,
     ),
     MailDefinition(
         kind=BACK_IN_STOCK,
