@@ -1,5 +1,6 @@
 """The records that events are about, where no declared resource notes their changes."""
 
+from decimal import Decimal
 from uuid import UUID
 
 import msgspec
@@ -51,6 +52,7 @@ class ShopSettings(msgspec.Struct, frozen=True):
     mails: dict[str, object] = {}
     documents: dict[str, object] = {}
     low_stock_threshold: int = 5
+    refund_approval_amount: Decimal | None = None
 
 
 ORDER = Subject("order", ORDERS)

@@ -150,6 +150,7 @@ def _staff_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page(roles.PATH, roles.listing, "Roles"),
         page(new_role, roles.new, "New role", fresh=True, permission="staff:write"),
         act(new_role, roles.create, "Create a role", back=new_role),
+        act(f"{roles.PATH}/approval", roles.change_approval, "Change the approval of refunds", back=roles.PATH),
         page(role, roles.show, "One role"),
         act(role, roles.change, "Change a role", back=role),
         act(f"{role}/delete", roles.delete, "Delete a role", back=role),

@@ -299,6 +299,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "stock value": "/admin/reports/stock",
         "orders": "/admin/orders",
         "orders, none": "/admin/orders?q=R0000",
+        "approvals": "/admin/approvals",
         "order": f"/admin/orders/{ids['order']}",
         "order, edit": f"/admin/orders/{ids['order']}/edit",
         "order, cancel items": f"/admin/orders/{ids['order']}/cancel-items",

@@ -51,6 +51,13 @@ async def order_with(buyer: Buyer, dashboard: Dashboard, db: Any, marker: str, e
     await dashboard.post(f"{path}/details", email=email, tags="gift")
     await db.execute("update orders set internal_note = $2 where id = $1", UUID(order.id), marker)
     await dashboard.post(f"{path}/notes", note=marker)
+    await db.execute(
+        """insert into refund_requests (id, order_id, requester_id, reason, amount, created_at, updated_at)
+        values (gen_random_uuid(), $1, $2, $3, 1, now(), now())""",
+        UUID(order.id),
+        dashboard.id,
+        marker,
+    )
     await dashboard.post(f"{path}/messages", message=marker)
     await dashboard.post(f"{path}/invoice")
     await db.execute(

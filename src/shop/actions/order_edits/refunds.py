@@ -11,16 +11,19 @@ from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit,
 from shop.actions.catalog.reservations import restock
 from shop.actions.context import Context
 from shop.actions.order_edits.pages import count_fixed
-from shop.actions.orders.operations import execute_call, lock_checkout, record_attempt
+from shop.actions.orders.operations import execute_call, lock_checkout, needs_approval, record_attempt
 from shop.base.errors import Conflict, Invalid, ShopError
 from shop.base.ids import new_id
 from shop.base.money import major_units
+from shop.gateways.payments import Call
 from shop.models.cart.orders import CartLine, Order
 from shop.models.catalog.products import variants
 from shop.models.checkout.payments import Payment
+from shop.models.order_edits.approvals import refund_requests
 from shop.queries import bulk, writes
 from shop.queries.catalog import stock
 from shop.queries.catalog.stock import OrderStock
+from shop.queries.order_edits.approvals import find_open_request
 from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units
 from shop.queries.payments import payments as payment_queries
 from shop.rules.checkout.payments import find_refusal
@@ -99,10 +102,11 @@ def _refundable_amount(payment: Payment) -> int:
 async def load_refundable(ctx: Context, order: Order) -> RefundableOrder:
     """Returns what can be refunded. Payments with store credit are refunded last."""
     checkout = await load_checkout(ctx, order)
-    return await _build_refundable(ctx, checkout)
+    return await build_refundable(ctx, checkout)
 
 
-async def _build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
+async def build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
+    """Returns what can be refunded of an order that the caller has loaded or locked."""
     order = checkout.order
     units = await list_refunded_units(ctx.db, order.id)
     parts_total = sum(line.total for line in checkout.lines)
@@ -168,26 +172,66 @@ def _error(field: str, sentence: str) -> Invalid:
     return Invalid({field: [sentence]}, sentence)
 
 
-async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, preview_mark: str) -> None:
-    """Makes a refund, if it still is what its preview showed. One payment that cannot be refunded now does not stop the
-    others.
+async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, preview_mark: str) -> bool:
+    """Makes a refund, if it still is what its preview showed; returns False if it waits for the approval of a second
+    operator instead.
     """
     work = ctx.with_new_session()
     async with work.db.transaction():
         checkout = await lock_checkout(work, order_id)
-        plan = plan_refund(await _build_refundable(work, checkout), refund)
+        plan = plan_refund(await build_refundable(work, checkout), refund)
         if plan.fingerprint != preview_mark:
             raise RefundConflict(plan)
         # The sum: each payment has only a part of it.
         await check_refund_limit(work, major_units(plan.amount, checkout.order.currency))
-        order, calls, refund_ids = checkout.order, [], [new_id() for _ in plan.payments]
-        for refund_id, (payment, amount) in zip(refund_ids, plan.payments, strict=True):
-            reason = (refund_id, refund.reason)
-            calls.append((payment, await record_attempt(work, order, payment, "refund", amount, refund=reason)))
-        await _save_items(work, order, plan, refund, refund_ids[0])
-        await _restock(work, checkout, plan, refund)
-        detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
-        await audit(work, "order_refund", "done", subject_id=order.id, detail=detail)
+        is_waiting = await needs_approval(work, checkout.order, plan.amount)
+        if is_waiting:
+            await _request_approval(work, checkout.order, refund, plan)
+        calls = [] if is_waiting else await record_refund(work, checkout, plan, refund, is_approved=False)
+    await execute_refund(ctx, checkout.order, calls)
+    return not is_waiting
+
+
+async def _request_approval(ctx: Context, order: Order, refund: LineRefundInput, plan: RefundPlan) -> None:
+    """Saves the refund for a second operator; the caller holds the order's lock."""
+    if await find_open_request(ctx.db, order.id):
+        raise Conflict("A refund of this order waits for approval. Decline or withdraw it first.")
+    values = {
+        "order_id": order.id,
+        "requester_id": ctx.actor.id,
+        "refund": {
+            "quantities": {str(line_id): count for line_id, count in refund.quantities.items()},
+            "restocked_ids": sorted(map(str, refund.restocked_ids)),
+            "shipping_amount": refund.shipping_amount,
+            "other_amount": refund.other_amount,
+        },
+        "reason": refund.reason,
+        "amount": plan.amount,
+    }
+    await writes.insert_record(ctx.db, refund_requests, new_id(), values)
+    detail = {"amount": plan.amount, "currency": order.currency}
+    await audit(ctx, "refund_requested", "done", subject_id=order.id, detail=detail)
+
+
+async def record_refund(
+    ctx: Context, checkout: Checkout, plan: RefundPlan, refund: LineRefundInput, *, is_approved: bool
+) -> list[tuple[Payment, Call]]:
+    """Records a refund with its units in the current transaction; returns the calls of the provider."""
+    order, calls, refund_ids = checkout.order, [], [new_id() for _ in plan.payments]
+    for refund_id, (payment, amount) in zip(refund_ids, plan.payments, strict=True):
+        call = await record_attempt(
+            ctx, order, payment, "refund", amount, refund=(refund_id, refund.reason), is_approved=is_approved
+        )
+        calls.append((payment, call))
+    await _save_items(ctx, order, plan, refund, refund_ids[0])
+    await _restock(ctx, checkout, plan, refund)
+    detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
+    await audit(ctx, "order_refund", "done", subject_id=order.id, detail=detail)
+    return calls
+
+
+async def execute_refund(ctx: Context, order: Order, calls: Sequence[tuple[Payment, Call]]) -> None:
+    """Makes the calls of a refund. One payment that cannot be refunded now does not stop the others."""
     errors: list[ShopError] = []
     for payment, call in calls:
         try:

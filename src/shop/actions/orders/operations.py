@@ -29,9 +29,11 @@ from shop.queries import writes
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.payments import payments as queries
+from shop.queries.setup.shop import find_shop
 from shop.rules.checkout.payments import SHIPMENT_MOVES, expected_shipment_state, find_refusal
 
 CANCELED = store_credit.CANCELED_REASON
+NEEDS_APPROVAL = "A refund of this amount needs a second operator. Ask for it with “Refund …” on the page of the order."
 
 
 def illegal_transition(sentence: str) -> Invalid:
@@ -229,13 +231,29 @@ async def run_payment_act(
     return await execute_call(ctx, order, payment, call)
 
 
+async def needs_approval(ctx: Context, order: Order, amount: int) -> bool:
+    """Returns whether a second operator must approve a refund of this amount; applications need none."""
+    shop = await find_shop(ctx.db) if ctx.actor.kind == "operator" else None
+    limit = shop.refund_approval_amount if shop else None
+    return limit is not None and major_units(amount, order.currency) > limit
+
+
 async def record_attempt(
-    ctx: Context, order: Order, payment: Payment, act: Act, amount: int, *, refund: tuple[UUID, str] | None = None
+    ctx: Context,
+    order: Order,
+    payment: Payment,
+    act: Act,
+    amount: int,
+    *,
+    refund: tuple[UUID, str] | None = None,
+    is_approved: bool = False,
 ) -> Call:
     """Records a provider call in the current transaction, which holds the order's lock."""
     _check(payment, act, amount)
     if refund:
         await check_refund_limit(ctx, major_units(amount, order.currency))
+        if not is_approved and await needs_approval(ctx, order, amount):
+            raise Invalid({"base": [NEEDS_APPROVAL]}, NEEDS_APPROVAL, code="needs_approval")
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}

@@ -1,5 +1,6 @@
 """Shop settings: name, currencies, country, locale and time zone. Every process sees a change within two seconds."""
 
+from decimal import Decimal
 from email.utils import parseaddr
 
 import msgspec
@@ -15,6 +16,7 @@ from shop.models.setup.shop import STORE_ID, Shop, Store
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
 from shop.queries.setup import shop as shop_queries
+from shop.rules.access.roles import MAX_REFUND_LIMIT
 from shop.rules.setup.shop import currency_codes, shop_errors
 
 
@@ -59,6 +61,18 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         note_settings(ctx, before, updated_shop)
         await audit(ctx, "shop_changed", "done", subject_id=STORE_ID)
     ctx.shared.shop = updated_shop
+
+
+async def change_refund_approval(ctx: Context, amount: Decimal | None) -> None:
+    """Sets the amount above which a refund by an operator needs a second operator; None turns this off."""
+    if amount is not None and not 0 <= amount <= MAX_REFUND_LIMIT:
+        raise Invalid({"amount": ["must be between 0 and 1,000,000,000"]})
+    async with ctx.db.transaction():
+        before = await get_shop(ctx)
+        shop = await shop_queries.update_refund_approval(ctx.db, amount)
+        note_settings(ctx, before, shop)
+        await audit(ctx, "refund_approval_changed", "done", subject_id=STORE_ID)
+    ctx.shared.shop = shop
 
 
 async def _find_country(ctx: Context, text: str) -> Country | None:

@@ -6,7 +6,8 @@ from typing import Any
 from shop.actions.access import roles
 from shop.actions.access.roles import RoleInput
 from shop.actions.context import Context
-from shop.admin.fields import chosen_words, id_of
+from shop.actions.setup.shop import change_refund_approval
+from shop.admin.fields import Fields, chosen_words, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
@@ -22,10 +23,27 @@ _NOTICES = {"created": "Role created.", "saved": "Saved.", "deleted": "Role dele
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    rows = await roles.list_roles(ctx)
-    return page(
-        "access/roles.html", page_context, notice=notice_of(request, _NOTICES), roles=rows, descriptions=_describe(rows)
-    )
+    return await _listing_page(ctx, page_context, notice=notice_of(request, _NOTICES))
+
+
+async def change_approval(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    fields = Fields(request)
+    amount = fields.number("amount")
+    try:
+        fields.check()
+        await change_refund_approval(ctx, amount)
+    except Invalid as error:
+        return await _listing_page(
+            ctx, page_context, 422, errors=error.errors, approval_text=fields.texts.get("amount", "")
+        )
+    return redirect(f"{PATH}?done=saved")
+
+
+async def _listing_page(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    rows, amount = await roles.list_roles(ctx), ctx.shared.shop.refund_approval_amount
+    approval_text = "" if amount is None else f"{amount:f}"
+    context = {"approval_text": approval_text, "errors": {}, **more}
+    return page("access/roles.html", page_context, status, roles=rows, descriptions=_describe(rows), **context)
 
 
 def _describe(rows: Any) -> dict[Any, str]:

@@ -9,6 +9,7 @@ from shop.actions.context import Context
 from shop.actions.documents.invoices import load_documents
 from shop.actions.order_edits import refunds
 from shop.actions.order_edits.refunds import LineRefundInput, RefundableOrder, RefundConflict, RefundPlan
+from shop.actions.orders.operations import needs_approval
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
 from shop.admin.order_edits.quantities import read_quantities, read_reason
@@ -18,6 +19,7 @@ from shop.base.errors import Conflict, Invalid
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.models.cart.orders import Order
+from shop.queries.order_edits.approvals import find_open_request
 from shop.rules.form_values import amount_text
 from shop.rules.order_edits.refunds import MAX_REASON_LENGTH, REASONS
 from shop.web.input.request import Request
@@ -53,8 +55,8 @@ async def refund(request: Request, ctx: Context, page_context: PageContext) -> R
         refund_input = _read_input(fields, order)
         fields.check()
         if fields.texts.get("do") == "refund":
-            await refunds.refund_order(ctx, order.id, refund_input, fields.texts.get("previewed", ""))
-            return redirect(f"{address_of(order)}?done=refunded")
+            is_made = await refunds.refund_order(ctx, order.id, refund_input, fields.texts.get("previewed", ""))
+            return redirect(f"{address_of(order)}?done={'refunded' if is_made else 'refund-requested'}")
         plan = refunds.plan_refund(refundable, refund_input)
     except RefundConflict as conflict:
         more: dict[str, Any] = {"conflict": conflict.sentence, "plan": conflict.plan}
@@ -110,6 +112,8 @@ async def _form_page(
         values=values,
         restocked_ids=restocked_ids,
         plan=plan,
+        open_request=await find_open_request(ctx.db, order.id),
+        is_request=plan is not None and await needs_approval(ctx, order, plan.amount),
         reasons=REASONS,
         max_reason_length=MAX_REASON_LENGTH,
         has_invoice=(await load_documents(ctx, order)).invoice is not None,

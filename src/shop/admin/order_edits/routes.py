@@ -1,6 +1,6 @@
 """Dashboard routes that edit placed orders."""
 
-from shop.admin.order_edits import cancellations, divisions, edits, notes, refunds
+from shop.admin.order_edits import approvals, cancellations, divisions, edits, notes, refunds
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
@@ -27,6 +27,16 @@ def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_ORDER}/notes/{{note_id}}", notes.change, "Change an own note"),
         act(f"{_ORDER}/notes/{{note_id}}/delete", notes.delete, "Delete an own note"),
         act(f"{_ORDER}/messages", notes.send, "Send a message to the customer of an order"),
+        *_refund_routes(builder),
+    )
+
+
+def _refund_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    page, act, may, one = builder.page, builder.act, "refunds:write", f"{approvals.PATH}/{{request_id}}"
+    return (
+        page(approvals.PATH, approvals.listing, "Refunds that need approval", permission=may),
+        act(f"{one}/approve", approvals.approve, "Approve and make a refund", back=approvals.PATH, permission=may),
+        act(f"{one}/decline", approvals.decline, "Decline or withdraw a refund", permission=may),
         page(f"{_ORDER}/refund", refunds.show, "Refund items of an order", fresh=True, permission="refunds:write"),
         act(
             f"{_ORDER}/refund",

@@ -51,6 +51,7 @@ NOTICES = {
     "captured": "Payment captured.",
     "voided": "Payment voided.",
     "refunded": "Payment refunded.",
+    "refund-requested": "Another operator must approve this refund, at Approvals.",
     "saved": "Details saved.",
     "noted": "Note added.",
     "note-saved": "Note saved.",

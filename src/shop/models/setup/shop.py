@@ -1,6 +1,7 @@
 """The shop's settings."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +30,8 @@ class Shop(Row, frozen=True, kw_only=True):
     """Incremented with every change, so that each process can detect it."""
     low_stock_threshold: int = 5
     """The count from which stock is low, unless the stock item has a threshold of its own."""
+    refund_approval_amount: Decimal | None = None
+    """The amount above which a refund by an operator needs a second one, in the currency of its order."""
     not_before: datetime | None = None
     """Sessions, codes and links created before this time are void."""
     website: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.

@@ -22,6 +22,7 @@ from shop.models.customers.addresses import addresses
 from shop.models.customers.wishlists import wishlists
 from shop.models.events import events
 from shop.models.journal import outbox_mails
+from shop.models.order_edits.approvals import refund_requests
 from shop.models.order_edits.notes import order_notes
 from shop.models.webhooks.deliveries import webhook_attempts, webhook_deliveries
 from shop.rules.accounts.erasures import REMAINS, personal_attributes
@@ -54,6 +55,7 @@ _of_batch = [
     _erase("payment_source", payment_sources, payment_sources.c.order_id == _of_orders, deleted_at=_now),
     _erase("payment_attempt", payment_attempts, payment_attempts.c.order_id == _of_orders),
     _erase("refund", refunds, refunds.c.order_id == _of_orders),
+    _erase("refund_request", refund_requests, refund_requests.c.order_id == _of_orders),
     _erase("promotion_use", promotion_uses, promotion_uses.c.order_id == _of_orders),
 ]
 _ERASE_ADDRESSES = _erase("address", addresses, addresses.c.id == any_of("address_ids", _ID), updated_at=_now)

@@ -1,5 +1,6 @@
 """Statements for the shop's settings and the state of the database."""
 
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -90,6 +91,16 @@ _UPDATE_THRESHOLD = statement(
     into(Shop),
 )
 
+_UPDATE_APPROVAL = statement(
+    update(shops)
+    .values(
+        refund_approval_amount=bindparam("amount", type_=shops.c.refund_approval_amount.type),
+        version=shops.c.version + literal_column("1"),
+    )
+    .returning(shops),
+    into(Shop),
+)
+
 # Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
@@ -141,6 +152,11 @@ async def update_mails(db: DatabaseSession, *, version: int, mails: dict[str, An
 async def update_low_stock_threshold(db: DatabaseSession, threshold: int) -> Shop:
     """Updates the threshold of low stock and returns the shop."""
     return cast(Shop, await db.one(_UPDATE_THRESHOLD, threshold=threshold))
+
+
+async def update_refund_approval(db: DatabaseSession, amount: Decimal | None) -> Shop:
+    """Updates the amount above which refunds need approval and returns the shop."""
+    return cast(Shop, await db.one(_UPDATE_APPROVAL, amount=amount))
 
 
 async def update_documents(db: DatabaseSession, *, version: int, documents: dict[str, Any]) -> Shop | None:

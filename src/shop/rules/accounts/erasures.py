@@ -30,6 +30,7 @@ REMAINS: Mapping[str, Mapping[str, Any]] = {
     "payment_attempt": {"message": None},
     "promotion_use": {"email": None},
     "refund": {"reason": ERASED_TEXT},
+    "refund_request": {"reason": ERASED_TEXT},
     "store_credit": {"memo": ERASED_TEXT, **_NO_METADATA},
     "store_credit_event": {"reason": None},
     "wishlist": {"name": ERASED_TEXT, "token": ""},

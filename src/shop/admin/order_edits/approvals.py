@@ -1,0 +1,62 @@
+"""The page of refunds that wait for the approval of a second operator."""
+
+from collections.abc import Mapping, Sequence
+
+from shop.actions.context import Context
+from shop.actions.order_edits import approvals
+from shop.admin.fields import id_of
+from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.base.errors import Conflict, Invalid
+from shop.models.order_edits.approvals import MAX_LISTED
+from shop.queries.order_edits.approvals import count_open_requests, list_open_requests
+from shop.web.input.request import Request
+from shop.web.reply import Reply
+
+PATH = "/admin/approvals"
+_NOTICES = {"approved": "Refund approved and made.", "declined": "Refund declined."}
+
+
+async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return await _listing_page(ctx, page_context, notice=notice_of(request, _NOTICES))
+
+
+async def approve(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    try:
+        await approvals.approve_refund(ctx, id_of(request, "request_id"))
+    except (Invalid, Conflict) as error:
+        return await _refusal_page(ctx, page_context, error)
+    return redirect(f"{PATH}?done=approved")
+
+
+async def decline(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    try:
+        await approvals.decline_refund(ctx, id_of(request, "request_id"))
+    except (Invalid, Conflict) as error:
+        return await _refusal_page(ctx, page_context, error)
+    return redirect(f"{PATH}?done=declined")
+
+
+async def _refusal_page(ctx: Context, page_context: PageContext, error: Invalid | Conflict) -> Reply:
+    sentences = [text for texts in error.errors.values() for text in texts] if isinstance(error, Invalid) else []
+    return await _listing_page(ctx, page_context, error.status, errors={"base": sentences or [error.sentence]})
+
+
+async def _listing_page(
+    ctx: Context,
+    page_context: PageContext,
+    status: int = 200,
+    *,
+    errors: Mapping[str, Sequence[str]] | None = None,
+    notice: str | None = None,
+) -> Reply:
+    return page(
+        "order_edits/approvals.html",
+        page_context,
+        status,
+        requests=await list_open_requests(ctx.db, most=MAX_LISTED),
+        count=await count_open_requests(ctx.db),
+        own_id=page_context.operator_session.operator.id,
+        limit=page_context.shop.refund_approval_amount,
+        errors=errors or {},
+        notice=notice,
+    )
