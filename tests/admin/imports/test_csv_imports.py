@@ -150,6 +150,15 @@ async def test_a_shopify_file_becomes_products_with_variants(dashboard: Dashboar
     query = "select count_on_hand from stock_items join variants on variants.id = variant_id where sku = $1"
     assert await db.fetchval(query, f"{shirt}-1") == 7
     assert await db.fetchval("select status from products where slug = $1", card) == "draft"
+    await run(dashboard, db, f"slug,type\n{shirt},Clothing\n")
+    query = """select properties.name, value from product_properties join properties on properties.id = property_id
+        join products on products.id = product_id where slug = $1 order by product_properties.position"""
+    assert [tuple(each) for each in await db.fetch(query, shirt)] == [("Vendor", "Acme"), ("Type", "Clothing")]
+    columns, *rows = csv.reader(io.StringIO((await dashboard.get("/admin/exports/products.csv")).text))
+    text = io.StringIO()
+    csv.writer(text).writerows([columns, *(each for each in rows if each[0] == shirt)])
+    assert "Acme,Clothing" in text.getvalue()
+    assert counts_of((await check(dashboard, db, text.getvalue()))[1]) == {"unchanged": 1}
 
 
 async def test_a_spree_file_with_semicolons_in_windows_1252_is_read(dashboard: Dashboard, db: Any) -> None:

@@ -38,10 +38,10 @@ def _parse_product(record: CsvRecord) -> ImportLine[ProductLine]:
     line = product_line(RawLine(record.line, size, record.value))
     if line.value is None:
         return line
-    # A file may lack some currencies, and their prices remain.
+    # A file may lack some currencies and has two properties only; other prices and properties remain.
     master = line.value.master and replace(line.value.master, has_all_prices=False)
     variants = [replace(variant, has_all_prices=False) for variant in line.value.variants]
-    return replace(line, value=replace(line.value, master=master, variants=variants))
+    return replace(line, value=replace(line.value, master=master, variants=variants, has_all_properties=False))
 
 
 def _parse_stock(record: CsvRecord) -> ImportLine[StockRow]:

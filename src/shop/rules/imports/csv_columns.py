@@ -10,6 +10,8 @@ PRODUCT_TEXTS = (
     *("name", "description", "status", "available_on", "discontinue_on"),
     *("meta_title", "meta_description", "meta_keywords", "tax_category", "shipping_category"),
 )
+PROPERTIES = {"vendor": "Vendor", "type": "Type"}
+"""The properties of a product that have columns."""
 VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
 STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
 CUSTOMER_COLUMNS = (
@@ -22,6 +24,8 @@ _SHOPIFY = {
     "Title": "name",
     "Body (HTML)": "description",
     "Tags": "tags",
+    "Vendor": "vendor",
+    "Type": "type",
     "Status": "status",
     "SEO Title": "meta_title",
     "SEO Description": "meta_description",
@@ -65,7 +69,7 @@ FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
 def product_columns(currencies: Sequence[str]) -> tuple[str, ...]:
     """Returns our columns of a product file, in the order of exports."""
     prices = (f"{name}_{currency}" for currency in currencies for name in ("price", "compare_at_price"))
-    return ("slug", *PRODUCT_TEXTS, "tags", "categories", "sku", *_OPTIONS, *prices, *VARIANT_TEXTS)
+    return ("slug", *PRODUCT_TEXTS, "tags", "categories", *PROPERTIES, "sku", *_OPTIONS, *prices, *VARIANT_TEXTS)
 
 
 def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shop.models.catalog.full_products import FullProduct
-from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, VARIANT_TEXTS, product_columns
+from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS, product_columns
 from shop.rules.imports.exports import product_line
 
 
@@ -13,6 +13,7 @@ def product_rows(product: FullProduct, currencies: Sequence[str]) -> Iterator[li
     line, columns = product_line(product), product_columns(currencies)
     fields = {name: _text(line[name]) for name in PRODUCT_TEXTS}
     fields |= {"tags": ", ".join(line["tags"]), "categories": "; ".join(line["taxons"])}
+    fields |= {column: line["properties"].get(name, "") for column, name in PROPERTIES.items()}
     first = {**fields, **_variant_cells(line["master"]), "slug": line["slug"]}
     yield [first.get(column, "") for column in columns]
     for variant in line["variants"]:

@@ -10,7 +10,7 @@ import msgspec
 
 from shop.base.csv_cells import read_cell
 from shop.base.texts import fold_text
-from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, VARIANT_TEXTS
+from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS
 
 Row = Mapping[str, str]
 MAX_IMAGES = 10
@@ -70,6 +70,8 @@ def _build_product(group: list[tuple[int, Row]], defaults: CsvDefaults) -> CsvRe
             product["tags"] = [tag.strip() for tag in row["tags"].split(",") if tag.strip()]
         if "categories" in row:
             product["taxons"] = [name.strip() for name in row["categories"].split(";") if name.strip()]
+        if properties := {name: row[column] for column, name in PROPERTIES.items() if column in row}:
+            product["properties"] = {**product.get("properties", {}), **properties}
         # Shopify names the options in the first row of a product only.
         option_names |= {
             number: row[f"option{number}_name"] for number in range(1, MAX_OPTIONS + 1) if f"option{number}_name" in row

@@ -233,9 +233,11 @@ def _change_properties(
         return
     before = existing.properties if existing else {}
     for name, product_property in before.items():
-        if name not in line.properties:
+        if line.has_all_properties and name not in line.properties:
             changes.delete("product_properties", product_property.id)
-    for position, (name, value) in enumerate(line.properties.items(), 1):
+    for position, (name, value) in enumerate(
+        line.properties.items(), 1 if line.has_all_properties else len(before) + 1
+    ):
         if name not in before:
             value_fields = property_fields(names.properties[name], value)
             link_fields = {"product_id": product_id, "property_id": names.properties[name], "position": position}

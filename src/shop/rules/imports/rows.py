@@ -48,6 +48,8 @@ class ProductLine(msgspec.Struct, frozen=True, kw_only=True):
     taxons: Sequence[str] | UnsetType = UNSET
     option_types: Sequence[str] | UnsetType = UNSET
     properties: Mapping[str, str] | UnsetType = UNSET
+    has_all_properties: bool = True
+    """Whether other properties are removed."""
     master: VariantLine | None = None
     variants: Sequence[VariantLine] = ()
     variants_complete: bool = False
