@@ -156,3 +156,14 @@ def test_texts_have_limits() -> None:
 
 def test_a_deleted_record_causes_no_mail() -> None:
     assert list_mails(["shipment.shipped"], None, None, actor_kind="operator", actor_id=None) == []
+
+
+@pytest.mark.parametrize("body", ["Hello", "{% if shop %}{{ message }}{% endif %}"])
+def test_the_body_of_a_message_must_show_what_the_operator_wrote(body: str) -> None:
+    definition = DEFINITIONS["order_message"]
+    texts = definition.texts(NO_MAIL_SETTINGS)
+
+    assert text_errors(definition, texts) == {}
+    assert text_errors(definition, {**texts, "body": body}) == {
+        "body": ["The body must show {{ message }}, outside of any condition."]
+    }
