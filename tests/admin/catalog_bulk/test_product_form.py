@@ -1,5 +1,6 @@
 """The form of a new product: options become a table of variants, and everything is saved together or not at all."""
 
+import html
 import re
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,9 @@ from tests.admin.catalog_forms import (
     new_product,
     new_variants,
     redirect_path,
+    saved_message,
     unique_word,
+    upload,
 )
 from tests.admin.dashboard import SAME_ORIGIN, Dashboard
 
@@ -162,6 +165,33 @@ async def test_a_product_is_duplicated_as_a_draft_without_skus_and_stock(dashboa
     )
     assert [tuple(each) for each in variants] == [("", 2000, 1), ("", 2000, 1), ("", 2400, 0)]
     assert await db.fetchval("select cardinality(variant_ids) from listings where product_id = $1", copy) == 2
+
+
+async def test_a_duplicate_has_its_own_copies_of_the_images(dashboard: Dashboard, db: Any) -> None:
+    product, (red_sku, _) = await new_variants(dashboard, db)
+    assert (
+        await upload(dashboard, f"{product}/images", image_data(), image_data(), new_alt="A mug")
+    ).status_code == 303
+    first, second = await db.fetch("select id from images where product_id = $1 order by position", id_of(product))
+    red = await db.fetchval("select id::text from variants where sku = $1", red_sku)
+    saved_message(await dashboard.post(f"{product}/images/{second['id']}", alt="Red", variant_id=red))
+
+    answer = await dashboard.post(f"{product}/duplicate")
+
+    assert saved_message(answer) == "copied"
+    copies = await db.fetch(
+        """select i.id, i.alt, i.width, v.is_master, v.position from images i join variants v on v.id = i.variant_id
+        where i.product_id = $1 and v.product_id = $1 order by i.position""",
+        id_of(redirect_path(answer)),
+    )
+    assert [(each["alt"], each["width"], each["is_master"]) for each in copies] == [
+        ("A mug", 640, True),
+        ("Red", 640, False),
+    ]
+    saved_message(await dashboard.post(f"{product}/images/{first['id']}/remove"))
+    page = (await dashboard.get(redirect_path(answer))).text
+    (address,) = re.findall(rf'src="([^"]*{copies[0]["id"]}[^"]*)"', page)
+    assert (await dashboard.get(html.unescape(address))).status_code == 200
 
 
 async def test_the_categories_of_a_product_are_changed_with_its_details(dashboard: Dashboard, db: Any) -> None:

@@ -140,6 +140,18 @@ async def test_both_conflicts_are_shown_and_saving_again_replaces_them(
     assert await price_of(db, variant) == (2600, None)
 
 
+async def test_a_cell_that_someone_else_changed_is_a_conflict_and_no_error(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard, price="24.00")
+    (variant,) = await variant_ids(db, product)
+    page = (await dashboard.get(product)).text
+
+    answer = await dashboard.post(product, **details_form(page), **cells(variant, price__USD=("23.00", "26.00")))
+
+    assert (answer.status_code, error_messages(answer)) == (409, [])
+    assert current_values(answer.text)["Price (USD)"] == "24.00"
+    assert await price_of(db, variant) == (2400, None)
+
+
 async def test_a_change_of_another_cell_is_no_conflict_and_stays(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:

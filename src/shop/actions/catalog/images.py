@@ -24,7 +24,7 @@ from shop.models.catalog.inputs import ImageInput, NewImageInput
 from shop.models.catalog.taxons import taxons
 from shop.queries import writes
 from shop.queries.catalog import images as queries
-from shop.rules.catalog.images import Picture, read_picture
+from shop.rules.catalog.images import Picture, read_picture, styles_of
 
 IMAGE_THREADS = 2
 # Decoding releases the GIL. Two threads limit the memory that large images use.
@@ -59,9 +59,27 @@ async def set_taxon_image(
     return await _add(ctx, data, {"taxon_id": taxon_id, "alt": alt, "position": position})
 
 
+async def copy_image(ctx: Context, image: Image, product_id: UUID, variant_id: UUID) -> bool:
+    """Copies an image and its files to another product, in its own transaction; returns whether its files exist."""
+    files: dict[str, bytes] = {}
+    for style in styles_of(image.width, image.height):
+        data = await ctx.shared.media.find(image.id, style.name)
+        if data is None:
+            return False
+        files[style.name] = data
+    owner: NewImageInput = {"product_id": product_id, "variant_id": variant_id}
+    values: NewImageInput = {**owner, "alt": image.alt, "position": image.position}
+    await _add_picture(ctx, Picture(image.width, image.height, files), values)
+    return True
+
+
 async def _add(ctx: Context, data: bytes, values: NewImageInput) -> UUID:
     await _check_owner(ctx, values)
-    image_id, picture = new_id(), await process_image(data)
+    return await _add_picture(ctx, await process_image(data), values)
+
+
+async def _add_picture(ctx: Context, picture: Picture, values: NewImageInput) -> UUID:
+    image_id = new_id()
     await save_files(ctx.shared, image_id, picture)
     obsolete_ids: list[UUID] = []
     try:

@@ -7,15 +7,17 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import records
+from shop.actions.catalog.images import copy_image
 from shop.actions.catalog.products import defer_refresh
 from shop.actions.catalog.resources import PRODUCT, PRODUCT_PROPERTY, VARIANT
 from shop.actions.catalog_admin.products import CONFLICT, change_details, get_product, lock_product, machine_name
 from shop.actions.catalog_admin.variants import create_values, find_or_create_option_type
 from shop.actions.catalog_bulk.cells import apply_edits
 from shop.actions.context import Context
-from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.errors import Conflict, Invalid, NotFound, Unavailable
 from shop.models.catalog.inputs import ProductInput, VariantInput
 from shop.models.catalog_bulk.cells import CellEdit
+from shop.queries.catalog import images as image_queries
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin import taxons as taxon_pages
 from shop.queries.catalog_admin.products import AdminVariant
@@ -132,10 +134,16 @@ async def change_full_product(
             raise Invalid({problem.edit.cell_id: [problem.message] for problem in problems})
 
 
-async def duplicate_product(ctx: Context, product_id: UUID) -> UUID:
-    """Creates a draft with the same details, variants, prices, categories and properties: without SKUs, stock, images
-    and dates.
+async def duplicate_product(ctx: Context, product_id: UUID) -> tuple[UUID, bool]:
+    """Creates a draft with the same details, variants, prices, categories, properties and images: without SKUs, stock
+    and dates. Returns its id, and whether all images were copied.
     """
+    copy_id, variant_ids = await _duplicate_rows(ctx, product_id)
+    return copy_id, await _copy_images(ctx, product_id, copy_id, variant_ids)
+
+
+async def _duplicate_rows(ctx: Context, product_id: UUID) -> tuple[UUID, dict[UUID, UUID]]:
+    """Copies everything except the images; returns the id of the copy, and its variants by those of the product."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         product = await get_product(ctx, product_id)
@@ -156,8 +164,21 @@ async def duplicate_product(ctx: Context, product_id: UUID) -> UUID:
             await _copy_properties(ctx, product_id, copy_id)
             ids = {variant.id: await _copy_variant(ctx, copy_id, variant) for variant in variants if variant != master}
         copy_master = next(each for each in await product_pages.list_variants(ctx.db, copy_id) if each.is_master)
-        await _copy_cells(ctx, variants, {master.id: copy_master.id, **ids})
-    return copy_id
+        variant_ids = {master.id: copy_master.id, **ids}
+        await _copy_cells(ctx, variants, variant_ids)
+    return copy_id, variant_ids
+
+
+async def _copy_images(ctx: Context, product_id: UUID, copy_id: UUID, variant_ids: Mapping[UUID, UUID]) -> bool:
+    """Copies images one by one, after the copy exists; returns whether all were copied."""
+    images = await image_queries.list_images(ctx.db, product_id)
+    # Images of a variant that was removed since are left out.
+    pairs = [(image, variant_ids.get(image.variant_id)) for image in images if image.variant_id]
+    try:
+        copies = [await copy_image(ctx, image, copy_id, variant_id) for image, variant_id in pairs if variant_id]
+    except Unavailable:
+        return False
+    return all(copies)
 
 
 async def _copy_properties(ctx: Context, product_id: UUID, copy_id: UUID) -> None:

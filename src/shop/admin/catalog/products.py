@@ -41,7 +41,8 @@ LABELS = {
 MAX_TAGS = 50
 NOTICES = {
     "made": "Product created.",
-    "copied": "This is the copy, a draft. It has no SKUs, stock and images yet.",
+    "copied": "This is the copy, a draft. It has no SKUs and stock yet.",
+    "copied_partly": "This is the copy, a draft, without SKUs and stock. Some images could not be copied; add them.",
     "saved": "Saved.",
     "archived": "Product archived. It is no longer sold and can be restored.",
     "deleted": "Product deleted. Existing orders keep it.",

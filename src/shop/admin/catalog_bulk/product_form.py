@@ -79,8 +79,8 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def duplicate(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    copy_id = await product_form.duplicate_product(ctx, product.id)
-    return redirect(f"/admin/products/{copy_id}?done=copied")
+    copy_id, has_all_images = await product_form.duplicate_product(ctx, product.id)
+    return redirect(f"/admin/products/{copy_id}?done={'copied' if has_all_images else 'copied_partly'}")
 
 
 def list_columns(page_context: PageContext, locations: Sequence[StockLocation]) -> list[FormColumn]:
