@@ -1,8 +1,10 @@
-"""Exports the personal data of the signed-in customer, read from one snapshot."""
+"""Exports the personal data of a customer, read from one snapshot."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
+from shop.actions.audit import audit
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
@@ -15,10 +17,12 @@ from shop.models.cart.orders import CartLine, Order
 from shop.models.checkout.payments import CreditCard
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.exports import (
+    CompletePersonalData,
     ExportedAddress,
     ExportedCard,
     ExportedCredit,
     ExportedLine,
+    ExportedMail,
     ExportedOrder,
     ExportedProfile,
     ExportedSession,
@@ -32,7 +36,7 @@ from shop.queries.access import sessions as access
 from shop.queries.cart import line_items, orders
 from shop.queries.checkout import store_credit
 from shop.queries.checkout.store_credit import CreditEntry
-from shop.queries.customers import users
+from shop.queries.customers import customer_orders, users
 from shop.queries.customers import wishlists as lists
 from shop.queries.payments import saved_cards
 
@@ -45,22 +49,43 @@ async def export_personal_data(ctx: Context) -> PersonalData:
     """Returns everything the shop stores about the customer; at most the newest 1,000 orders and ledger entries."""
     user = (await ctx.signed_in()).user
     async with ctx.db.transaction(is_snapshot=True):
-        addresses = await users.list_addresses(ctx.db, user.id)
-        entries = await store_credit.list_entries(ctx.db, user.id, most=MAX_ENTRIES)
-        return PersonalData(
-            exported_at=await session_admin.read_clock(ctx.db),
-            profile=_profile(user),
-            addresses=[_address(address, user) for address in addresses],
-            orders=await _list_orders(ctx, user),
-            wishlists=await _list_wishlists(ctx, user),
-            cards=[_card(card) for card in await saved_cards.list_cards(ctx.db, user.id)],
-            store_credit=[_credit(entry) for entry in entries],
-            sessions=[_session(session) for session in await access.list_sessions(ctx.db, user.id)],
+        rows = await orders.list_completed(ctx.db, user.id, Page(1, MAX_ORDERS), _NEWEST)
+        return PersonalData(**await _collect(ctx, user, rows))
+
+
+async def export_for_operator(ctx: Context, user: User) -> CompletePersonalData:
+    """Returns the same with notes, tags, e-mails, carts, and orders that a guest placed with the verified address."""
+    async with ctx.db.transaction(is_snapshot=True):
+        rows = await customer_orders.list_orders(ctx.db, user.id, None, most=MAX_ORDERS)
+        mails = await users.list_mails(ctx.db, user.email_key, most=MAX_ENTRIES)
+        personal_data = CompletePersonalData(
+            **await _collect(ctx, user, rows),
+            tags=user.tags,
+            note=user.note,
+            private_metadata=user.private_metadata,
+            e_mails=[ExportedMail(kind=mail.kind, created_at=mail.created_at, sent_at=mail.sent_at) for mail in mails],
         )
+    async with ctx.db.transaction():
+        await audit(ctx, "customer_exported", "done", subject_id=user.id)
+    return personal_data
 
 
-async def _list_orders(ctx: Context, user: User) -> list[ExportedOrder]:
-    rows = await orders.list_completed(ctx.db, user.id, Page(1, MAX_ORDERS), _NEWEST)
+async def _collect(ctx: Context, user: User, rows: Sequence[Order]) -> dict[str, Any]:
+    addresses = await users.list_addresses(ctx.db, user.id)
+    entries = await store_credit.list_entries(ctx.db, user.id, most=MAX_ENTRIES)
+    return {
+        "exported_at": await session_admin.read_clock(ctx.db),
+        "profile": _profile(user),
+        "addresses": [_address(address, user) for address in addresses],
+        "orders": await _export_orders(ctx, rows),
+        "wishlists": await _list_wishlists(ctx, user),
+        "cards": [_card(card) for card in await saved_cards.list_cards(ctx.db, user.id)],
+        "store_credit": [_credit(entry) for entry in entries],
+        "sessions": [_session(session) for session in await access.list_sessions(ctx.db, user.id)],
+    }
+
+
+async def _export_orders(ctx: Context, rows: Sequence[Order]) -> list[ExportedOrder]:
     lines_by_order: dict[UUID, list[CartLine]] = {order.id: [] for order in rows}
     for line in await line_items.list_lines_of(ctx.db, list(lines_by_order)):
         lines_by_order[line.order_id].append(line)
@@ -91,6 +116,7 @@ def _profile(user: User) -> ExportedProfile:
         email=user.email,
         first_name=user.first_name,
         last_name=user.last_name,
+        phone=user.phone,
         locale=user.selected_locale,
         customer_since=user.created_at,
         metadata=user.public_metadata,

@@ -1,6 +1,6 @@
 """Dashboard routes of customers."""
 
-from shop.admin.customers import addresses, customer_form, customers, erasure, merge
+from shop.admin.customers import addresses, customer_form, customers, erasure, export, merge
 from shop.admin.customers.customer_form import PATH
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
@@ -17,6 +17,7 @@ def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{PATH}/new", customer_form.create, "Create a customer"),
         page(_ONE, customers.show, "One customer"),
         page(f"{_ONE}/orders", customers.list_orders, "All orders of a customer"),
+        page(f"{_ONE}/export", export.export, "The personal data of a customer as a file"),
         page(f"{_ONE}/edit", customer_form.show, "Edit a customer", permission="customers:write"),
         act(f"{_ONE}/edit", customer_form.change, "Change a customer"),
         act(f"{_ONE}/groups", customer_form.set_groups, "Change the groups of a customer"),

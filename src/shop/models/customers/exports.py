@@ -13,6 +13,7 @@ class ExportedProfile(msgspec.Struct, frozen=True, kw_only=True):
     email: str
     first_name: str | None
     last_name: str | None
+    phone: str | None
     locale: str | None
     customer_since: datetime
     metadata: dict[str, Any]
@@ -121,6 +122,14 @@ class ExportedSession(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str | None
 
 
+class ExportedMail(msgspec.Struct, frozen=True, kw_only=True):
+    """An e-mail to the customer."""
+
+    kind: str
+    created_at: datetime
+    sent_at: datetime | None
+
+
 class PersonalData(msgspec.Struct, frozen=True, kw_only=True):
     """The personal data of a customer; orders and store credit entries are the newest ones."""
 
@@ -132,3 +141,12 @@ class PersonalData(msgspec.Struct, frozen=True, kw_only=True):
     cards: list[ExportedCard]
     store_credit: list[ExportedCredit]
     sessions: list[ExportedSession]
+
+
+class CompletePersonalData(PersonalData, frozen=True, kw_only=True):
+    """The personal data with what only operators see; orders include those that a guest placed with the address."""
+
+    tags: list[str]
+    note: str | None
+    private_metadata: dict[str, Any]
+    e_mails: list[ExportedMail]

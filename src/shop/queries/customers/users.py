@@ -14,6 +14,7 @@ from shop.models.access.users import AccountUser, Customer, User, users
 from shop.models.cart.orders import order_lookups, orders
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import AddressWithCountry, addresses
+from shop.models.journal import OutboxMail, outbox_mails
 from shop.models.setup.countries import Country, State, countries, states
 from shop.queries.access.sessions import IS_OPEN_SESSION
 from shop.queries.records import Records
@@ -216,6 +217,20 @@ _FIND_STATE = statement(
     ),
     into(State),
 )
+
+
+_MAILS = statement(
+    select(outbox_mails)
+    .where(func.lower(outbox_mails.c.recipient) == bindparam("email_key", type_=Text))
+    .order_by(outbox_mails.c.created_at.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into(OutboxMail),
+)
+
+
+async def list_mails(db: DatabaseSession, email_key: str, *, most: int) -> list[OutboxMail]:
+    """Returns the e-mails to an address, newest first."""
+    return await db.all(_MAILS, email_key=email_key, most=most)
 
 
 async def verify_user(db: DatabaseSession, user_id: UUID, *, first_name: str | None, last_name: str | None) -> None:
