@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-SECRETS = frozenset({"hash", "password_hash", "totp_sealed", "totp_step", "token_version"})
+SECRETS = frozenset({"hash", "password_hash", "totp_sealed", "totp_step", "passkey_step", "token_version"})
 """Attributes that no log ever stores."""
 _METADATA = frozenset({"public_metadata", "private_metadata"})
 _TIMES = frozenset({"id", "created_at", "updated_at", "updated_hour"})
@@ -118,6 +118,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "canceled_at",
             "considered_risky",
             "approver_id",
+            "author_id",
             "canceler_id",
             "confirmation_delivered",
             "channel",
