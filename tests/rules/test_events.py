@@ -14,6 +14,10 @@ def row(**values: Any) -> Any:
     return struct(**values)
 
 
+def operator_row(**values: Any) -> Any:
+    return row(**{"disabled_at": None, "role_id": 1, **values})
+
+
 def order(**values: Any) -> Any:
     columns = ("completed_at", "approved_at", "canceled_at", "payment_state", "shipment_state", "email")
     return row(**{**dict.fromkeys(columns), **values})
@@ -93,9 +97,10 @@ VERIFIED = user(verified_at=1)
         ("user", user(verified_at=1, disabled_at=2), VERIFIED, ["customer.enabled"]),
         ("user", VERIFIED, None, ["customer.deleted"]),
         ("operator", None, row(disabled_at=None, password_hash=None), ["operator.created"]),
-        ("operator", row(disabled_at=None, password_hash="a"), row(disabled_at=None, password_hash="b"), []),
-        ("operator", row(disabled_at=None), row(disabled_at=1), ["operator.disabled"]),
-        ("operator", row(disabled_at=1), row(disabled_at=None), ["operator.enabled"]),
+        ("operator", operator_row(password_hash="a"), operator_row(password_hash="b"), []),
+        ("operator", operator_row(), operator_row(disabled_at=1), ["operator.disabled"]),
+        ("operator", operator_row(disabled_at=1), operator_row(), ["operator.enabled"]),
+        ("operator", operator_row(), operator_row(role_id=2), ["operator.updated"]),
         ("application", None, row(revoked_at=None), ["application.created"]),
         ("application", row(revoked_at=None), row(revoked_at=1), ["application.revoked"]),
         ("application", row(revoked_at=1), row(revoked_at=1), []),

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from shop.base.crypto.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, secret_hash
+from shop.rules.access.permissions import PERMISSIONS
 from tests.accounts import sign_in
 from tests.platform.client import TOKEN, App, Machine, ask_for_token, new_app, new_machine, refresh, revoke_app
 from tests.shopper import Answer
@@ -298,7 +299,7 @@ async def test_the_server_metadata_lists_exactly_the_supported_features(http: ht
     assert metadata["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "none"]
     assert metadata["grant_types_supported"] == ["client_credentials", "refresh_token"]
     assert metadata["response_types_supported"] == []
-    assert metadata["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write"]
+    assert metadata["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write", *PERMISSIONS]
     for scope in metadata["scopes_supported"]:
         body = {"grant_type": metadata["grant_types_supported"][0], "scope": scope}
         pair = (await http.post(metadata["token_endpoint"], data=body, headers=app.in_header)).json()
