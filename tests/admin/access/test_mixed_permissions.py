@@ -8,7 +8,7 @@ import pytest
 
 from shop.base.ids import new_id
 from shop.rules.access.permissions import BUILT_IN
-from tests.admin.catalog_forms import id_of, new_product, unique_word, upload
+from tests.admin.catalog_forms import id_of, new_location, new_product, unique_word, upload
 from tests.admin.dashboard import Dashboard, new_dashboard
 
 GRID = "/admin/products/grid"
@@ -69,3 +69,23 @@ async def test_support_cannot_erase_a_customer(http: httpx2.AsyncClient, db: Any
 
     assert (await support.get(path)).status_code == 403
     assert (await support.post(path, email="x")).status_code == 403
+
+
+@pytest.mark.security("D-15")
+async def test_an_editor_of_products_creates_one_without_cost_and_stock(
+    dashboard: Dashboard, editor: Dashboard, db: Any
+) -> None:
+    location = await new_location(dashboard, db)
+    name = f"Lamp {unique_word()}"
+    fields = {"name": name, "price-USD": "20.00", "status": "draft", "cost": "3.00", f"stock-{location}": "7"}
+
+    page = (await editor.get("/admin/products/new")).text
+    answer = await upload(editor, "/admin/products/new", **fields)
+    await upload(dashboard, "/admin/products/new", **{**fields, "name": f"{name} of an owner"})
+
+    query = """select v.cost_price, s.count_on_hand from products p join variants v on v.product_id = p.id
+        left join stock_items s on s.variant_id = v.id and s.count_on_hand > 0 where p.name = $1"""
+    assert answer.status_code == 303
+    assert 'name="cost"' not in page
+    assert tuple(await db.fetchrow(query, name)) == (None, None)
+    assert tuple(await db.fetchrow(query, f"{name} of an owner")) == (300, 7)

@@ -57,7 +57,7 @@ async def new(_request: Request, ctx: Context, page_context: PageContext) -> Rep
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     columns = list_columns(page_context, await queries.list_locations(ctx.db))
-    options, state = _read_state(fields, columns)
+    options, state = _read_state(fields, columns, has_cost=page_context.can("costs:read"))
     step = fields.texts.get("step", "create")
     if step == "variants" and not fields.errors:
         return await _form(ctx, page_context, state)
@@ -87,11 +87,17 @@ def list_columns(page_context: PageContext, locations: Sequence[StockLocation]) 
     return [
         FormColumn("sku", "SKU"),
         *(FormColumn(f"price-{code}", f"Price ({code})", "decimal") for code in page_context.shop.currencies),
-        *(FormColumn(f"stock-{location.id}", f"Stock: {location.name}", "numeric") for location in locations),
+        *(
+            FormColumn(f"stock-{location.id}", f"Stock: {location.name}", "numeric")
+            for location in locations
+            if page_context.can("stock:write")
+        ),
     ]
 
 
-def _read_state(fields: Fields, columns: Sequence[FormColumn]) -> tuple[list[OptionChoice], FormState]:
+def _read_state(
+    fields: Fields, columns: Sequence[FormColumn], *, has_cost: bool
+) -> tuple[list[OptionChoice], FormState]:
     texts = [
         (fields.texts.get(f"option{number}_name", ""), fields.texts.get(f"option{number}_values", "")[:2000])
         for number in range(1, MAX_OPTIONS + 1)
@@ -107,7 +113,7 @@ def _read_state(fields: Fields, columns: Sequence[FormColumn]) -> tuple[list[Opt
         for column in columns
         if column.key in fields.texts
     }
-    own_cells["cost"] = fields.texts.get("cost", "").strip()[:MAX_TEXT_LENGTH]
+    own_cells["cost"] = fields.texts.get("cost", "").strip()[:MAX_TEXT_LENGTH] if has_cost else ""
     cells = {"": own_cells, **{each.key: _read_cells(fields, each, columns, own_cells) for each in combinations}}
     return options, FormState(fields.texts, texts, combinations, cells)
 
