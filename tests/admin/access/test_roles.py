@@ -45,7 +45,7 @@ def test_every_route_of_the_dashboard_and_the_platform_names_a_permission() -> N
 
 def test_only_the_start_page_and_the_own_account_need_no_permission() -> None:
     confirmation = {"/admin/confirm", "/admin/confirm/passkey", "/admin/confirm/passkey/options"}
-    own = {"/admin", "/admin/sign-out", *confirmation}
+    own = {"/admin", "/admin/sign-out", "/admin/settings", *confirmation}
 
     paths = {route.path for route in ROUTES if route.permission == SELF}
 

@@ -190,3 +190,14 @@ async def test_the_menu_marks_the_current_section_and_links_to_the_mailbox(dashb
     current = re.findall(r'<a href="([^"]+)" aria-current="page"', page)
     assert set(current) == {OPERATORS}
     assert 'href="/mailbox"' in page
+
+
+async def test_the_settings_are_found_by_words_of_what_they_contain(dashboard: Dashboard) -> None:
+    pages = {q: (await dashboard.get(f"/admin/settings?q={q}")).text for q in ("", "time+ZONE", "zzzz")}
+    main_parts = {q: text.partition("<main")[2] for q, text in pages.items()}
+
+    paths = set(re.findall(r'<dt><a href="([^"]+)"', main_parts[""]))
+    assert re.findall(r'<dt><a href="([^"]+)"', main_parts["time+ZONE"]) == [SHOP]
+    assert "Nothing found" in main_parts["zzzz"]
+    for path in paths:
+        assert (await dashboard.get(path)).status_code == 200, path

@@ -2,8 +2,9 @@
 
 from shop.admin.operations import checks
 from shop.admin.route_builder import RouteBuilder
-from shop.admin.setup import documents, mails, payment_methods, shipping, taxes, website, zones
+from shop.admin.setup import documents, mails, overview, payment_methods, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
+from shop.rules.access.permissions import SELF
 from shop.web.endpoint import Route
 
 # Enough to select every country.
@@ -13,6 +14,7 @@ _MANY = 1000
 def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     content = builder.of("content")
     return (
+        builder.page(overview.PATH, overview.show, "All settings", permission=SELF),
         content.page(website.PATH, website.show, "Website settings"),
         content.upload(website.PATH, website.change, "Change the website settings"),
         builder.page(documents.PATH, documents.show, "Settings of documents"),
