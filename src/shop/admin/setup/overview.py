@@ -19,6 +19,7 @@ _PAGES = {
     f"{PATH}/operators": ("Staff", "Operators of the dashboard and invitations"),
     f"{PATH}/roles": ("Roles", "Permissions of operators, limits and approvals of refunds"),
     "/admin/stock/locations": ("Stock locations", "Warehouses and stores that keep stock"),
+    "/admin/stock/threshold": ("Low stock", "The number at which stock is low"),
     "/admin/integrations/api": ("API applications", "Access of machines to the Platform API"),
     "/admin/integrations/webhooks": ("Webhooks", "Endpoints that receive events"),
     "/admin/account": ("Your account", "Password, authenticator, passkeys and sessions"),
