@@ -107,7 +107,7 @@ _batch = (
     # A stock change waits until its second has passed, in which a later one may replace it.
     .where(_is_new, or_(~_is_stock, events.c.occurred_at < func.clock_timestamp() - _SECOND))
     .order_by(*_order)
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(opaque_param("most", BigInteger))
     .cte("batch")
 )
 _size = select(func.count()).select_from(_batch).scalar_subquery()

@@ -29,15 +29,15 @@ async def reserve_stock(
     seconds: int = RESERVATION_SECONDS,
 ) -> None:
     """Reserves quantities of stock items for an order, until it completes or the reservation is released."""
-    if not quantities:
-        return
     await take_stock(ctx, order, quantities, product_ids)
-    await stock.insert_reservations(ctx.db, order.id, quantities, seconds)
+    if quantities:
+        await stock.insert_reservations(ctx.db, order.id, quantities, seconds)
 
 
 async def take_stock(ctx: Context, order: Order, quantities: Mapping[UUID, int], product_ids: Sequence[UUID]) -> None:
     """Takes quantities of stock items for an order, or none of them if one has not enough stock."""
-    await _move(ctx, order, {item_id: -quantity for item_id, quantity in quantities.items()}, product_ids, "sold")
+    if quantities:
+        await _move(ctx, order, {item_id: -quantity for item_id, quantity in quantities.items()}, product_ids, "sold")
 
 
 async def release_stock(ctx: Context, order: Order) -> None:

@@ -27,11 +27,11 @@ class _PromotionsUsedUp(Exception):
 
 async def recalculate_with_uses(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate]) -> Checkout:
     """Recalculates the order and records a use of each of its promotions; a promotion that is used up gives no
-    discount. Requires a transaction; its rollback releases the uses.
+    discount. The caller saves the state of the order. Requires a transaction; its rollback releases the uses.
     """
     without: frozenset[UUID] = frozenset()
     while True:
-        checkout = await recalculate(ctx, checkout, tax_rates, without=without)
+        checkout = await recalculate(ctx, checkout, tax_rates, without=without, defers_state=True)
         used_up_ids = await _record_uses(ctx, checkout.order)
         if not used_up_ids:
             return checkout

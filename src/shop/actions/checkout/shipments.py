@@ -278,16 +278,23 @@ async def recalculate(
     due: Sequence[Rate] | None = None,
     *,
     without: frozenset[UUID] = frozenset(),
+    defers_state: bool = False,
 ) -> Checkout:
-    """Recalculates the totals and saves changes; `without` excludes promotions that are used up."""
+    """Recalculates the totals and saves them; `without` excludes promotions that are used up. With `defers_state`, the
+    caller saves the state of the order, and totals that stay the same are not written.
+    """
     after, columns = await _calculate(ctx, checkout, due, without)
     await bulk.update_rows(
         ctx.db, "shipments", [_as_row(each) for each in _changed_records(checkout.shipments, after.shipments)]
     )
+    changed_lines = _changed_records(checkout.lines, after.lines)
+    is_same = not changed_lines and all(getattr(checkout.order, name) == columns[name] for name in columns)
+    if defers_state and is_same:
+        return after
     saved_order = await line_queries.write_lines(
         ctx.db,
         checkout.order.id,
-        put=_changed_records(checkout.lines, after.lines),
+        put=changed_lines,
         removed_ids=[],
         unpacks=False,
         order=columns,

@@ -7,7 +7,7 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit
-from shop.actions.catalog.reservations import reserve_stock
+from shop.actions.catalog.reservations import take_stock
 from shop.actions.checkout.promotion_usage import record_uses_again
 from shop.actions.context import Context
 from shop.actions.event_subjects import PAYMENT
@@ -106,5 +106,4 @@ async def _take_stock(ctx: Context, checkout: Checkout) -> None:
             if stock_item is None:
                 raise Invalid({"base": ["An item is no longer stocked at its location."]}, code="out_of_stock")
             quantities[stock_item.id] = quantities.get(stock_item.id, 0) + item.quantity
-    await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
-    await stock.delete_reservations(ctx.db, checkout.order.id)
+    await take_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])

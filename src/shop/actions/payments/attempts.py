@@ -67,8 +67,7 @@ async def accept_payment(ctx: Context, order: Order, payment: Payment, act: Act,
         raise PaymentInProgress()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    # The order was saved in this transaction.
-    outcome = {"outcome": "approved", "reference": payment.response_code, "ended_at": order.updated_at}
+    outcome = {"outcome": "approved", "reference": payment.response_code, "ended_at": accepted_payment.updated_at}
     await writes.insert_record(ctx.db, payment_attempts, new_id(), {**fields, **who, **outcome})
     detail = {"payment": payment.number, "act": act, "amount": amount, "message": None}
     await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=payment.id)
@@ -114,7 +113,7 @@ async def charge(ctx: Context, pending_charge: PendingCharge, base_url: str) -> 
     """Calls the provider, outside a transaction, and records the outcome. `base_url` is where the client reaches the
     shop.
     """
-    with charges.lock_charge(ctx, pending_charge.call):
+    with charges.lock_charge(ctx, pending_charge.call, was_made=pending_charge.was_made):
         return await _charge(ctx, pending_charge, base_url)
 
 

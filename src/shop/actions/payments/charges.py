@@ -52,9 +52,11 @@ def reserve_charge_slot(ctx: Context) -> Iterator[None]:
 
 
 @contextmanager
-def lock_charge(ctx: Context, call: Call) -> Iterator[None]:
-    """Ensures that only one request of this process at a time asks the provider about a call."""
-    if call.key in ctx.shared.charges_in_progress:
+def lock_charge(ctx: Context, call: Call, *, was_made: bool) -> Iterator[None]:
+    """Ensures that only one request of this process at a time asks the provider about a call that was made before. The
+    request that is to make the call always may: another one may ask about it as soon as the attempt is committed.
+    """
+    if was_made and call.key in ctx.shared.charges_in_progress:
         raise PaymentInProgress()
     ctx.shared.charges_in_progress.add(call.key)
     try:

@@ -1,6 +1,7 @@
 """Order completion: turns a cart into an order once, with its stock, its payment and the agreed price.
 
-    first transaction    steps, guards, differences from the quote; reserves stock; sets the payment to `processing`
+    first transaction    steps, guards, differences from the quote; reserves stock; sets the payment to `processing`,
+                         or completes the order if no provider is called
     provider call        under the attempt's own key; holds no locks
     second transaction   approved: completes the order; declined: releases the stock, and the cart stays open
 
@@ -18,8 +19,8 @@ import msgspec
 from shop.actions.cart import locked_carts
 from shop.actions.cart.access import find_bearers_cart, refuse_blocked, require_owner_to_pay
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
-from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
-from shop.actions.catalog.reservations import release_stock, reserve_stock
+from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit, load_checkout
+from shop.actions.catalog.reservations import release_stock, reserve_stock, take_stock
 from shop.actions.checkout import store_credit
 from shop.actions.checkout.promotion_usage import recalculate_with_uses
 from shop.actions.checkout.steps import advance_to, build_missing_error, lock_open_checkout, requirements
@@ -130,12 +131,12 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
         raise build_missing_error(missing_requirements)
     # Last, so that nothing short of a whole checkout learns it.
     await refuse_blocked(ctx, checkout.order)
-    await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
-    return await _pay(ctx, checkout, tax_rates)
+    product_ids = [quote.product_id for quote in variant_quotes.values()]
+    return await _pay(ctx, checkout, tax_rates, quantities, product_ids)
 
 
 async def _confirm(ctx: Context, checkout: Checkout) -> tuple[Checkout, Invalid | None]:
-    """Moves to the last step, whose state the caller saves with the totals; returns the error that prevents it."""
+    """Moves to the last step, whose state the caller saves; returns the error that prevents it."""
     checkout, error = await advance_to(ctx, checkout, upto="payment")
     if error is None and (missing_requirements := requirements(checkout)):
         error = build_missing_error(missing_requirements)
@@ -208,7 +209,13 @@ def _check_consent(ctx: Context, order: Order, changes: Sequence[Mapping[str, ob
         raise TotalMismatch(changes, token)
 
 
-async def _pay(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate]) -> Checkout | PendingCharge:
+async def _pay(
+    ctx: Context,
+    checkout: Checkout,
+    tax_rates: Sequence[Rate],
+    quantities: Mapping[UUID, int],
+    product_ids: Sequence[UUID],
+) -> Checkout | PendingCharge:
     order = checkout.order
     valid_payments = [
         payment for payment in checkout.payments if is_valid(build_payment_amounts(payment)) and not is_credit(payment)
@@ -225,13 +232,17 @@ async def _pay(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate]) -> C
     ):
         await queries.invalidate_open(ctx.db, order.id)
         payments = await queries.list_payments(ctx.db, order.id)
-        return await finalize_order(ctx, msgspec.structs.replace(checkout, payments=payments), tax_rates)
-    payment = open_payments[-1]
-    method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
-    provider = ctx.providers[method.type]
-    act: Act = "purchase" if method.auto_capture else "authorise"
-    if provider.needs_source:
-        return PendingCharge(order, await attempts.begin_attempt(ctx, order, payment, method, act, due), method.type)
-    accepted_payment = await attempts.accept_payment(ctx, order, payment, act, due)
-    payments = [accepted_payment if each.id == payment.id else each for each in checkout.payments]
+    else:
+        payment = open_payments[-1]
+        method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
+        act: Act = "purchase" if method.auto_capture else "authorise"
+        if ctx.providers[method.type].needs_source:
+            await reserve_stock(ctx, order, quantities, product_ids)
+            order = await change_order(ctx, order, state="confirm")
+            return PendingCharge(
+                order, await attempts.begin_attempt(ctx, order, payment, method, act, due), method.type
+            )
+        accepted_payment = await attempts.accept_payment(ctx, order, payment, act, due)
+        payments = [accepted_payment if each.id == payment.id else each for each in checkout.payments]
+    await take_stock(ctx, order, quantities, product_ids)
     return await finalize_order(ctx, msgspec.structs.replace(checkout, payments=payments), tax_rates)

@@ -106,6 +106,7 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         return order
     is_charge = attempt.act in _FIRST
     if is_charge and order.completed_at is None:
+        await stock.delete_reservations(ctx.db, order.id)
         return (await finalize_order(ctx, await load_checkout(ctx, order))).order
     if is_charge:
         await _void_awaited_payments(ctx, order, payment)
@@ -199,7 +200,7 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
 
 
 async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate] | None = None) -> Checkout:
-    """Completes the order: freezes its totals, turns reservations into sales; its event queues the e-mail."""
+    """Completes the order, whose stock is taken: freezes its totals; its event queues the e-mail."""
     note_order_changes(ctx, checkout)
     checkout = await store_credit.capture_credit(ctx, checkout)
     order = checkout.order
@@ -227,7 +228,6 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
         explained={"steps": msgspec.to_builtins(steps)},
     )
     await save_adjustments(ctx, order, steps)
-    await stock.delete_reservations(ctx.db, order.id)
     await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)

@@ -127,7 +127,7 @@ _LIST_ADDRESSES = statement(
 )
 _FIND_ADDRESS = statement(_ADDRESS_SELECT.where(*_OWN, addresses.c.id == bindparam("id")), into(AddressWithCountry))
 _FIND_ADDRESSES = statement(
-    _ADDRESS_SELECT.where(addresses.c.id == func.any(bindparam("ids", type_=func.array_agg(addresses.c.id).type))),
+    _ADDRESS_SELECT.where(addresses.c.id == any_of("ids", addresses.c.id.type)),
     into(AddressWithCountry),
 )
 _EDITABLE = (

@@ -26,7 +26,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, seconds, statement
+from shop.db.statements import into, opaque_param, seconds, statement
 from shop.models.access.users import users
 from shop.models.cart.orders import orders
 from shop.models.journal import OutboxMail
@@ -98,7 +98,7 @@ _values = {
     "not_after": _now + timedelta(seconds=MAIL_TTL),
     "next_at": _now,
     "awaits_budget": ~_is_free,
-    "source": case((~_is_free, bindparam("source", type_=Text())), else_=null()),
+    "source": case((~_is_free, opaque_param("source", Text())), else_=null()),
     "created_at": _now,
 }
 _INSERT_MANY = statement(
