@@ -14,6 +14,7 @@ import asyncpg
 
 from bench.http_client import Connection
 from bench.load_test import Server, run_sql
+from bench.pages import order_page_tables
 from bench.rounds import Bench
 from shop.base.crypto.secrets import OPERATOR_SESSION, new_secret, secret_hash
 from shop.base.ids import new_id
@@ -39,7 +40,6 @@ def order_list_tables(bench: Bench, url: str, count: int = MANY) -> None:
     times: dict[str, list[float]] = {name: [] for name in kinds}
     for number in range(bench.rounds):
         asyncio.run(_measure(shop, cookie, kinds, times, random.Random(number)))
-    shop.stop()
     bench.say("", f"| list of {count:,} orders | p50 ms | p99 ms | at most |", "|---|--:|--:|--:|")
     for name, values in times.items():
         p99 = statistics.quantiles(values, n=100)[98]
@@ -47,6 +47,8 @@ def order_list_tables(bench: Bench, url: str, count: int = MANY) -> None:
     bench.say(
         "", f"The first filling of the index took {filled_seconds:.0f} s ({count / filled_seconds:,.0f} orders/s)."
     )
+    order_page_tables(bench, url, shop, cookie)
+    shop.stop()
 
 
 def fill_orders(url: str, count: int) -> None:

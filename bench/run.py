@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.catalog import catalog_tables
-from bench.dashboard import order_list_tables
+from bench.dashboard import create_operator, order_list_tables
 from bench.events import event_tables
 from bench.load_test import (
     Sample,
@@ -25,6 +25,7 @@ from bench.load_test import (
     median_ratio,
     run_sql,
 )
+from bench.pages import product_page_tables
 from bench.platform import flood, platform_tables
 from bench.purchases import purchase_tables
 from bench.reports import report_tables
@@ -243,6 +244,7 @@ def main() -> None:
             event_tables(bench)
             report_tables(bench, make_url)
             order_list_tables(bench, make_url("shop_order_list"))
+            product_page_tables(bench, make_url, create_operator)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:
