@@ -4,13 +4,16 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from shop.admin.assets import ASSETS
+from shop.admin.menu import MenuEntry, find_current, list_groups
 from shop.admin.permissions import hide_forbidden
 from shop.base.errors import ShopError
 from shop.base.money import money_text
@@ -133,6 +136,30 @@ _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": j
 _templates.filters |= {"json_text": json_text, "day": day_text}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
+
+
+def menu_entries(page_context: PageContext) -> Markup:
+    """Returns the entries of the menu, which each page shows twice: beside it, and behind a button on a phone."""
+    current = find_current(page_context.path)
+    find_permission = page_context.find_permission
+    return _render_menu(current, page_context.permissions, find_permission, has_mailbox=page_context.has_mailbox)
+
+
+@lru_cache(maxsize=256)
+def _render_menu(
+    current: MenuEntry | None,
+    permissions: frozenset[str],
+    find_permission: PermissionFinder,
+    *,
+    has_mailbox: bool,
+) -> Markup:
+    groups = list_groups(
+        lambda method, path: find_permission(method, path) in permissions | {SELF}, has_mailbox=has_mailbox
+    )
+    return Markup(_templates.get_template("menu.html").render(groups=groups, current=current))  # noqa: S704  Escaped by the template.
+
+
+_templates.globals["menu_entries"] = menu_entries
 
 
 def page(template: str, page_context: PageContext, status: int = 200, **values: Any) -> Reply:

@@ -74,7 +74,7 @@ async def test_a_withdrawn_invitation_is_void(dashboard: Dashboard, db: Any) -> 
     assert answer.headers["location"] == f"{STAFF}?done=withdrawn"
     assert (await join(dashboard.http, link)).status_code == 410
     assert await db.fetchval("select count(*) from operators where id = $1", operator_id) == 0
-    events = await db.fetch("select type from events where subject_id = $1 order by position", operator_id)
+    events = await db.fetch("select type from events where subject_id = $1 order by occurred_at, ordinal", operator_id)
     assert [row["type"] for row in events] == ["operator.created", "operator.deleted"]
 
 

@@ -1,0 +1,93 @@
+"""The menu of the dashboard: its entries by group, and which of them an operator sees."""
+
+from collections.abc import Callable
+
+import msgspec
+
+
+class MenuEntry(msgspec.Struct, frozen=True):
+    """An entry of the menu; it is current on its page and on the pages below."""
+
+    path: str
+    icon: str
+    text: str
+    is_exact: bool = False
+    """Whether it is current on its own page only."""
+
+    def is_current(self, path: str) -> bool:
+        return path == self.path or (not self.is_exact and path.startswith(f"{self.path}/"))
+
+
+class MenuGroup(msgspec.Struct, frozen=True):
+    """Entries below a heading; the first group has none."""
+
+    heading: str
+    entries: tuple[MenuEntry, ...]
+
+
+_MENU = (
+    MenuGroup(
+        "",
+        (
+            MenuEntry("/admin", "overview", "Overview", is_exact=True),
+            MenuEntry("/admin/orders", "orders", "Orders"),
+            MenuEntry("/admin/drafts", "drafts", "Drafts"),
+            MenuEntry("/admin/approvals", "payments", "Approvals"),
+            MenuEntry("/admin/customers", "customers", "Customers"),
+            MenuEntry("/admin/reports", "reports", "Reports"),
+        ),
+    ),
+    MenuGroup(
+        "Catalog",
+        (
+            MenuEntry("/admin/products", "products", "Products"),
+            MenuEntry("/admin/taxons", "taxons", "Categories"),
+            MenuEntry("/admin/stock", "stock", "Stock"),
+            MenuEntry("/admin/price-lists", "prices", "Price lists"),
+            MenuEntry("/admin/promotions", "promotions", "Promotions"),
+            MenuEntry("/admin/customer-groups", "groups", "Customer groups"),
+            MenuEntry("/admin/imports", "imports", "Import and export"),
+        ),
+    ),
+    MenuGroup(
+        "Integrations",
+        (
+            MenuEntry("/admin/integrations/api", "api", "API"),
+            MenuEntry("/admin/events", "events", "Events"),
+            MenuEntry("/admin/integrations/webhooks", "webhooks", "Webhooks"),
+        ),
+    ),
+    MenuGroup(
+        "Settings",
+        (
+            MenuEntry("/admin/settings", "checks", "All settings", is_exact=True),
+            MenuEntry("/admin/settings/shop", "shop", "Shop"),
+            MenuEntry("/admin/settings/website", "website", "Website"),
+            MenuEntry("/admin/settings/mails", "mailbox", "E-mails"),
+            MenuEntry("/admin/settings/documents", "documents", "Documents"),
+            MenuEntry("/admin/settings/zones", "zones", "Zones"),
+            MenuEntry("/admin/settings/taxes", "taxes", "Taxes"),
+            MenuEntry("/admin/settings/shipping", "shipping", "Shipping"),
+            MenuEntry("/admin/settings/payments", "payments", "Payments"),
+            MenuEntry("/admin/settings/operators", "operators", "Staff"),
+            MenuEntry("/admin/audit", "audit", "Audit"),
+            MenuEntry("/admin/settings/checks", "checks", "Checks"),
+        ),
+    ),
+)
+_TRYOUT = MenuGroup("Try-out", (MenuEntry("/mailbox", "mailbox", "Mailbox"),))
+
+
+def list_groups(can_open: Callable[[str, str], bool], *, has_mailbox: bool) -> list[MenuGroup]:
+    """Returns the groups with the entries that the operator may open."""
+    groups = [
+        MenuGroup(group.heading, tuple(entry for entry in group.entries if can_open("GET", entry.path)))
+        for group in (*_MENU, *([_TRYOUT] if has_mailbox else []))
+    ]
+    return [group for group in groups if group.entries]
+
+
+def find_current(path: str) -> MenuEntry | None:
+    """Returns the entry that is current on a page."""
+    entries = (entry for group in _MENU for entry in group.entries)
+    return next((entry for entry in entries if entry.is_current(path)), None)
