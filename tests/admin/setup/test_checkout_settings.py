@@ -2,12 +2,12 @@
 
 import html
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 
-from tests.admin.catalog_forms import error_messages, field, saved_message, unique_word
+from tests.admin.catalog_forms import error_messages, field, new_customer, saved_message, unique_word
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 from tests.admin.setup_forms import (
     CATEGORIES,
@@ -201,6 +201,23 @@ async def test_a_zone_or_tax_category_in_use_cannot_be_deleted(dashboard: Dashbo
     for path in (f"{TAXES}/rates/{rate}", zone, category):
         assert saved_message(await dashboard.post(f"{path}/delete")) == "deleted"
         assert (await dashboard.get(path)).status_code == 404
+
+
+async def test_a_payment_method_in_use_can_be_deleted_and_its_uses_are_listed(dashboard: Dashboard, db: Any) -> None:
+    method = await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK)
+    question = f"{PAYMENTS}/{method}/delete"
+    assert "In use" not in (await dashboard.get(question)).text
+    email = await new_customer(db)
+    await db.execute(
+        """insert into payment_sources (id, user_id, payment_method_id, created_at, updated_at)
+        select $1, id, $2, now(), now() from users where email = $3""",
+        uuid4(),
+        UUID(method),
+        email,
+    )
+
+    assert '<a href="/admin/customers">Saved cards</a>: 1' in (await dashboard.get(question)).text
+    assert saved_message(await dashboard.post(question)) == "deleted"
 
 
 async def test_the_default_shipping_category_cannot_be_deleted(dashboard: Dashboard) -> None:
