@@ -108,9 +108,9 @@ async def test_a_zone_is_updated_and_an_unchanged_form_is_not_audited(
     assert [str(row["country_id"]) for row in members] == [germany]
 
 
-async def test_the_states_of_a_zone_are_entered_as_codes(dashboard: Dashboard, db: Any) -> None:
+async def test_the_states_of_a_zone_are_entered_as_codes_or_names(dashboard: Dashboard, db: Any) -> None:
     name = f"States {unique_word()}"
-    fields = {"name": name, "kind": "state", "states": "us-il, US-CA"}
+    fields = {"name": name, "kind": "state", "states": "us-il, US-CA\nUS-Texas\nVale, The (us-ny)"}
     wrong = await dashboard.post(f"{ZONES}/new", **{**fields, "states": "US-IL, US-ZZ, nonsense"})
     zone = await new_record(dashboard, db, ZONES, "zones", **fields)
 
@@ -121,7 +121,12 @@ async def test_the_states_of_a_zone_are_entered_as_codes(dashboard: Dashboard, d
         or "US-ZZ" in error_messages(wrong)[0]
     )
     assert field(wrong.text, "states") == "US-IL, US-ZZ, nonsense"
-    assert field((await dashboard.get(f"{ZONES}/{zone}")).text, "states") == "US-CA, US-IL"
+    assert field((await dashboard.get(f"{ZONES}/{zone}")).text, "states").splitlines() == [
+        "California (US-CA)",
+        "Illinois (US-IL)",
+        "New York (US-NY)",
+        "Texas (US-TX)",
+    ]
     assert "California" in (await dashboard.get(ZONES)).text
 
 
