@@ -14,7 +14,7 @@ _ORDERS, _CARTS = "/admin/orders", "/admin/carts"
 _PRODUCTS, _CUSTOMERS = "/admin/products", "/admin/customers"
 _SHIPPING = "/admin/settings/shipping"
 _USERS: Mapping[str, tuple[str, str | None]] = {
-    "classifications": ("Products", None),
+    "classifications": ("Placements of products", None),
     "customer_group_members": ("Members", None),
     "line_items": ("Lines of orders and carts", _ORDERS),
     "menu_items": ("Entries of menus", None),
@@ -53,11 +53,11 @@ class UseLink(msgspec.Struct, frozen=True):
     path: str | None
 
 
-def list_website_uses(shop: Shop, record_id: UUID) -> list[Use]:
+def list_website_uses(shop: Shop, *record_ids: UUID) -> list[Use]:
     """Returns whether the home page of the website shows a category, product or promotion."""
     settings = shop.website_settings
     ids = {settings.hero_taxon_id, settings.promotion_id, *settings.featured_taxon_ids, *settings.featured_product_ids}
-    return [Use("website", 1)] if record_id in ids else []
+    return [] if ids.isdisjoint(record_ids) else [Use("website", 1)]
 
 
 def link_uses(uses: Sequence[Use], users: Mapping[str, tuple[str, str | None]] | None = None) -> list[UseLink]:

@@ -2,7 +2,7 @@
 
 import re
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from shop.admin.uses import list_website_uses
 from shop.models.setup.shop import Shop
@@ -49,6 +49,8 @@ async def test_a_category_and_a_product_list_what_uses_them(dashboard: Dashboard
     await add_part(dashboard, promotion, "conditions", "taxon", **{"taxon_ids[]": [taxon_id]})
     await add_part(dashboard, promotion, "conditions", "product", **{"product_ids[]": [str(id_of(product))]})
 
+    root = await db.fetchval("select parent_id from taxons where id = $1", UUID(taxon_id))
+    assert await uses_of(dashboard, f"/admin/taxons/{root}/remove") == {"": "1", "/admin/promotions": "1"}
     assert await uses_of(dashboard, f"/admin/taxons/{taxon_id}/remove") == {"": "1", "/admin/promotions": "1"}
     assert await uses_of(dashboard, f"{product}/delete") == {"/admin/promotions": "1"}
 

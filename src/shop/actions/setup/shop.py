@@ -61,7 +61,7 @@ async def change_shop(ctx: Context, form: ShopOptions) -> None:
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")
         if not form.removes_used_currencies and await list_currency_uses(ctx, before, updated_shop.currencies):
-            raise Invalid({"removes_used_currencies": ["must be confirmed"]})
+            raise Invalid({"removes_used_currencies": ["A currency that you removed is in use. Confirm it below."]})
         note_settings(ctx, before, updated_shop)
         await audit(ctx, "shop_changed", "done", subject_id=STORE_ID)
     ctx.shared.shop = updated_shop

@@ -101,7 +101,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
         question=f"Delete {price_list.name}?",
         sentence="Its prices are deleted, and customers get their next price list or the regular price. To pause the "
         "list, deactivate it instead.",
-        uses=link_uses(await list_losses(ctx.db, price_list_table, price_list.id, users), users),
+        uses=link_uses(await list_losses(ctx.db, price_list_table, users, price_list.id), users),
         action=f"{here}/delete",
         button="Delete price list",
         back=here,

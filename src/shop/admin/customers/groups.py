@@ -83,9 +83,9 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     group = await _get(ctx, id_of(request, "group_id"))
     users = {
         "customer_group_members": ("Members", f"/admin/customers?group={group.id}"),
-        "price_list_groups": (f"Price lists: {', '.join(group.list_names)}", "/admin/price-lists"),
+        "price_list_groups": (f"Price lists ({', '.join(group.list_names)})", "/admin/price-lists"),
     }
-    uses = await list_losses(ctx.db, customer_groups, group.id, users)
+    uses = await list_losses(ctx.db, customer_groups, users, group.id)
     uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
     return page(
         "confirmation.html",

@@ -1,16 +1,15 @@
 """Counts the rows that refer to a record and prevent its deletion."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, ForeignKey, Table, Text, bindparam, func, literal_column, select, union_all
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import ARRAY, BigInteger, ForeignKey, Table, Text, bindparam, func, literal_column, select, union_all
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, dynamic_statement, into, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.cart.orders import orders
 from shop.models.cart.promotions import promotion_rules
 from shop.models.catalog.prices import price_lists, prices
@@ -27,28 +26,27 @@ class Use(msgspec.Struct, frozen=True):
     count: int
 
 
-async def list_uses(db: DatabaseSession, table: Table, record_id: UUID) -> list[Use]:
+async def list_uses(db: DatabaseSession, table: Table, *record_ids: UUID) -> list[Use]:
     """Returns the tables whose rows refer to a record, without those that are deleted together with it."""
     columns = tuple(column for column, key in _list_references(table) if key.ondelete is None)
-    return await _count_all(db, columns, record_id)
+    return await _count_all(db, columns, record_ids)
 
 
-async def list_losses(db: DatabaseSession, table: Table, record_id: UUID, names: Collection[str]) -> list[Use]:
+async def list_losses(db: DatabaseSession, table: Table, names: Collection[str], *record_ids: UUID) -> list[Use]:
     """Returns those of the named tables whose rows are deleted together with a record, or lose it."""
     keys = [(column, key) for column, key in _list_references(table) if column.table.name in names]
-    return await _count_all(db, tuple(column for column, key in keys if key.ondelete is not None), record_id)
+    return await _count_all(db, tuple(column for column, key in keys if key.ondelete is not None), record_ids)
 
 
-async def list_promotion_uses(db: DatabaseSession, setting: str, record_id: UUID) -> list[Use]:
+async def list_promotion_uses(db: DatabaseSession, setting: str, *record_ids: UUID) -> list[Use]:
     """Returns the number of promotions with a condition that names a record in this setting."""
-    uses = await db.all(_PROMOTION_USES, part={setting: [str(record_id)]})
+    uses = await db.all(_PROMOTION_USES, setting=setting, texts=[str(each) for each in record_ids])
     return [each for each in uses if each.count]
 
 
-async def _count_all(db: DatabaseSession, columns: tuple[Any, ...], record_id: UUID) -> list[Use]:
-    return (
-        [each for each in await db.all(_uses_statement(columns), record_id=record_id) if each.count] if columns else []
-    )
+async def _count_all(db: DatabaseSession, columns: tuple[Any, ...], record_ids: Sequence[UUID]) -> list[Use]:
+    rows = await db.all(_uses_statement(columns), record_ids=list(record_ids)) if columns else []
+    return [each for each in rows if each.count]
 
 
 def _list_references(table: Table) -> list[tuple[Any, ForeignKey]]:
@@ -68,7 +66,7 @@ def _uses_statement(columns: tuple[Any, ...]) -> Statement[Use]:
 
 
 def _count(table: Table, column: Any) -> Any:
-    return _count_rows(table, column == bindparam("record_id", type_=column.type))
+    return _count_rows(table, column == any_of("record_ids", column.type))
 
 
 def _count_rows(table: Table, *conditions: Any) -> Any:
@@ -100,7 +98,9 @@ _CURRENCY_USES = statement(
 )
 
 
-_names_record: Any = promotion_rules.c.preferences.contains(bindparam("part", type_=JSONB()))
+_names_record = func.jsonb_exists_any(
+    promotion_rules.c.preferences[bindparam("setting", type_=Text())], bindparam("texts", type_=ARRAY(Text()))
+)
 _rule_count: Any = func.count(promotion_rules.c.promotion_id.distinct(), type_=BigInteger).label("count")
 _PROMOTION_USES = statement(
     select(literal_column("'promotion_rules'").label("table"), _rule_count).where(_names_record), into(Use)
