@@ -70,7 +70,7 @@ async def test_storefronts_get_the_support_address(dashboard: Dashboard, http: h
     email = f"{unique_word()}@lantern.example"
     await save_settings(dashboard, email=email)
 
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         while True:
             store = (await http.get("/api/v2/storefront/store")).json()["data"]["attributes"]
             if store["customer_support_email"] == email:

@@ -141,7 +141,7 @@ async def test_new_orders_get_numbers_in_the_format_of_the_settings(
     try:
         answer = await dashboard.post(SHOP, headers=None, **{**fields, "order_prefix": "s2-", "order_digits": "12"})
         assert answer.status_code == 303
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             while not re.fullmatch(r"S2-[0-9]{12}", number := await new_number(empty_client)):
                 assert re.fullmatch(r"R[0-9]{10}", number)
         assert await empty_db.fetchval("select count(*) from orders where number = $1", former_number) == 1
@@ -161,7 +161,7 @@ async def test_the_units_are_shown_beside_weights_and_dimensions(
     try:
         changes = {"weight_unit": "lb", "dimension_unit": "in"}
         assert (await dashboard.post(SHOP, headers=None, **{**fields, **changes})).status_code == 303
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             while "Weight (lb)" not in (text := (await dashboard.get("/admin/products/new")).text):
                 assert "Weight (kg)" in text
         assert "Width (in)" in text
