@@ -1,6 +1,8 @@
 """Creates zones, taxes, shipping and payment methods with the dashboard's forms."""
 
+import html
 import json
+import re
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +16,15 @@ CATEGORIES, METHODS = f"{SHIPPING}/categories", f"{SHIPPING}/methods"
 DEFAULT_CATEGORY = "00000000-0000-7000-8000-000000000001"
 POST = {"calculator": "flat", "display_on": "both", "amounts[USD]": "5.00"}
 CHECK = {"type": "check", "display_on": "both", "active": "1", "position": "3"}
+
+
+def shop_fields(page: str) -> dict[str, Any]:
+    """The values of the form of the shop's settings, as a browser sends them."""
+    inputs = re.findall(r'<input [^>]*?name="([a-z_]+)"[^>]*?value="([^"]*)"', page.partition("<main")[2])
+    selects = re.findall(r'<select [^>]*?name="([a-z_]+)".*?value="([^"]*)" selected', page)
+    currencies = re.findall(r'name="currencies\[\]"[^>]*value="([^"]*)"', page)
+    fields = {name: html.unescape(text) for name, text in [*inputs, *selects] if name not in ("csrf", "q")}
+    return {**fields, "currencies[]": [html.unescape(text) for text in currencies]}
 
 
 async def new_record(dashboard: Dashboard, db: Any, base: str, table: str, **fields: Any) -> str:

@@ -12,7 +12,7 @@ from shop.rules.access.permissions import BUILT_IN, OWNER_ID
 from tests.accounts import Member, sign_in
 from tests.admin.customers.test_customer_forms import seen_in
 from tests.admin.dashboard import new_dashboard
-from tests.admin.setup.test_settings import fields_of
+from tests.admin.setup_forms import shop_fields
 from tests.builders import Make
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
 from tests.platform.builders import ALL, builder_of, make, update_body
@@ -207,7 +207,7 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     secret_id = await db.fetchval("select id from application_secrets where application_id = $1", application_id)
     await submit(f"/integrations/api/{application_id}/rotate", replaces=str(secret_id), overlap="0")
     await submit(f"/integrations/api/{application_id}/revoke")
-    fields = fields_of((await dashboard.get("/admin/settings/shop")).text)
+    fields = shop_fields((await dashboard.get("/admin/settings/shop")).text)
     await submit("/settings/shop", **{**fields, "name": f"Shop {uuid4().hex[:6]}"})
     await submit("/settings/shop", **{**fields, "version": str(int(fields["version"]) + 1)})
     refund = await db.fetchrow(

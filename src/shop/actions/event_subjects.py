@@ -52,6 +52,10 @@ class ShopSettings(msgspec.Struct, frozen=True):
     mails: dict[str, object] = {}
     documents: dict[str, object] = {}
     low_stock_threshold: int = 5
+    order_prefix: str = "R"
+    order_digits: int = 10
+    weight_unit: str = "kg"
+    dimension_unit: str = "cm"
     refund_approval_amount: Decimal | None = None
 
 

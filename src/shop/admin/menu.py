@@ -63,6 +63,7 @@ _MENU = (
             MenuEntry("/admin/settings", "checks", "All settings", is_exact=True),
             MenuEntry("/admin/settings/shop", "shop", "Shop"),
             MenuEntry("/admin/settings/website", "website", "Website"),
+            MenuEntry("/admin/settings/policies", "policies", "Policies"),
             MenuEntry("/admin/settings/mails", "mailbox", "E-mails"),
             MenuEntry("/admin/settings/documents", "documents", "Documents"),
             MenuEntry("/admin/settings/zones", "zones", "Zones"),

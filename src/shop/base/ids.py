@@ -5,12 +5,14 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+MAX_ORDER_DIGITS = 15
 # At a million carts, a random ten-digit number collides once in ten thousand times; each retry uses a space so much
 # larger that a second collision does not occur in practice.
-ORDER_NUMBER_DIGITS = (10, 12, 15)
+_ORDER_NUMBER_TRIES = (0, 2, MAX_ORDER_DIGITS)
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _EVENT_ID = re.compile(r"evt_[a-z2-7]{25}[aeimquy4]", re.ASCII)
@@ -54,9 +56,15 @@ def new_id() -> UUID:
     )
 
 
-def new_order_number(digits: int) -> str:
+def new_order_number(prefix: str, digits: int) -> str:
     # 64 bits modulo at most 10^15: the modulo bias is below one ten-thousandth.
-    return "R" + str(_entropy.integer(8) % 10**digits).zfill(digits)
+    return prefix + str(_entropy.integer(8) % 10**digits).zfill(digits)
+
+
+def new_order_numbers(prefix: str, digits: int) -> Iterator[str]:
+    """Yields numbers to try one after the other, because another order may have the first."""
+    for more in _ORDER_NUMBER_TRIES:
+        yield new_order_number(prefix, min(digits + more, MAX_ORDER_DIGITS))
 
 
 def derived_id(parent: UUID, *parts: object) -> UUID:

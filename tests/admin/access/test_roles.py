@@ -186,6 +186,9 @@ async def test_a_role_in_use_and_a_built_in_role_cannot_be_deleted(dashboard: Da
     answers = [await dashboard.post(f"{ROLES}/{each}/delete") for each in (role_id, SUPPORT_ID)]
 
     assert [answer.status_code for answer in answers] == [409, 409]
+    page = (await dashboard.get(f"{ROLES}/{role_id}")).text
+    assert '<a href="/admin/settings/operators">Operators</a>: 1' in page
+    assert f"{ROLES}/{role_id}/delete" not in page
 
 
 async def test_only_the_refund_limit_of_a_built_in_role_can_change(dashboard: Dashboard, db: Any) -> None:

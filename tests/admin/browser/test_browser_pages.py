@@ -323,6 +323,8 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
         "pick list, no orders": "/admin/documents/pick-list",
         "pick list": f"/admin/documents/pick-list?numbers={ids['order']}",
         "website": "/admin/settings/website?done=saved",
+        "policies": "/admin/settings/policies",
+        "new policy": "/admin/settings/policies/new",
         "operators": "/admin/settings/operators",
         "invite": "/admin/settings/operators/new",
         "roles": "/admin/settings/roles",
@@ -358,7 +360,7 @@ async def signed_in_pages(page: Page, dashboard: Dashboard, db: Any) -> AsyncIte
     await page.get_by_role("button", name="Save").click()
     yield "documents, refused"
     await page.goto("/admin/settings/shop")
-    await page.get_by_label("Currencies").fill("doubloons")
+    await page.get_by_label("Currency 2").fill("doubloons")
     await page.get_by_role("button", name="Save").click()
     yield "shop, refused"
     async for name in mail_pages(page):

@@ -53,7 +53,7 @@ async def test_a_price_list_is_created_updated_deactivated_and_deleted(dashboard
     row_text = (await dashboard.get(LISTS)).text.partition(name)[2].partition("</tr>")[0]
     assert ">inactive<" in row_text
     assert "0 prices in USD" in row_text
-    assert "Prices that will be deleted: 0" in (await dashboard.get(f"{price_list}/delete")).text
+    assert "In use" not in (await dashboard.get(f"{price_list}/delete")).text
     assert saved_message(await dashboard.post(f"{price_list}/delete")) == "deleted"
     actions = [action for action, _ in await events(db, actor=dashboard.id, subject=id_of(price_list))]
     assert actions == ["price_list_created", "price_list_updated", "price_list_deleted"]

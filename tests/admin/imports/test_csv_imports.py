@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import re
+from decimal import Decimal
 from typing import Any
 
 import httpx2
@@ -149,6 +150,8 @@ async def test_a_shopify_file_becomes_products_with_variants(dashboard: Dashboar
     assert await variants_of(db, card) == [(f"{card}-sku", True, 1000)]
     query = "select count_on_hand from stock_items join variants on variants.id = variant_id where sku = $1"
     assert await db.fetchval(query, f"{shirt}-1") == 7
+    # The file has grams, the shop kilograms.
+    assert await db.fetchval("select weight from variants where sku = $1", f"{shirt}-1") == Decimal("0.2")
     assert await db.fetchval("select status from products where slug = $1", card) == "draft"
     await run(dashboard, db, f"slug,type\n{shirt},Clothing\n")
     query = """select properties.name, value from product_properties join properties on properties.id = property_id
@@ -159,6 +162,28 @@ async def test_a_shopify_file_becomes_products_with_variants(dashboard: Dashboar
     csv.writer(text).writerows([columns, *(each for each in rows if each[0] == shirt)])
     assert "Acme,Clothing" in text.getvalue()
     assert counts_of((await check(dashboard, db, text.getvalue()))[1]) == {"unchanged": 1}
+
+
+async def test_weights_and_dimensions_are_converted_from_the_units_of_their_row(dashboard: Dashboard, db: Any) -> None:
+    slug = unique_word()
+    header = "slug,name,sku,weight,weight_unit,height,width,dimension_unit"
+    row = await run(dashboard, db, f"{header}\n{slug},Box,{slug}-s,2,LB,1.5,2,m\n{slug}-2,Bag,{slug}-t,3,,4,,\n")
+
+    assert (counts_of(row), row["errors"]) == ({"created": 2}, [])
+    query = "select weight, height, width from variants where sku = $1"
+    sizes = [tuple(await db.fetchrow(query, f"{slug}-{letter}")) for letter in "st"]
+    assert sizes == [(Decimal("0.9072"), 150, 200), (3, 4, None)]
+    columns, *rows = csv.reader(io.StringIO((await dashboard.get("/admin/exports/products.csv")).text))
+    cells = dict(zip(columns, next(each for each in rows if each[0] == slug), strict=True))
+    assert (cells["weight"], cells["weight_unit"], cells["dimension_unit"]) == ("0.9072", "kg", "cm")
+
+
+async def test_an_unknown_unit_is_an_error_of_its_line(dashboard: Dashboard, db: Any) -> None:
+    slug = unique_word()
+
+    _, row = await check(dashboard, db, f"slug,name,weight,weight_unit\n{slug},Box,2,stone\n")
+
+    assert "weight must be a decimal number" in str(row["errors"])
 
 
 async def test_a_spree_file_with_semicolons_in_windows_1252_is_read(dashboard: Dashboard, db: Any) -> None:

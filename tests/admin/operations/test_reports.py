@@ -29,7 +29,8 @@ async def insert_order(
 async def change_settings(shop: ReportShop, **fields: str) -> None:
     settings = await shop.db.fetchrow("select * from shops")
     names = ("name", "default_country", "default_locale", "time_zone", "version")
-    values = {**{name: str(settings[name]) for name in names}, "currencies": ", ".join(settings["currencies"])}
+    formats = ("order_prefix", "order_digits", "weight_unit", "dimension_unit")
+    values = {**{name: str(settings[name]) for name in (*names, *formats)}, "currencies[]": settings["currencies"]}
     answer = await shop.dashboard.post("/admin/settings/shop", **{**values, **fields})
     assert answer.status_code == 303, answer.text
 

@@ -255,6 +255,21 @@ async def test_every_page_of_a_long_list_uses_an_index(own_database: Callable[..
         assert any("Index Scan" in line and "order_listings" in line for line in plan), (key, plan)
 
 
+async def test_an_order_is_found_with_and_without_a_longer_prefix(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    await buyer.add_items((await buyer.checkout_setup.product(), 1))
+    digits = str(uuid4().int)[:12]
+    cart = await buyer.get("/cart")
+    await db.execute("update orders set number = $1 where id = $2", f"EU2X{digits}", UUID(cart.id))
+    await buyer.enter_address()
+    await buyer.pay()
+    assert (await buyer.complete())["number"] == f"EU2X{digits}"
+    await wait_for_index(db)
+
+    for text in (f"EU2X{digits}", f"eu2x{digits[:8]}", digits, digits[:9]):
+        assert await list_numbers(dashboard, q=text) == [f"EU2X{digits}"], text
+    assert (await dashboard.get(f"{ORDERS}/EU2X{digits}")).status_code == 200
+
+
 async def test_carts_have_a_page_of_their_own(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     new_product = await buyer.checkout_setup.product()
     cart = await buyer.add_items((new_product, 2))

@@ -2,12 +2,12 @@
 
 import html
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 
-from tests.admin.catalog_forms import error_messages, field, saved_message, unique_word
+from tests.admin.catalog_forms import error_messages, field, new_customer, saved_message, unique_word
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
 from tests.admin.setup_forms import (
     CATEGORIES,
@@ -108,9 +108,9 @@ async def test_a_zone_is_updated_and_an_unchanged_form_is_not_audited(
     assert [str(row["country_id"]) for row in members] == [germany]
 
 
-async def test_the_states_of_a_zone_are_entered_as_codes(dashboard: Dashboard, db: Any) -> None:
+async def test_the_states_of_a_zone_are_entered_as_codes_or_names(dashboard: Dashboard, db: Any) -> None:
     name = f"States {unique_word()}"
-    fields = {"name": name, "kind": "state", "states": "us-il, US-CA"}
+    fields = {"name": name, "kind": "state", "states": "us-il, US-CA\nUS-Texas\nVale, The (us-ny)"}
     wrong = await dashboard.post(f"{ZONES}/new", **{**fields, "states": "US-IL, US-ZZ, nonsense"})
     zone = await new_record(dashboard, db, ZONES, "zones", **fields)
 
@@ -121,7 +121,12 @@ async def test_the_states_of_a_zone_are_entered_as_codes(dashboard: Dashboard, d
         or "US-ZZ" in error_messages(wrong)[0]
     )
     assert field(wrong.text, "states") == "US-IL, US-ZZ, nonsense"
-    assert field((await dashboard.get(f"{ZONES}/{zone}")).text, "states") == "US-CA, US-IL"
+    assert field((await dashboard.get(f"{ZONES}/{zone}")).text, "states").splitlines() == [
+        "California (US-CA)",
+        "Illinois (US-IL)",
+        "New York (US-NY)",
+        "Texas (US-TX)",
+    ]
     assert "California" in (await dashboard.get(ZONES)).text
 
 
@@ -201,6 +206,23 @@ async def test_a_zone_or_tax_category_in_use_cannot_be_deleted(dashboard: Dashbo
     for path in (f"{TAXES}/rates/{rate}", zone, category):
         assert saved_message(await dashboard.post(f"{path}/delete")) == "deleted"
         assert (await dashboard.get(path)).status_code == 404
+
+
+async def test_a_payment_method_in_use_can_be_deleted_and_its_uses_are_listed(dashboard: Dashboard, db: Any) -> None:
+    method = await new_record(dashboard, db, PAYMENTS, "payment_methods", **CHECK)
+    question = f"{PAYMENTS}/{method}/delete"
+    assert "In use" not in (await dashboard.get(question)).text
+    email = await new_customer(db)
+    await db.execute(
+        """insert into payment_sources (id, user_id, payment_method_id, created_at, updated_at)
+        select $1, id, $2, now(), now() from users where email = $3""",
+        uuid4(),
+        UUID(method),
+        email,
+    )
+
+    assert '<a href="/admin/customers">Saved cards</a>: 1' in (await dashboard.get(question)).text
+    assert saved_message(await dashboard.post(question)) == "deleted"
 
 
 async def test_the_default_shipping_category_cannot_be_deleted(dashboard: Dashboard) -> None:

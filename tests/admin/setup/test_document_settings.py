@@ -1,12 +1,14 @@
 """The settings of documents: saved, refused with their reasons, and not overwritten by an older form."""
 
+import asyncio
 import json
 import re
 from typing import Any
 
+import httpx2
 import pytest
 
-from tests.admin.catalog_forms import error_messages, field
+from tests.admin.catalog_forms import error_messages, field, unique_word
 from tests.admin.dashboard import Dashboard, events
 from tests.admin.documents.builders import ADDRESS, SETTINGS, save_settings
 
@@ -16,7 +18,7 @@ async def test_settings_are_saved_and_shown_again(dashboard: Dashboard, db: Any)
 
     assert answer.headers["location"] == f"{SETTINGS}?done=saved"
     page = (await dashboard.get(SETTINGS)).text
-    expected = {**ADDRESS, "country": "DE", "tax_label_1": "EORI", "tax_number_1": "GB 1", "tax_label_2": ""}
+    expected = {**ADDRESS, "country": "Germany (DE)", "tax_label_1": "EORI", "tax_number_1": "GB 1", "tax_label_2": ""}
     assert {name: field(page, name) for name in expected} == {**expected, "legal_name": "Tom &amp; &#34;Co&#34;"} or {
         name: field(page, name) for name in expected
     } == {**expected, "legal_name": 'Tom & "Co"'}
@@ -35,7 +37,7 @@ async def test_settings_are_saved_and_shown_again(dashboard: Dashboard, db: Any)
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("country", "XX", "Country must be the code of a country, like US or DE."),
+        ("country", "XX", "Country must be a country, like Germany or DE."),
         ("invoice_prefix", "2026", "Prefix of invoices must not end with a digit or {year}; add a hyphen."),
         ("digits", "many", "Digits must be a number from 1 to 10."),
         ("tax_number_1", "1", "Tax numbers must have a name and a number each."),
@@ -62,3 +64,14 @@ async def test_an_older_form_is_409(dashboard: Dashboard, db: Any) -> None:
 
     assert answer.status_code == 409
     assert json.loads(await db.fetchval("select documents from shops"))["legal_name"] == "First"
+
+
+async def test_storefronts_get_the_support_address(dashboard: Dashboard, http: httpx2.AsyncClient) -> None:
+    email = f"{unique_word()}@lantern.example"
+    await save_settings(dashboard, email=email)
+
+    async with asyncio.timeout(10):
+        while True:
+            store = (await http.get("/api/v2/storefront/store")).json()["data"]["attributes"]
+            if store["customer_support_email"] == email:
+                break

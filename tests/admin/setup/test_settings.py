@@ -4,21 +4,17 @@ import asyncio
 import json
 import re
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
 
 from tests.admin.dashboard import SAME_ORIGIN, Dashboard, events, new_dashboard, new_operator, sign_in
+from tests.admin.setup_forms import shop_fields
 from tests.concurrency import wait_for_locks
 
 SHOP = "/admin/settings/shop"
 OPERATORS = "/admin/settings/operators"
-
-
-def fields_of(page: str) -> dict[str, str]:
-    names = ("version", "name", "currencies", "default_country", "default_locale", "time_zone")
-    matches = {name: re.search(rf'name="{name}"[^>]*value="([^"]*)"', page) for name in names}
-    return {name: match[1] for name, match in matches.items() if match}
 
 
 async def cart_currencies(http: httpx2.AsyncClient, currency: str) -> set[str]:
@@ -42,10 +38,10 @@ async def wait_for_currency(http: httpx2.AsyncClient, default: str) -> None:
 @pytest.mark.torture
 async def test_every_process_uses_a_change_within_two_seconds(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     dashboard = await new_dashboard(empty_client, empty_db)
-    before = fields_of((await dashboard.get(SHOP)).text)
+    before = shop_fields((await dashboard.get(SHOP)).text)
     assert await cart_currencies(empty_client, "CHF") == {"USD"}
 
-    fields = {**before, "name": "Käse & Co", "currencies": "chf, usd  EUR,chf", "default_country": "ch"}
+    fields = {**before, "name": "Käse & Co", "currencies[]": ["Swiss Franc", "usd  EUR,chf"], "default_country": "ch"}
     answer = await dashboard.post(SHOP, headers=None, **fields)
     await wait_for_currency(empty_client, "CHF")
 
@@ -65,7 +61,7 @@ async def test_every_process_uses_a_change_within_two_seconds(empty_client: http
 
 
 async def test_saving_an_outdated_version_is_409(dashboard: Dashboard, db: Any) -> None:
-    fields = fields_of((await dashboard.get(SHOP)).text)
+    fields = shop_fields((await dashboard.get(SHOP)).text)
     fields["version"] = str(int(fields["version"]) - 1)
 
     answer = await dashboard.post(SHOP, headers=None, **{**fields, "name": "Overwritten"})
@@ -79,14 +75,16 @@ async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard,
     page = (await dashboard.get(SHOP)).text
 
     for text in (
-        '<option value="DE">Germany</option>',
-        '<option value="fr-CA">French (Canada)</option>',
-        "<option>Swiss Franc: CHF</option>",
-        "Now: English (United States).",
+        '<option value="Germany (DE)">',
+        '<option value="French, Canada (fr-CA)">',
+        '<option value="Swiss Franc (CHF)">',
+        '<option value="Berlin, Germany (Europe/Berlin)">',
+        'value="English, United States (en-US)"',
+        'value="US Dollar (USD)"',
     ):
         assert text in page
-    for country, code in (("germany", "DE"), ("United States", "US")):
-        fields = fields_of((await dashboard.get(SHOP)).text)
+    for country, code in (("germany", "DE"), ("Austria (AT)", "AT"), ("United States", "US")):
+        fields = shop_fields((await dashboard.get(SHOP)).text)
         assert (await dashboard.post(SHOP, headers=None, **{**fields, "default_country": country})).status_code == 303
         assert await db.fetchval("select default_country from shops") == code
 
@@ -96,10 +94,10 @@ async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard,
     [
         ("name", "", "must be one line"),
         ("name", "x" * 101, "must be one line"),
-        ("currencies", "", "must be 1 to 30 codes"),
-        ("currencies", "USD, XYZ", "XYZ is not one"),
-        ("currencies", "USD, XTS", "XTS is not one"),
-        ("currencies", "USD, <b>", "&lt;B&gt; is not one"),
+        ("currencies[]", "", "must be 1 to 30"),
+        ("currencies[]", "USD, XYZ", "XYZ is not one"),
+        ("currencies[]", "USD, XTS", "XTS is not one"),
+        ("currencies[]", "USD, <b>", "&lt;B&gt; is not one"),
         ("default_country", "XX", "must be a country"),
         ("default_country", "USA", "must be a country"),
         ("default_country", "x" * 1000, "must be a country"),
@@ -107,6 +105,13 @@ async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard,
         ("default_locale", "en_US", "must be a locale"),
         ("time_zone", "Mars/Olympus", "must be a time zone"),
         ("time_zone", "../../etc/passwd", "must be a time zone"),
+        ("order_prefix", "R1", "Prefix must have 1 to 10 letters"),
+        ("order_prefix", "R\x1b", "Prefix must have 1 to 10 letters"),
+        ("order_prefix", "", "Prefix must have 1 to 10 letters"),
+        ("order_digits", "8", "Digits must be a number from 9 to 15"),
+        ("order_digits", "9" * 5000, "Digits must be a number from 9 to 15"),
+        ("weight_unit", "stone", "Weights is not a valid choice"),
+        ("dimension_unit", "", "Dimensions is not a valid choice"),
         ("version", "nonsense", "Someone else changed"),
     ],
 )
@@ -115,11 +120,80 @@ async def test_an_invalid_setting_is_refused_and_changes_nothing(
 ) -> None:
     before = await db.fetchrow("select * from shops")
 
-    answer = await dashboard.post(SHOP, headers=None, **{**fields_of((await dashboard.get(SHOP)).text), field: value})
+    answer = await dashboard.post(SHOP, headers=None, **{**shop_fields((await dashboard.get(SHOP)).text), field: value})
 
     assert answer.status_code in (409, 422)
     assert message in answer.text
     assert await db.fetchrow("select * from shops") == before
+
+
+async def new_number(http: httpx2.AsyncClient) -> str:
+    answer = await http.post("/api/v2/storefront/cart")
+    return str(answer.json()["data"]["attributes"]["number"])
+
+
+async def test_new_orders_get_numbers_in_the_format_of_the_settings(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
+    former_number = await new_number(empty_client)
+    fields = shop_fields((await dashboard.get(SHOP)).text)
+    try:
+        answer = await dashboard.post(SHOP, headers=None, **{**fields, "order_prefix": "s2-", "order_digits": "12"})
+        assert answer.status_code == 303
+        async with asyncio.timeout(10):
+            while not re.fullmatch(r"S2-[0-9]{12}", number := await new_number(empty_client)):
+                assert re.fullmatch(r"R[0-9]{10}", number)
+        assert await empty_db.fetchval("select count(*) from orders where number = $1", former_number) == 1
+        changes = await empty_db.fetchval(
+            "select changes from audit_events where action = 'shop_changed' and actor_id = $1", dashboard.id
+        )
+        assert json.loads(changes)["order_prefix"] == ["R", "S2-"]
+    finally:
+        await empty_db.execute("update shops set order_prefix = 'R', order_digits = 10, version = version + 1")
+
+
+async def test_the_units_are_shown_beside_weights_and_dimensions(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
+    fields = shop_fields((await dashboard.get(SHOP)).text)
+    try:
+        changes = {"weight_unit": "lb", "dimension_unit": "in"}
+        assert (await dashboard.post(SHOP, headers=None, **{**fields, **changes})).status_code == 303
+        async with asyncio.timeout(10):
+            while "Weight (lb)" not in (text := (await dashboard.get("/admin/products/new")).text):
+                assert "Weight (kg)" in text
+        assert "Width (in)" in text
+    finally:
+        await empty_db.execute("update shops set weight_unit = 'kg', dimension_unit = 'cm', version = version + 1")
+
+
+async def test_removing_a_currency_in_use_lists_its_uses_and_needs_a_confirmation(
+    empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
+    fields = shop_fields((await dashboard.get(SHOP)).text)
+    assert (await dashboard.post(SHOP, headers=None, **{**fields, "currencies[]": ["USD", "Danish Krone"]})).is_redirect
+    list_id = uuid4()
+    await empty_db.execute(
+        "insert into price_lists (id, name, currency, created_at, updated_at) values ($1, 'Dane', 'DKK', now(), now())",
+        list_id,
+    )
+    try:
+        fields = {**shop_fields((await dashboard.get(SHOP)).text), "currencies[]": ["USD"]}
+        refusal = await dashboard.post(SHOP, headers=None, **fields)
+        assert refusal.status_code == 422
+        assert '<a href="/admin/price-lists">Price lists</a>: 1' in refusal.text
+        assert "Remove Danish Krone (DKK)" in refusal.text
+        assert await empty_db.fetchval("select currencies from shops") == ["USD", "DKK"]
+
+        answer = await dashboard.post(SHOP, headers=None, **fields, removes_used_currencies="1")
+        assert answer.is_redirect
+        assert await empty_db.fetchval("select currencies from shops") == ["USD"]
+    finally:
+        await empty_db.execute("delete from price_lists where id = $1", list_id)
+        await empty_db.execute("update shops set currencies = '{USD}', version = version + 1")
 
 
 async def test_disabling_an_operator_ends_their_sessions_immediately(

@@ -1,7 +1,7 @@
 """Cart operations: open, show, abandon, and merge with another cart at sign-in."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from shop.actions.catalog.reservations import discard_cart, release_stock
 from shop.actions.context import Context
 from shop.base.actor import GUEST
 from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
-from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
+from shop.base.ids import new_id, new_order_numbers
 from shop.models.access.users import User
 from shop.models.cart.inputs import CartInput, CartItemInput, Strategy
 from shop.models.cart.orders import CartLine, Order
@@ -227,12 +227,12 @@ def _new_guests_cart(ctx: Context, currency: str | None) -> Awaitable[Order]:
 
 async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence[Limit]) -> Order:
     """Counts the request and inserts the cart in one statement."""
-    for digits in ORDER_NUMBER_DIGITS:
+    for number in _new_numbers(ctx):
         cart, counts = await orders.insert_counted_cart(
             ctx.db,
             limits,
             cart_id=new_id(),
-            number=new_order_number(digits),
+            number=number,
             currency=_supported_currency(ctx, currency),
         )
         if cart:
@@ -242,6 +242,11 @@ async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence
     raise Unavailable()
 
 
+def _new_numbers(ctx: Context) -> Iterator[str]:
+    shop = ctx.shared.shop
+    return new_order_numbers(shop.order_prefix, shop.order_digits)
+
+
 def _supported_currency(ctx: Context, currency: str | None) -> str:
     currencies = ctx.shared.shop.currencies
     return currency if currency in currencies else currencies[0]
@@ -249,8 +254,7 @@ def _supported_currency(ctx: Context, currency: str | None) -> str:
 
 async def new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
     cart_currency = _supported_currency(ctx, currency)
-    for digits in ORDER_NUMBER_DIGITS:
-        number = new_order_number(digits)
+    for number in _new_numbers(ctx):
         cart = await orders.insert_cart(
             ctx.db, cart_id=new_id(), number=number, currency=cart_currency, user_id=user_id
         )

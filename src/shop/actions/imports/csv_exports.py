@@ -14,8 +14,8 @@ from shop.rules.imports.csv_exports import product_rows
 
 async def export_products(ctx: Context) -> AsyncGenerator[bytes]:
     """Yields products in our columns, ordered by slug."""
-    currencies = ctx.shared.shop.currencies
-    yield csv_line(product_columns(currencies)).encode()
+    shop = ctx.shared.shop
+    yield csv_line(product_columns(shop.currencies)).encode()
     slug = ""
     while True:
         async with ctx.db.transaction(is_snapshot=True):
@@ -23,7 +23,7 @@ async def export_products(ctx: Context) -> AsyncGenerator[bytes]:
         if not products:
             return
         slug = products[-1].row.slug
-        yield "".join(csv_line(row) for product in products for row in product_rows(product, currencies)).encode()
+        yield "".join(csv_line(row) for product in products for row in product_rows(product, shop)).encode()
 
 
 async def export_stock(ctx: Context) -> AsyncGenerator[bytes]:

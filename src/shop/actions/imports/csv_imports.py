@@ -101,7 +101,10 @@ async def run_next_import(shared: Shared, parse: Parse, import_customers: Import
     if row is None:
         return False
     location = await find_default_location(db)
-    defaults = CsvDefaults(shared.shop.currencies[0], location.name if location else None)
+    shop = shared.shop
+    defaults = CsvDefaults(
+        shop.currencies[0], location.name if location else None, shop.weight_unit, shop.dimension_unit
+    )
     try:
         records = await asyncio.to_thread(_list_records, row, defaults)
     except ValueError as error:

@@ -5,7 +5,7 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.event_subjects import note_settings
-from shop.actions.setup.shop import get_shop
+from shop.actions.setup.shop import find_country_code, get_shop
 from shop.base.errors import Conflict, Invalid
 from shop.models.setup.documents import DocumentSettings
 from shop.models.setup.shop import STORE_ID
@@ -19,10 +19,12 @@ async def change_documents(ctx: Context, settings: DocumentSettings, version: in
     issued before stay as they are.
     """
     errors = document_errors(settings)
-    if settings.country and await find_country_name(ctx, settings.country) is None:
-        errors["country"] = ["must be the code of a country, like US or DE"]
-    if errors:
+    country_code = await find_country_code(ctx, settings.country) if settings.country else ""
+    if country_code is None:
+        errors["country"] = ["must be a country, like Germany or DE"]
+    if errors or country_code is None:
         raise Invalid(errors)
+    settings = msgspec.structs.replace(settings, country=country_code)
     async with ctx.db.transaction():
         before = await get_shop(ctx)
         shop = await shop_queries.update_documents(ctx.db, version=version, documents=msgspec.to_builtins(settings))

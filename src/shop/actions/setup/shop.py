@@ -1,7 +1,11 @@
-"""Shop settings: name, currencies, country, locale and time zone. Every process sees a change within two seconds."""
+"""Shop settings: name, currencies, country, locale, time zone, order numbers and units. Every process sees a change
+within two seconds.
+"""
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from email.utils import parseaddr
+from typing import Any
 
 import msgspec
 
@@ -16,19 +20,29 @@ from shop.models.setup.shop import STORE_ID, Shop, Store
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
 from shop.queries.setup import shop as shop_queries
+from shop.queries.setup import uses as uses_queries
+from shop.queries.setup.uses import Use
 from shop.rules.access.roles import MAX_REFUND_LIMIT
-from shop.rules.setup.shop import currency_codes, shop_errors
+from shop.rules.setup.names import find_code, name_zones
+from shop.rules.setup.shop import currency_codes, locale_code, order_number_errors, shop_errors, unit_errors
 
 
 class ShopOptions(msgspec.Struct, frozen=True):
     """The values of the settings form, and the version that it was loaded from."""
 
     name: str
-    currencies: str
+    currencies: Sequence[str]
+    """Names or codes."""
     default_country: str
     default_locale: str
     time_zone: str
+    order_prefix: str
+    order_digits: int | None
+    weight_unit: str
+    dimension_unit: str
     version: int
+    removes_used_currencies: bool = False
+    """Whether currencies are removed that records use."""
 
 
 async def get_shop(ctx: Context) -> Shop:
@@ -40,27 +54,50 @@ async def get_shop(ctx: Context) -> Shop:
 
 
 async def change_shop(ctx: Context, form: ShopOptions) -> None:
-    name, codes = form.name.strip(), currency_codes(form.currencies)
-    country_code, locale = form.default_country.strip().upper(), form.default_locale.strip()
-    zone = form.time_zone.strip()
-    errors = shop_errors(name, codes, locale)
-    if zone not in zone_names():
-        errors["time_zone"] = ["must be a time zone like UTC or Europe/Berlin"]
-    country = await _find_country(ctx, country_code)
-    if country is None:
-        errors["default_country"] = ["must be a country, like Germany or DE"]
-    if errors or country is None:
-        raise Invalid(errors)
+    values = await _check_options(ctx, form)
     async with ctx.db.transaction():
         before = await get_shop(ctx)
-        values = {"name": name, "currencies": codes, "default_country": country.iso, "default_locale": locale}
-        values["time_zone"] = zone
         updated_shop = await shop_queries.update_shop(ctx.db, version=form.version, **values)
         if updated_shop is None:
             raise Conflict("Someone else changed the settings; review them and try again.")
+        if not form.removes_used_currencies and await list_currency_uses(ctx, before, updated_shop.currencies):
+            raise Invalid({"removes_used_currencies": ["A currency that you removed is in use. Confirm it below."]})
         note_settings(ctx, before, updated_shop)
         await audit(ctx, "shop_changed", "done", subject_id=STORE_ID)
     ctx.shared.shop = updated_shop
+
+
+async def list_currency_uses(ctx: Context, shop: Shop, currencies: Sequence[str]) -> Mapping[str, Sequence[Use]]:
+    """Returns what uses the currencies that the shop would no longer have, by code."""
+    uses = {
+        code: await uses_queries.list_currency_uses(ctx.db, code) for code in shop.currencies if code not in currencies
+    }
+    return {code: rows for code, rows in uses.items() if rows}
+
+
+async def _check_options(ctx: Context, form: ShopOptions) -> dict[str, Any]:
+    """Returns the values of the columns; raises if one is invalid."""
+    values: dict[str, Any] = {
+        "name": form.name.strip(),
+        "currencies": currency_codes(form.currencies),
+        "default_locale": locale_code(form.default_locale),
+        "time_zone": find_code(form.time_zone, name_zones()) or form.time_zone.strip(),
+        "order_prefix": form.order_prefix.strip().upper(),
+        "order_digits": form.order_digits,
+        "weight_unit": form.weight_unit,
+        "dimension_unit": form.dimension_unit,
+    }
+    errors = shop_errors(values["name"], values["currencies"], values["default_locale"])
+    errors |= order_number_errors(values["order_prefix"], form.order_digits)
+    errors |= unit_errors(form.weight_unit, form.dimension_unit)
+    if values["time_zone"] not in zone_names():
+        errors["time_zone"] = ["must be a time zone, like Berlin, Germany or Europe/Berlin"]
+    country_code = await find_country_code(ctx, form.default_country)
+    if country_code is None:
+        errors["default_country"] = ["must be a country, like Germany or DE"]
+    if errors:
+        raise Invalid(errors)
+    return values | {"default_country": country_code}
 
 
 async def change_refund_approval(ctx: Context, amount: Decimal | None) -> None:
@@ -75,11 +112,9 @@ async def change_refund_approval(ctx: Context, amount: Decimal | None) -> None:
     ctx.shared.shop = shop
 
 
-async def _find_country(ctx: Context, text: str) -> Country | None:
-    """Returns a country by its code or its English name, in uppercase."""
-    if len(text) == 2:
-        return await users.find_country(ctx.db, code=text, country_id=None)
-    return next((country for country in await users.list_countries(ctx.db) if country.name.upper() == text), None)
+async def find_country_code(ctx: Context, text: str) -> str | None:
+    """Returns the code of a country that is named by its code or its English name."""
+    return find_code(text, {country.iso: country.name for country in await users.list_countries(ctx.db)})
 
 
 async def list_countries(ctx: Context, *, is_shippable: bool = False) -> list[Country]:
@@ -123,5 +158,5 @@ async def get_store(ctx: Context) -> Store:
         shop.currencies,
         shop.default_locale,
         country.id if country else None,
-        parseaddr(ctx.shared.settings.mail_from)[1] or None,
+        shop.document_settings.email or parseaddr(ctx.shared.settings.mail_from)[1] or None,
     )

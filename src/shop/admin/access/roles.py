@@ -10,9 +10,12 @@ from shop.actions.setup.shop import change_refund_approval
 from shop.admin.fields import Fields, chosen_words, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
+from shop.admin.uses import link_uses
 from shop.base.errors import Invalid
 from shop.base.values import read_decimal
 from shop.models.access.roles import Role
+from shop.models.access.roles import roles as role_table
+from shop.queries.setup.uses import list_uses
 from shop.rules.access.permissions import BUILT_IN, RESOURCES, SPECIAL
 from shop.rules.access.roles import covers_role, is_owner, permissions_of
 from shop.web.input.request import Request
@@ -70,7 +73,8 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     role = await roles.get_role(ctx, id_of(request, "role_id"))
     limit = "" if role.refund_limit is None else f"{role.refund_limit:f}"
     values = {"name": role.name, "permissions": permissions_of(role), "refund_limit": limit}
-    return _form_page(page_context, role, values, notice=notice_of(request, _NOTICES))
+    uses = link_uses(await list_uses(ctx.db, role_table, role.id))
+    return _form_page(page_context, role, values, uses=uses, notice=notice_of(request, _NOTICES))
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -81,7 +85,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         role = await roles.get_role(ctx, role_id)
         if role.code is not None:
             values |= {"name": role.name, "permissions": permissions_of(role)}
-        return _form_page(page_context, role, values, 422, errors=error.errors)
+        uses = link_uses(await list_uses(ctx.db, role_table, role.id))
+        return _form_page(page_context, role, values, 422, uses=uses, errors=error.errors)
     return redirect(f"{PATH}/{role_id}?done=saved")
 
 

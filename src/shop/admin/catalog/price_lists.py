@@ -11,11 +11,15 @@ from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.uses import link_uses
 from shop.base.errors import Invalid
 from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
+from shop.models.catalog.prices import price_lists as price_list_table
 from shop.queries.catalog_admin import price_lists as price_list_pages
 from shop.queries.catalog_admin.price_lists import CountedList
+from shop.queries.setup.uses import list_losses
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -85,14 +89,22 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
+    here = f"{PATH}/{price_list.id}"
+    users = {
+        "price_list_entries": ("Prices", f"{here}/entries"),
+        "price_list_users": ("Customers", f"{here}/customers"),
+    }
+    users["price_list_groups"] = ("Customer groups", f"{here}/customers")
     return page(
         "confirmation.html",
         page_context,
         question=f"Delete {price_list.name}?",
-        sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause the list, deactivate it instead.",
-        action=f"{PATH}/{price_list.id}/delete",
+        sentence="Its prices are deleted, and customers get their next price list or the regular price. To pause the "
+        "list, deactivate it instead.",
+        uses=link_uses(await list_losses(ctx.db, price_list_table, users, price_list.id), users),
+        action=f"{here}/delete",
         button="Delete price list",
-        back=f"{PATH}/{price_list.id}",
+        back=here,
         back_name=price_list.name,
     )
 
@@ -165,7 +177,7 @@ def _form_texts(fields: Fields) -> dict[str, Any]:
 
 
 def _new(page_context: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
-    currencies = {code: code for code in page_context.shop.currencies}
+    currencies = {code: label_currency(code) for code in page_context.shop.currencies}
     more = {"currencies": currencies, "labels": LABELS, "errors": errors or {}}
     return page("catalog/prices/price_list_new.html", page_context, status, values=values, **more)
 

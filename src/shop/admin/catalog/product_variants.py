@@ -18,6 +18,7 @@ from shop.models.catalog.products import Product
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import AdminVariant
 from shop.rules.form_values import amount_text, number_text, split_words
+from shop.rules.setup.units import label_sizes
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -198,6 +199,7 @@ async def _variant(
         product=product,
         variant=variant,
         fields=values,
+        sizes=label_sizes(page_context.shop.weight_unit, page_context.shop.dimension_unit),
         own=[] if variant.is_master else own,
         values={
             option_type.id: [value for value in option_values if value.option_type_id == option_type.id]

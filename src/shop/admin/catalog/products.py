@@ -10,8 +10,10 @@ from shop.actions.context import Context
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.uses import link_uses, list_website_uses
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ProductFilter
+from shop.queries.setup.uses import list_promotion_uses
 from shop.rules.form_values import prefix_query
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -85,12 +87,15 @@ async def archive(request: Request, ctx: Context, _page_context: PageContext) ->
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
+    uses = await list_promotion_uses(ctx.db, "product_ids", product.id)
+    uses += list_website_uses(page_context.shop, product.id)
     return page(
         "confirmation.html",
         page_context,
         question=f"Delete {product.name}?",
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
         "instead. Existing orders keep it.",
+        uses=link_uses(uses),
         action=f"{PATH}/{product.id}/delete",
         button="Delete product",
         back=f"{PATH}/{product.id}",

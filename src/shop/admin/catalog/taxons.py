@@ -11,10 +11,14 @@ from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.uses import link_uses, list_website_uses
 from shop.base.errors import Invalid
 from shop.models.catalog.taxons import Taxon
+from shop.models.catalog.taxons import taxons as taxon_table
 from shop.queries.catalog.images import find_taxon_image
+from shop.queries.catalog.taxons import list_tree
 from shop.queries.catalog_admin import taxons as taxon_pages
+from shop.queries.setup.uses import list_losses, list_promotion_uses
 from shop.rules.catalog.taxons import is_within
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -111,11 +115,17 @@ async def show_remove(request: Request, ctx: Context, page_context: PageContext)
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
     others = f" This also removes {below} {'category' if below == 1 else 'categories'} below it." if below else ""
+    tree = await list_tree(ctx.db, taxon.taxonomy_id)
+    ids = [each.id for each in tree if taxon.lft <= each.lft and each.rgt <= taxon.rgt]
+    uses = await list_losses(ctx.db, taxon_table, {"classifications", "menu_items"}, *ids)
+    uses += await list_promotion_uses(ctx.db, "taxon_ids", *ids)
+    uses += list_website_uses(page_context.shop, *ids)
     return page(
         "confirmation.html",
         page_context,
         question=f"Remove {taxon.name}?",
         sentence=f"Its products stay in the shop.{others}",
+        uses=link_uses(uses),
         action=f"{PATH}/{taxon.id}/remove",
         button="Remove category",
         back=f"{PATH}/{taxon.id}",

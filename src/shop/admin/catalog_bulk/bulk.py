@@ -17,6 +17,7 @@ from shop.base.ids import as_uuid
 from shop.queries.catalog_admin.taxons import list_taxons
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.catalog_bulk.operations import ROUNDINGS, BulkOperation, check_number, describe_operation
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -164,7 +165,7 @@ async def _load_choices(ctx: Context, page_context: PageContext) -> BulkChoices:
         for taxon in await list_taxons(ctx.db)
         if taxon.parent_id
     }
-    currencies = {code: code for code in page_context.shop.currencies}
+    currencies = {code: label_currency(code) for code in page_context.shop.currencies}
     return BulkChoices(currencies, {"": "Default", **tax_names}, {"": "Default", **shipping_names}, taxons)
 
 

@@ -14,6 +14,7 @@ from shop.queries.catalog_bulk import cells as queries
 from shop.rules.access.permissions import SELF
 from shop.rules.catalog_bulk.cells import SIZES, cell_text, is_product_column, parse_column
 from shop.rules.catalog_bulk.operations import list_sold
+from shop.rules.setup.units import label_sizes
 
 KINDS = {
     "price": "decimal",
@@ -26,7 +27,6 @@ KINDS = {
     "shipping_category": "choice",
     "available_on": "moment",
 }
-SIZE_LABELS = {"weight": "Weight (kg)", "height": "Height (cm)", "width": "Width (cm)", "depth": "Depth (cm)"}
 MAX_VARIANTS = 100
 """The variants of one product that the grid shows."""
 _PERMISSIONS = {"cost": "costs:read", "stock": "stock:write"}
@@ -89,7 +89,9 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
     columns.append(GridColumn(CellColumn("cost"), "Cost"))
     for location in await queries.list_locations(ctx.db):
         columns.append(GridColumn(CellColumn("stock", str(location.id)), f"Stock: {location.name}"))
-    columns += [GridColumn(CellColumn(name), label) for name, label in SIZE_LABELS.items()]
+    shop = page_context.shop
+    size_labels = label_sizes(shop.weight_unit, shop.dimension_unit)
+    columns += [GridColumn(CellColumn(name), label) for name, label in size_labels.items()]
     columns += [
         GridColumn(CellColumn("status"), "Status", {name: name.capitalize() for name in STATUSES}),
         GridColumn(CellColumn("available_on"), "Available from (UTC)"),

@@ -13,7 +13,6 @@ from shop.actions.catalog_bulk.product_form import NewVariant
 from shop.actions.context import Context
 from shop.admin.catalog.products import LABELS, MAX_TAGS, STATUSES
 from shop.admin.catalog_bulk.grid import MAX_TEXT_LENGTH
-from shop.admin.catalog_bulk.grid_rows import SIZE_LABELS
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid
@@ -22,13 +21,14 @@ from shop.models.catalog.stock import StockLocation
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.catalog_bulk.product_form import MAX_OPTIONS, Combination, OptionChoice, list_combinations, read_options
 from shop.rules.form_values import split_words
+from shop.rules.setup.units import SIZES, label_sizes
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 MOST_PARAMS = 5000
 _TEXTS = (
     *("name", "slug", "description", "status", "available_on", "discontinue_on", "tax_category", "shipping_category"),
-    *("sku", "cost", "tags", "meta_title", "meta_description", "meta_keywords", *SIZE_LABELS),
+    *("sku", "cost", "tags", "meta_title", "meta_description", "meta_keywords", *SIZES),
 )
 
 
@@ -163,7 +163,7 @@ def _read_values(fields: Fields) -> tuple[ProductInput, VariantInput]:
         fields.refuse("tags", f"must be at most {MAX_TAGS}")
     if slug := fields.line("slug", most=100):
         values["slug"] = slug
-    sizes = {name: number for name in SIZE_LABELS if (number := fields.number(name)) is not None}
+    sizes = {name: number for name in SIZES if (number := fields.number(name)) is not None}
     return cast(ProductInput, {**values, **sizes}), cast(VariantInput, sizes)
 
 
@@ -184,7 +184,8 @@ async def add_images(request: Request, ctx: Context, product_id: UUID, ids_by_ke
 async def _form(ctx: Context, page_context: PageContext, state: FormState, status: int = 200, **more: Any) -> Reply:
     tax_names, shipping_names = await queries.list_categories(ctx.db)
     columns = list_columns(page_context, await queries.list_locations(ctx.db))
-    labels = {**LABELS, **SIZE_LABELS, "options": "Options", "cost": "Cost", "tax_category": "Tax category"}
+    size_labels = label_sizes(page_context.shop.weight_unit, page_context.shop.dimension_unit)
+    labels = {**LABELS, **size_labels, "options": "Options", "cost": "Cost", "tax_category": "Tax category"}
     labels |= {"tax_category_id": "Tax category", "shipping_category_id": "Shipping category"}
     labels |= {column.key: column.label for column in columns}
     for each in state.combinations:
@@ -200,7 +201,7 @@ async def _form(ctx: Context, page_context: PageContext, state: FormState, statu
         option_texts=[*state.options, *[("", "")] * MAX_OPTIONS][:MAX_OPTIONS],
         signature=_row_keys(state),
         columns=columns,
-        sizes=SIZE_LABELS,
+        sizes=size_labels,
         currency=page_context.shop.currencies[0],
         statuses={name: text for name, text in STATUSES.items() if name != "archived"},
         tax_categories={"": "Default", **tax_names},

@@ -10,9 +10,12 @@ from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.uses import link_uses
 from shop.base.errors import Invalid, NotFound
+from shop.models.access.users import customer_groups
 from shop.queries.customers import groups as group_pages
 from shop.queries.customers.groups import CountedGroup
+from shop.queries.setup.uses import list_losses, list_promotion_uses
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -78,12 +81,18 @@ async def remove_member(request: Request, ctx: Context, _page_context: PageConte
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
+    users = {
+        "customer_group_members": ("Members", f"/admin/customers?group={group.id}"),
+        "price_list_groups": (f"Price lists ({', '.join(group.list_names)})", "/admin/price-lists"),
+    }
+    uses = await list_losses(ctx.db, customer_groups, users, group.id)
+    uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
     return page(
         "confirmation.html",
         page_context,
         question=f"Delete {group.name}?",
-        sentence=f"Members: {group.member_count}. Price lists: {', '.join(group.list_names) or 'none'}. "
-        "The members remain customers but lose the prices of this group.",
+        sentence="The members remain customers but lose the prices and promotions of this group.",
+        uses=link_uses(uses, users),
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
         back=f"{PATH}/{group.id}",

@@ -16,6 +16,7 @@ from shop.base.ids import as_uuid
 from shop.models.access.users import AccountUser
 from shop.models.checkout.store_credit import StoreCredit
 from shop.queries.checkout import store_credit_pages as credit_pages
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -96,7 +97,7 @@ async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCred
 def _grant_page(
     page_context: PageContext, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
 ) -> Reply:
-    currencies = {code: code for code in page_context.shop.currencies}
+    currencies = {code: label_currency(code) for code in page_context.shop.currencies}
     context = {"customer": customer, "here": _path_of(customer), "currencies": currencies, "labels": LABELS}
     return page(
         "customers/store_credit_grant.html", page_context, status, **context, values=values, errors=errors or {}

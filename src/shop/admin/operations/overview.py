@@ -18,6 +18,7 @@ from shop.queries.dashboard import MailWarning, Tally
 from shop.queries.operations import report_days, reports
 from shop.queries.operations.reports import COUNT_LIMIT, DayRange, OpenWork, SalesFigures
 from shop.queries.webhooks import pages as webhook_pages
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -113,7 +114,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         period=period,
         periods=DAY_PERIODS,
         currency=currency,
-        currencies={each: each for each in currencies},
+        currencies={code: label_currency(code) for code in currencies},
         zone=ctx.shared.shop.time_zone,
         most=COUNT_LIMIT,
     )

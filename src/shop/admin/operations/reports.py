@@ -18,6 +18,7 @@ from shop.base.errors import Forbidden, NotFound
 from shop.base.times import day_of, find_zone
 from shop.queries.operations import report_days, reports
 from shop.queries.operations.report_days import ReportProgress
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -60,7 +61,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         kind=kind,
         query=query,
         progress=progress,
-        currencies={each: each for each in currencies},
+        currencies={code: label_currency(code) for code in currencies},
         periods=PERIODS,
         order=order,
         table=table,

@@ -29,6 +29,7 @@ from shop.queries.operations import order_index
 from shop.queries.order_edits.notes import list_notes
 from shop.queries.orders import order_list
 from shop.queries.orders.order_list import COUNT_LIMIT, SORTS
+from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -89,7 +90,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         progress=await order_index.find_progress(ctx.db),
         promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db)],
         countries=[(each.iso, each.name) for each in await users.list_countries(ctx.db)],
-        currencies=[(code, code) for code in page_context.shop.currencies],
+        currencies=[(code, label_currency(code)) for code in page_context.shop.currencies],
         has_filters=any(params[name] for name in FILTERS),
         is_filtered=any(params[name] for name in ("q", *FILTERS)),
         tabs=TABS,

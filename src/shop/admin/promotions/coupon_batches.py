@@ -12,6 +12,7 @@ from shop.admin.listing import SIZE, paginate_rows, read_cursor
 from shop.admin.operations.downloads import table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.promotions.promotions import PATH
+from shop.admin.uses import UseLink, in_use_page
 from shop.base.errors import Invalid
 from shop.base.texts import slug_of
 from shop.queries.promotions import pages as promotion_pages
@@ -109,6 +110,11 @@ async def _batches(
 
 def _confirmation_page(page_context: PageContext, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
     back = f"{PATH}/{batch.promotion_id}/batches"
+    if batch.used_count:
+        uses = [
+            UseLink(str(batch.used_count), "Codes that orders used", f"/admin/orders?promotion={batch.promotion_id}")
+        ]
+        return in_use_page(page_context, batch.name, back, uses, "It has used codes and cannot be deleted.", status)
     question = {
         "question": f"Delete {batch.name}?",
         "sentence": f"Codes that will stop working: {batch.codes_count}.",

@@ -9,10 +9,13 @@ from shop.actions.promotions.resources import PROMOTION
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.uses import in_use_page, link_uses, list_website_uses
 from shop.base.errors import Invalid
 from shop.models.cart.promotions import Promotion
+from shop.models.cart.promotions import promotions as promotion_table
 from shop.queries.promotions import pages as promotion_pages
 from shop.queries.promotions.pages import CountedPromotion
+from shop.queries.setup.uses import list_uses
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -86,7 +89,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return _confirmation_page(page_context, await get_promotion(ctx, id_of(request, "promotion_id")))
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+    return await _confirmation_page(ctx, page_context, promotion)
 
 
 async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -94,7 +98,7 @@ async def delete(request: Request, ctx: Context, page_context: PageContext) -> R
     try:
         await records.delete(ctx, PROMOTION, promotion.id)
     except Invalid as error:
-        return _confirmation_page(page_context, promotion, 422, errors=error.errors)
+        return await _confirmation_page(ctx, page_context, promotion, 422, errors=error.errors)
     return redirect(f"{PATH}?done=deleted")
 
 
@@ -151,8 +155,15 @@ def _choices(values: dict[str, Any]) -> dict[str, Any]:
     return {"values": values, "labels": LABELS, "ways": ACTIVATIONS, "policies": POLICIES}
 
 
-def _confirmation_page(page_context: PageContext, promotion: Promotion, status: int = 200, **more: Any) -> Reply:
+async def _confirmation_page(
+    ctx: Context, page_context: PageContext, promotion: Promotion, status: int = 200, **more: Any
+) -> Reply:
+    """Asks for the confirmation, or says which orders used the promotion."""
     here = f"{PATH}/{promotion.id}"
+    if uses := await list_uses(ctx.db, promotion_table, promotion.id):
+        sentence = "Orders used it, so it cannot be deleted. To stop it, set an end date."
+        users = {"promotion_uses": ("Orders", f"/admin/orders?promotion={promotion.id}")}
+        return in_use_page(page_context, promotion.name, here, link_uses(uses, users), sentence, status)
     question = {
         "question": f"Delete {promotion.name}?",
         "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
@@ -163,6 +174,7 @@ def _confirmation_page(page_context: PageContext, promotion: Promotion, status: 
         page_context,
         status,
         **question,
+        uses=link_uses(list_website_uses(page_context.shop, promotion.id)),
         action=f"{here}/delete",
         back=here,
         back_name=promotion.name,

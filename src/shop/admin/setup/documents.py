@@ -1,15 +1,19 @@
 """The settings page of invoices and other documents."""
 
+from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from shop.actions.context import Context
 from shop.actions.setup.documents import change_documents
-from shop.actions.setup.shop import get_shop
+from shop.actions.setup.shop import get_shop, list_countries
 from shop.admin.fields import Fields
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.setup.documents import MAX_TAX_NUMBERS, DocumentSettings, TaxNumber
 from shop.rules.setup.documents import MAX_DIGITS, MAX_LABEL_LENGTH, MAX_LENGTHS, MAX_NUMBER_LENGTH
+from shop.rules.setup.names import label_code
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -33,7 +37,9 @@ _NOTICES = {"saved": "Saved. Documents that were issued before stay as they are.
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     shop = await get_shop(ctx)
-    return _page(page_context, shop.document_settings, shop.version, notice=notice_of(request, _NOTICES))
+    settings, names = shop.document_settings, await _name_countries(ctx)
+    settings = msgspec.structs.replace(settings, country=label_code(settings.country, names))
+    return _page(page_context, settings, shop.version, names, notice=notice_of(request, _NOTICES))
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -42,9 +48,10 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     try:
         await change_documents(ctx, settings, -1 if version is None else version)
     except Invalid as error:
-        return _page(page_context, settings, version, 422, errors=error.errors)
+        return _page(page_context, settings, version, await _name_countries(ctx), 422, errors=error.errors)
     except Conflict as conflict:
-        return _page(page_context, settings, version, 409, errors={"base": [conflict.sentence]})
+        names = await _name_countries(ctx)
+        return _page(page_context, settings, version, names, 409, errors={"base": [conflict.sentence]})
     return redirect(f"{PATH}?done=saved")
 
 
@@ -56,14 +63,23 @@ def _read_settings(fields: Fields) -> DocumentSettings:
         for row in range(MAX_TAX_NUMBERS)
     ]
     return DocumentSettings(
-        **{**texts, "country": texts["country"].upper()},
+        **texts,
         tax_numbers=tuple(row for row in rows if row.label or row.number),
         digits=digits or 0,
     )
 
 
+async def _name_countries(ctx: Context) -> dict[str, str]:
+    return {country.iso: country.name for country in await list_countries(ctx)}
+
+
 def _page(
-    page_context: PageContext, settings: DocumentSettings, version: int | None, status: int = 200, **values: Any
+    page_context: PageContext,
+    settings: DocumentSettings,
+    version: int | None,
+    names: Mapping[str, str],
+    status: int = 200,
+    **values: Any,
 ) -> Reply:
     empty = TaxNumber("", "")
     tax_rows = [*settings.tax_numbers, *[empty] * (MAX_TAX_NUMBERS - len(settings.tax_numbers))]
@@ -76,6 +92,7 @@ def _page(
         version=version,
         tax_rows=tax_rows,
         labels=LABELS,
-        lengths={**MAX_LENGTHS, "country": 2, "label": MAX_LABEL_LENGTH, "number": MAX_NUMBER_LENGTH},
+        countries=names,
+        lengths={**MAX_LENGTHS, "country": 120, "label": MAX_LABEL_LENGTH, "number": MAX_NUMBER_LENGTH},
         most_digits=MAX_DIGITS,
     )

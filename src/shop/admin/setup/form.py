@@ -11,28 +11,17 @@ from shop.actions.context import Context
 from shop.actions.records import ResourceActions, Tree
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, page, redirect
-from shop.base.errors import Invalid, NotFound
+from shop.admin.uses import in_use_page, link_uses
+from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.listing import ListQuery, Page, Sort
 from shop.base.record import Record
-from shop.queries.setup.uses import COUNT_LIMIT, list_uses
+from shop.queries.setup.uses import list_uses
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 Values = dict[str, Any]
 MAX_RECORDS = 500
 DISPLAYS = {"both": "Shop and dashboard", "front_end": "Shop only", "back_end": "Dashboard only"}
-USERS: Mapping[str, tuple[str, str | None]] = {
-    "line_items": ("Lines of orders and carts", "/admin/orders"),
-    "products": ("Products, also deleted ones", "/admin/products"),
-    "shipments": ("Shipments", "/admin/orders"),
-    "shipping_method_categories": ("Shipping methods", "/admin/settings/shipping"),
-    "shipping_method_zones": ("Shipping methods", "/admin/settings/shipping"),
-    "shipping_methods": ("Shipping methods", "/admin/settings/shipping"),
-    "shipping_rates": ("Shipping rates of orders and carts", "/admin/orders"),
-    "tax_rates": ("Tax rates", "/admin/settings/taxes"),
-    "variants": ("Variants, also deleted ones", "/admin/products"),
-}
-"""What the rows of a table are called, and where they are listed."""
 NOTICES = {"made": "Created.", "saved": "Saved.", "deleted": "Deleted."}
 
 
@@ -92,9 +81,14 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
             fields.check()
             was = self.link_values(record)
             changes = {name: value for name, value in values.items() if name not in was or was[name] != value}
-            await records.update(ctx, self.actions, record.row.id, changes)
+            await records.update(ctx, self.actions, record.row.id, changes, fields.texts.get("seen_at"))
         except Invalid as error:
             return await self._page(ctx, page_context, record, self._form_values(fields), 422, error.errors)
+        except Conflict as conflict:
+            record = await self._get(request, ctx)
+            values = self._form_values(fields)
+            more = {"conflict": conflict.sentence, "theirs": self._list_differences(values, self._texts(record))}
+            return await self._page(ctx, page_context, record, values, 409, **more)
         return redirect(f"{self.home[0]}?done=saved")
 
     async def show_delete(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -125,6 +119,14 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         }
         return own | self.form_values(record)
 
+    def _list_differences(self, values: Values, stored_values: Values) -> dict[str, str]:
+        """Returns the stored texts that differ from those of the form, by label."""
+        return {
+            self.labels.get(name, name): text
+            for name, text in stored_values.items()
+            if isinstance(text, str) and text != values.get(name)
+        }
+
     def _form_values(self, fields: Fields) -> Values:
         return {name: _submitted_value(fields, name, default) for name, default in self.defaults.items()}
 
@@ -133,17 +135,13 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Reply:
         """Asks for the confirmation, or says what uses the record."""
         here, table = f"{self.base}/{record.row.id}", self.actions.records.table
-        # A record with a time of deletion is hidden, whatever uses it.
-        uses = [] if "deleted_at" in table.c else await list_uses(ctx.db, table, record.row.id)
-        if uses:
-            links = [
-                (each.count, *USERS.get(each.table, (each.table.replace("_", " ").capitalize(), None))) for each in uses
-            ]
-            context = {"record": record.row, "here": here, "uses": links, "count_limit": COUNT_LIMIT}
-            return page("setup/in_use.html", page_context, status, **context)
+        uses = await list_uses(ctx.db, table, record.row.id)
+        # A record with a time of deletion is hidden, and what uses it keeps it.
+        if uses and "deleted_at" not in table.c:
+            return in_use_page(page_context, record.row.name, here, link_uses(uses), status=status)
         question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
         back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
-        return page("confirmation.html", page_context, status, **question, **back, **more)
+        return page("confirmation.html", page_context, status, **question, **back, uses=link_uses(uses), **more)
 
     async def _page(
         self,
@@ -153,8 +151,10 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         values: Values,
         status: int = 200,
         errors: Any = None,
+        **more: Any,
     ) -> Reply:
         context = {"form": self, "record": record and record.row, "values": values, "errors": errors or {}}
+        context = {"conflict": None, "theirs": {}, **context, **more}
         choices = {"labels": self.labels, **await self.choices(ctx, page_context, record)}
         return page(self.template, page_context, status, **context, **choices)
 

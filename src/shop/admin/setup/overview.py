@@ -8,10 +8,14 @@ from shop.web.reply import Reply
 
 PATH = "/admin/settings"
 _PAGES = {
-    f"{PATH}/shop": ("Shop", "Name, currencies, default country and language, time zone"),
+    f"{PATH}/shop": (
+        "Shop",
+        "Name, currencies, default country and locale, time zone, order numbers, units of weight and dimensions",
+    ),
     f"{PATH}/website": ("Website", "Logo, colors, home page and contact of the website"),
     f"{PATH}/mails": ("E-mails", "Subjects and texts of the e-mails to customers"),
     f"{PATH}/documents": ("Documents", "Address, tax numbers, support e-mail and numbers of invoices"),
+    f"{PATH}/policies": ("Policies", "Terms, privacy, returns and other texts of the website"),
     f"{PATH}/zones": ("Zones", "Groups of countries for taxes and shipping"),
     f"{PATH}/taxes": ("Taxes", "Tax categories and tax rates"),
     f"{PATH}/shipping": ("Shipping", "Shipping categories and shipping methods with their costs"),

@@ -1,14 +1,18 @@
-"""Dashboard routes of the setup: website, documents, e-mails, zones, taxes, shipping, payment methods, checks."""
+"""Dashboard routes of the setup: website, documents, policies, e-mails, taxes, shipping, payment methods, checks."""
 
 from shop.admin.operations import checks
 from shop.admin.route_builder import RouteBuilder
-from shop.admin.setup import documents, mails, overview, payment_methods, shipping, taxes, website, zones
+from shop.admin.setup import documents, mails, overview, payment_methods, policies, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
 from shop.rules.access.permissions import SELF
+from shop.rules.content.markdown import MAX_MARKDOWN_BYTES
 from shop.web.endpoint import Route
 
 # Enough to select every country.
 _MANY = 1000
+_FORM = 64 * 1024
+# A form sends up to three bytes for each byte of a text.
+_LONG_TEXT = 4 * MAX_MARKDOWN_BYTES
 
 
 def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
@@ -19,6 +23,8 @@ def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         content.upload(website.PATH, website.change, "Change the website settings"),
         builder.page(documents.PATH, documents.show, "Settings of documents"),
         builder.act(documents.PATH, documents.change, "Change the settings of documents"),
+        content.page(policies.PATH, policies.listing, "Policies"),
+        *_form_routes(content, policies.FORM, _LONG_TEXT),
         *_mail_routes(content),
         builder.page(zones.PATH, zones.listing, "Zones"),
         *_form_routes(builder, zones.FORM),
@@ -48,13 +54,13 @@ def _mail_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     )
 
 
-def _form_routes(builder: RouteBuilder, form: SetupForm) -> tuple[Route, ...]:
+def _form_routes(builder: RouteBuilder, form: SetupForm, body_limit: int = _FORM) -> tuple[Route, ...]:
     one = f"{form.base}/{{record_id}}"
     return (
         builder.page(f"{form.base}/new", form.new, f"New {form.noun}"),
-        builder.act(f"{form.base}/new", form.create, f"Create a {form.noun}", most_params=_MANY),
+        builder.act(f"{form.base}/new", form.create, f"Create a {form.noun}", most_params=_MANY, body_limit=body_limit),
         builder.page(one, form.show, f"One {form.noun}"),
-        builder.act(one, form.change, f"Change a {form.noun}", most_params=_MANY),
+        builder.act(one, form.change, f"Change a {form.noun}", most_params=_MANY, body_limit=body_limit),
         builder.page(f"{one}/delete", form.show_delete, f"Delete a {form.noun}?"),
         builder.act(f"{one}/delete", form.delete, f"Delete a {form.noun}"),
     )

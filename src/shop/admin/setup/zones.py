@@ -1,5 +1,6 @@
 """Pages for zones: groups of countries or states for taxes and shipping."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from shop.web.reply import Reply
 PATH = "/admin/settings/zones"
 KINDS = {"country": "Countries", "state": "States"}
 MAX_STATES = 150
+_LABEL = re.compile(r".*\(([A-Za-z]{2}-[A-Za-z0-9-]{1,10})\)\s*", re.ASCII)
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -48,8 +50,8 @@ async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
 
 
 async def _states(fields: Fields, ctx: Context) -> set[UUID]:
-    """Parses codes like `US-IL, US-CA` into state ids."""
-    codes = split_words(fields.prose("states"))
+    """Parses lines like `Illinois (US-IL)`, and codes and names like `US-IL, US-California`, into state ids."""
+    codes = _split_states(fields.prose("states"))
     if len(codes) > MAX_STATES:
         fields.refuse("states", f"must be at most {MAX_STATES}")
         return set()
@@ -66,20 +68,25 @@ async def _states(fields: Fields, ctx: Context) -> set[UUID]:
     return state_ids
 
 
+def _split_states(text: str) -> list[str]:
+    lines = [(line, _LABEL.fullmatch(line)) for line in text.splitlines()]
+    return list(dict.fromkeys(code for line, match in lines for code in ([match[1]] if match else split_words(line))))
+
+
 async def _states_of(ctx: Context, iso: str) -> dict[str, UUID]:
     try:
         _, states = await shop_actions.get_country(ctx, iso)
     except NotFound:
         return {}
-    return {state.abbr.upper(): state.id for state in states}
+    return {text.upper(): state.id for state in states for text in (state.name, state.abbr)}
 
 
 def _form_values(zone: Record) -> Values:
     states = zone.links["states"]
-    codes = [_code(state) for state in states] if isinstance(states, list) else []
+    labels = [f"{state.row.name} ({_code(state)})" for state in states] if isinstance(states, list) else []
     return {
         "country_ids": {str(each) for each in linked_ids(zone, "countries")},
-        "states": ", ".join(sorted(codes)),
+        "states": "\n".join(sorted(labels)),
     }
 
 

@@ -11,7 +11,7 @@ from shop.actions.cart.orders import Checkout
 from shop.actions.cart.promotions import apply_discounts, build_basket
 from shop.actions.checkout.shipments import explain_totals
 from shop.actions.checkout.store_credit import CANCELED_REASON
-from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number, new_payment_number, shipment_number
+from shop.base.ids import new_id, new_order_number, new_payment_number, shipment_number
 from shop.demo.order_history.history import Fate, PlannedOrder
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.quotes import Quote
@@ -87,7 +87,7 @@ def _start_order(plan: PlannedOrder, facts: OrderFacts) -> Order:
     created_at = plan.at - timedelta(minutes=4 + plan.at.second % 30)
     return Order(
         id=new_id(),
-        number=new_order_number(ORDER_NUMBER_DIGITS[0]),
+        number=new_order_number("R", 10),
         state="complete",
         user_id=facts.user_id,
         bill_address_id=facts.address_id,

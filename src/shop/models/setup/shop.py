@@ -30,6 +30,13 @@ class Shop(Row, frozen=True, kw_only=True):
     """Incremented with every change, so that each process can detect it."""
     low_stock_threshold: int = 5
     """The count from which stock is low, unless the stock item has a threshold of its own."""
+    order_prefix: str = "R"
+    """What the numbers of new orders begin with."""
+    order_digits: int = 10
+    """The number of random digits after the prefix."""
+    weight_unit: str = "kg"
+    """The unit of the weights of variants and of shipping rates by weight, which are stored as plain numbers."""
+    dimension_unit: str = "cm"
     refund_approval_amount: Decimal | None = None
     """The amount above which a refund by an operator needs a second one, in the currency of its order."""
     not_before: datetime | None = None
@@ -67,5 +74,5 @@ class Store(msgspec.Struct, frozen=True):
     default_locale: str
     default_country_id: UUID | None
     customer_support_email: str | None = None
-    """The sender and reply address of the shop's e-mails."""
+    """The support e-mail of the settings, or else the sender of the shop's e-mails."""
     id: UUID = STORE_ID

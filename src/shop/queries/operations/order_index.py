@@ -71,8 +71,8 @@ def _phone_words(column: Any) -> tuple[Any, ...]:
 _words = func.concat_ws(
     _space,
     orders.c.number,
-    # Without its first letter.
-    func.substr(orders.c.number, literal_column("2")),
+    # Without its prefix, which never ends with a digit.
+    func.substring(orders.c.number, literal_column("'[0-9]+$'")),
     orders.c.email,
     *(address.c[name] for address in (_ship, _bill) for name in ("firstname", "lastname", "company")),
     *_phone_words(_ship.c.phone),

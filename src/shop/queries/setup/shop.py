@@ -54,6 +54,10 @@ _UPDATE = statement(
         default_country=bindparam("new_default_country"),
         default_locale=bindparam("new_default_locale"),
         time_zone=bindparam("new_time_zone"),
+        order_prefix=bindparam("new_order_prefix"),
+        order_digits=bindparam("new_order_digits"),
+        weight_unit=bindparam("new_weight_unit"),
+        dimension_unit=bindparam("new_dimension_unit"),
         version=shops.c.version + literal_column("1"),
     )
     .returning(shops),

@@ -12,6 +12,8 @@ PRODUCT_TEXTS = (
 )
 PROPERTIES = {"vendor": "Vendor", "type": "Type"}
 """The properties of a product that have columns."""
+UNITS = ("weight_unit", "dimension_unit")
+"""The units of the sizes in a row; those of the shop without them."""
 VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
 STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
 CUSTOMER_COLUMNS = (
@@ -30,7 +32,7 @@ _SHOPIFY = {
     "SEO Title": "meta_title",
     "SEO Description": "meta_description",
     "Variant SKU": "sku",
-    "Variant Grams": "weight",
+    "Variant Grams": "weight_grams",
     "Variant Inventory Qty": "stock",
     "Variant Price": "price",
     "Variant Compare At Price": "compare_at_price",
@@ -69,14 +71,33 @@ FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
 def product_columns(currencies: Sequence[str]) -> tuple[str, ...]:
     """Returns our columns of a product file, in the order of exports."""
     prices = (f"{name}_{currency}" for currency in currencies for name in ("price", "compare_at_price"))
-    return ("slug", *PRODUCT_TEXTS, "tags", "categories", *PROPERTIES, "sku", *_OPTIONS, *prices, *VARIANT_TEXTS)
+    return (
+        "slug",
+        *PRODUCT_TEXTS,
+        "tags",
+        "categories",
+        *PROPERTIES,
+        "sku",
+        *_OPTIONS,
+        *prices,
+        *VARIANT_TEXTS,
+        *UNITS,
+    )
 
 
 def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns that an operator can choose for a column of a file."""
     if kind != "products":
         return STOCK_COLUMNS if kind == "stock" else CUSTOMER_COLUMNS
-    return (*product_columns(currencies), "price", "compare_at_price", "currency", "stock", *IMAGE_COLUMNS)
+    return (
+        *product_columns(currencies),
+        "price",
+        "compare_at_price",
+        "currency",
+        "weight_grams",
+        "stock",
+        *IMAGE_COLUMNS,
+    )
 
 
 def find_format(kind: str, headers: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ import msgspec
 
 from shop.base.csv_cells import read_cell
 from shop.base.texts import fold_text
+from shop.rules.form_values import read_number
 from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS
+from shop.rules.setup.units import SIZES, convert_size
 
 Row = Mapping[str, str]
 MAX_IMAGES = 10
@@ -20,10 +22,12 @@ _PRICE = re.compile(r"(compare_at_price|price)_([A-Z]{3})")
 
 
 class CsvDefaults(msgspec.Struct, frozen=True):
-    """The currency of prices and the location of stock in files that name none."""
+    """The currency of prices and the location of stock in files that name none, and the units of the shop."""
 
     currency: str
     location: str | None
+    weight_unit: str = "kg"
+    dimension_unit: str = "cm"
 
 
 class CsvRecord(msgspec.Struct, frozen=True):
@@ -108,6 +112,7 @@ def _read_options(row: Row, names: Mapping[int, str]) -> dict[str, str]:
 
 def _build_variant(row: Row, defaults: CsvDefaults) -> dict[str, Any]:
     variant: dict[str, Any] = {name: row[name] for name in ("sku", *VARIANT_TEXTS) if name in row}
+    variant |= _convert_sizes(row, defaults)
     if "cost_price" in variant:
         variant.setdefault("cost_currency", defaults.currency)
     elif "cost_currency" in variant:
@@ -117,6 +122,25 @@ def _build_variant(row: Row, defaults: CsvDefaults) -> dict[str, Any]:
     if "stock" in row and defaults.location:
         variant["stock"] = {defaults.location: row["stock"]}
     return variant
+
+
+def _convert_sizes(row: Row, defaults: CsvDefaults) -> dict[str, str]:
+    """Returns the sizes of a row that names their units, in the units of the shop."""
+    sizes: dict[str, str] = {}
+    texts = {name: row[name] for name in SIZES if name in row}
+    units = dict.fromkeys(SIZES, row.get("dimension_unit", "")) | {"weight": row.get("weight_unit", "")}
+    if "weight_grams" in row:
+        texts["weight"], units["weight"] = row["weight_grams"], "g"
+    for name, text in texts.items():
+        unit = units[name].lower()
+        shop_unit = defaults.weight_unit if name == "weight" else defaults.dimension_unit
+        if unit:
+            try:
+                sizes[name] = f"{convert_size(name, read_number(text), unit, shop_unit):f}"
+            except (ValueError, KeyError):
+                # Refused with the line, since it is no number.
+                sizes[name] = f"{text} {unit}"
+    return sizes
 
 
 def _read_prices(row: Row, defaults: CsvDefaults) -> dict[str, dict[str, str]]:

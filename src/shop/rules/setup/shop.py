@@ -1,42 +1,39 @@
 """Validates the shop settings."""
 
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Sequence
 
 from babel import Locale, UnknownLocaleError
-from babel.localedata import locale_identifiers
 
+from shop.base.ids import MAX_ORDER_DIGITS
 from shop.base.money import is_currency
 from shop.base.texts import is_line
+from shop.rules.setup.names import find_code, name_currencies, name_locales
+from shop.rules.setup.units import DIMENSION_UNITS, WEIGHT_UNITS
 
 MAX_NAME_LENGTH = 100
 MAX_CURRENCIES = 30
+# Fewer could be guessed, and would collide often.
+MIN_ORDER_DIGITS = 9
+MAX_PREFIX_LENGTH = 10
 _SEPARATORS = re.compile(r"[\s,;]+")
+# The digits of a number are what follows the prefix, so that a prefix must not end with one.
+_PREFIX = re.compile(rf"[A-Z](?:[A-Z0-9-]{{0,{MAX_PREFIX_LENGTH - 2}}}[A-Z-])?", re.ASCII)
 _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 
 
-def currency_codes(text: str) -> list[str]:
-    """Parses `usd, EUR` into currency codes, in order and without duplicates."""
-    return list(dict.fromkeys(code.upper() for code in _SEPARATORS.split(text) if code))
+def currency_codes(texts: Sequence[str]) -> list[str]:
+    """Parses names and codes like `US Dollar (USD)`, `Euro` and `chf, gbp`, in order and without duplicates."""
+    codes: dict[str, None] = {}
+    for text in texts:
+        code = find_code(text, name_currencies())
+        codes |= dict.fromkeys([code] if code else [part.upper() for part in _SEPARATORS.split(text) if part])
+    return list(codes)
 
 
-@cache
-def name_currencies() -> Mapping[str, str]:
-    """Returns the English names of all currencies that a shop can use, by code, sorted by name."""
-    names = {code: str(name) for code, name in Locale("en").currencies.items() if is_currency(code)}
-    return dict(sorted(names.items(), key=lambda item: item[1]))
-
-
-@cache
-def name_locales() -> Mapping[str, str]:
-    """Returns the English names of the locales of countries, like `German (Germany)` for `de-DE`, sorted by name."""
-    english, names = Locale("en"), {}
-    for identifier in locale_identifiers():
-        language, _, country = identifier.partition("_")
-        if language in english.languages and country in english.territories:
-            names[f"{language}-{country}"] = f"{english.languages[language]} ({english.territories[country]})"
-    return dict(sorted(names.items(), key=lambda item: item[1]))
+def locale_code(text: str) -> str:
+    """Returns the code of a locale that is named by its code or its name."""
+    return find_code(text, name_locales()) or text.strip()
 
 
 def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:
@@ -45,12 +42,27 @@ def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list
         errors["name"] = [f"must be one line of 1 to {MAX_NAME_LENGTH} characters"]
     unknown = [code for code in currencies if not is_currency(code)]
     if unknown:
-        errors["currencies"] = [f"must be ISO 4217 codes; {unknown[0][:20]} is not one"]
+        errors["currencies"] = [f"must be names or ISO 4217 codes; {unknown[0][:20]} is not one"]
     elif not 1 <= len(currencies) <= MAX_CURRENCIES:
-        errors["currencies"] = [f"must be 1 to {MAX_CURRENCIES} codes"]
+        errors["currencies"] = [f"must be 1 to {MAX_CURRENCIES}"]
     if not is_locale(locale):
         errors["default_locale"] = ["must be a locale like en-US, de or pt-BR"]
     return errors
+
+
+def order_number_errors(prefix: str, digits: int | None) -> dict[str, list[str]]:
+    errors: dict[str, list[str]] = {}
+    if not _PREFIX.fullmatch(prefix):
+        characters = f"must have 1 to {MAX_PREFIX_LENGTH} letters, digits and hyphens"
+        errors["order_prefix"] = [f"{characters}, begin with a letter and not end with a digit"]
+    if digits is None or not MIN_ORDER_DIGITS <= digits <= MAX_ORDER_DIGITS:
+        errors["order_digits"] = [f"must be a number from {MIN_ORDER_DIGITS} to {MAX_ORDER_DIGITS}"]
+    return errors
+
+
+def unit_errors(weight_unit: str, dimension_unit: str) -> dict[str, list[str]]:
+    units = {"weight_unit": (weight_unit, WEIGHT_UNITS), "dimension_unit": (dimension_unit, DIMENSION_UNITS)}
+    return {name: ["is not a valid choice"] for name, (unit, choices) in units.items() if unit not in choices}
 
 
 def is_locale(text: str) -> bool:
