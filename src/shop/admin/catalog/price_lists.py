@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
@@ -85,15 +85,13 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {price_list.name}?",
         sentence=f"Prices that will be deleted: {price_list.entry_count}. To pause the list, deactivate it instead.",
         action=f"{PATH}/{price_list.id}/delete",
         button="Delete price list",
-        back=f"{PATH}/{price_list.id}",
-        back_name=price_list.name,
+        back=(f"{PATH}/{price_list.id}", price_list.name),
     )
 
 

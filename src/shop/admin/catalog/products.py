@@ -9,7 +9,7 @@ from shop.actions.catalog_admin.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ProductFilter
 from shop.rules.form_values import prefix_query
@@ -85,16 +85,14 @@ async def archive(request: Request, ctx: Context, _page_context: PageContext) ->
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {product.name}?",
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
         "instead. Existing orders keep it.",
         action=f"{PATH}/{product.id}/delete",
         button="Delete product",
-        back=f"{PATH}/{product.id}",
-        back_name=product.name,
+        back=(f"{PATH}/{product.id}", product.name),
     )
 
 

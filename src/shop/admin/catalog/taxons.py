@@ -10,7 +10,7 @@ from shop.actions.catalog_admin import taxons as taxon_actions
 from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.catalog.taxons import Taxon
 from shop.queries.catalog.images import find_taxon_image
@@ -111,15 +111,13 @@ async def show_remove(request: Request, ctx: Context, page_context: PageContext)
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
     others = f" This also removes {below} {'category' if below == 1 else 'categories'} below it." if below else ""
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Remove {taxon.name}?",
         sentence=f"Its products stay in the shop.{others}",
         action=f"{PATH}/{taxon.id}/remove",
         button="Remove category",
-        back=f"{PATH}/{taxon.id}",
-        back_name=taxon.name,
+        back=(f"{PATH}/{taxon.id}", taxon.name),
     )
 
 

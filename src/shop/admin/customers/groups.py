@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.queries.customers import groups as group_pages
 from shop.queries.customers.groups import CountedGroup
@@ -78,16 +78,14 @@ async def remove_member(request: Request, ctx: Context, _page_context: PageConte
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {group.name}?",
         sentence=f"Members: {group.member_count}. Price lists: {', '.join(group.list_names) or 'none'}. "
         "The members remain customers but lose the prices of this group.",
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
-        back=f"{PATH}/{group.id}",
-        back_name=group.name,
+        back=(f"{PATH}/{group.id}", group.name),
     )
 
 

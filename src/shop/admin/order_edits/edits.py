@@ -11,7 +11,7 @@ from shop.actions.order_edits.edits import EditConflict, EditPreview
 from shop.actions.order_edits.pages import EditableOrder, list_changes_since
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
-from shop.admin.order_edits.quantities import read_quantities
+from shop.admin.order_edits.quantities import list_submitted, read_quantities
 from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.email import read_email
@@ -139,11 +139,7 @@ def _submitted_values(fields: Fields) -> dict[str, str]:
     names = ("email", "q", "seen_at", *(f"{side}_{name}" for side in _SIDES for name in ADDRESS_LABELS))
     values = {name: fields.texts[name] for name in names if name in fields.texts}
     values["is_same_address"] = fields.texts.get("is_same_address", "")
-    for group in ("quantity", "add"):
-        for key, value in fields.group(group).items():
-            if as_uuid(key) and isinstance(value, str):
-                values[f"{group}[{key}]"] = value
-    return values
+    return values | list_submitted(fields, "quantity", "add")
 
 
 async def _form_page(

@@ -10,7 +10,7 @@ from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.records import ResourceActions, Tree
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import PageContext, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import ListQuery, Page, Sort
 from shop.base.record import Record
@@ -142,8 +142,8 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
             context = {"record": record.row, "here": here, "uses": links, "count_limit": COUNT_LIMIT}
             return page("setup/in_use.html", page_context, status, **context)
         question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
-        back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
-        return page("confirmation.html", page_context, status, **question, **back, **more)
+        back = (here, record.row.name)
+        return confirmation_page(page_context, status, **question, action=f"{here}/delete", back=back, **more)
 
     async def _page(
         self,
