@@ -47,6 +47,12 @@ _LIST = statement(
     into(ListedRequest),
 )
 _COUNT = statement(select(func.count()).select_from(refund_requests).where(*_is_open), lambda record: int(record[0]))
+_COUNT_OF_OTHERS = statement(
+    select(func.count())
+    .select_from(refund_requests)
+    .where(refund_requests.c.requester_id != bindparam("operator_id", type_=_ID), *_is_open),
+    lambda record: int(record[0]),
+)
 _FIND_OPEN = statement(
     select(refund_requests)
     .where(refund_requests.c.order_id == bindparam("order_id", type_=_ID), *_is_open)
@@ -80,6 +86,11 @@ async def list_open_requests(db: DatabaseSession, *, most: int) -> list[ListedRe
 
 async def count_open_requests(db: DatabaseSession) -> int:
     return await db.one(_COUNT) or 0
+
+
+async def count_requests_of_others(db: DatabaseSession, operator_id: UUID) -> int:
+    """Returns the number of requests that wait for an operator other than their author."""
+    return await db.one(_COUNT_OF_OTHERS, operator_id=operator_id) or 0
 
 
 async def find_open_request(db: DatabaseSession, order_id: UUID) -> RefundRequest | None:
