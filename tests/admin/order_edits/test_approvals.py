@@ -195,6 +195,8 @@ async def test_the_overview_counts_the_refunds_that_the_operator_may_approve(
 
     assert [await count_on_overview(each) for each in (dashboard, other_dashboard)] == [before[0], before[1] + 1]
     assert "to approve" not in (await reader.get("/admin")).text
+    order_page = await dashboard.get(f"{ORDERS}/{order['number']}")
+    assert "A refund of $20.00 waits for a second operator" in text_of(order_page.text)
 
 
 async def count_on_overview(dashboard: Dashboard) -> int:

@@ -17,7 +17,6 @@ from shop.queries import dashboard
 from shop.queries.dashboard import MailWarning, Tally
 from shop.queries.operations import report_days, reports
 from shop.queries.operations.reports import COUNT_LIMIT, DayRange, OpenWork, SalesFigures
-from shop.queries.order_edits.approvals import count_requests_of_others
 from shop.queries.webhooks import pages as webhook_pages
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -45,8 +44,6 @@ class Attention(msgspec.Struct, frozen=True):
     dead_mails: list[OutboxMail]
     mail_warnings: list[MailWarning]
     failed_endpoints: list[WebhookEndpoint]
-    approvals: int | None
-    """The refunds that the operator could approve; None without the permission."""
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -123,13 +120,11 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 
 async def _load_attention(ctx: Context, page_context: PageContext) -> Attention:
-    work, tally = await reports.find_open_work(ctx.db), await dashboard.find_tally(ctx.db)
+    operator_id = page_context.operator_session.operator.id
+    work, tally = await reports.find_open_work(ctx.db, operator_id), await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
     warnings = await dashboard.list_mail_warnings(ctx.db)
-    approvals = None
-    if page_context.can("refunds:write"):
-        approvals = await count_requests_of_others(ctx.db, page_context.operator_session.operator.id)
-    return Attention(work, tally, mails, warnings, await webhook_pages.list_failed(ctx.db), approvals)
+    return Attention(work, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))
 
 
 async def _load_figures(ctx: Context, period: Period, currency: str) -> Figures:
