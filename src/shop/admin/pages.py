@@ -173,6 +173,25 @@ def page(template: str, page_context: PageContext, status: int = 200, **values: 
     return _page_reply(body, nonce, status, ())
 
 
+def confirmation_page(
+    page_context: PageContext,
+    status: int = 200,
+    *,
+    question: str,
+    sentence: str,
+    action: str,
+    button: str,
+    back: tuple[str, str],
+    **more: Any,
+) -> Reply:
+    """Renders the page that asks before an action: its question, what it will do, and the button that sends it.
+
+    `back` is the path and the name of the page to return to.
+    """
+    texts = {"question": question, "sentence": sentence, "button": button, "back": back[0], "back_name": back[1]}
+    return page("confirmation.html", page_context, status, action=action, **texts, **more)
+
+
 def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = (), **values: Any) -> Reply:
     """Renders a page without the menu, for visitors who are not signed in."""
     nonce, body = _render(template, **{"errors": {}, "notice": None, "shop": None, **values})

@@ -20,7 +20,7 @@ from shop.admin.pages import (
 )
 from shop.base.actor import Actor
 from shop.base.crypto.secrets import secret_hash
-from shop.base.errors import Forbidden, InvalidMethod, NotFound, ShopError, Unauthenticated
+from shop.base.errors import Forbidden, InvalidMethod, InvalidSignIn, NotFound, ShopError, Unauthenticated
 from shop.rules.access.interrupted_forms import build_form
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.rules.access.passkeys import find_relying_party
@@ -213,6 +213,24 @@ async def confirm_page(
     has_passkey = any(party and passkey.rp_id == party.id for passkey in own)
     values = {"next": local_path(next_path), "interrupted": interrupted, "error_message": error_message}
     return page("access/confirm.html", page_context, status, has_passkey=has_passkey, **values)
+
+
+def refuse_sign_in(
+    request: Request, ctx: Context, fields: Mapping[str, str], error: InvalidSignIn, email: str = ""
+) -> Reply:
+    """Returns the sign-in page again, with the error and the form that waits for the sign-in."""
+    next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
+    return sign_in_page(
+        request, ctx, 401, next_path=next_path, interrupted=interrupted, email=email, error_message=error.sentence
+    )
+
+
+async def refuse_confirmation(
+    request: Request, ctx: Context, page_context: PageContext, fields: Mapping[str, str], error: InvalidSignIn
+) -> Reply:
+    """Returns the page that asks for the password again, with the error and the form that waits for it."""
+    carried = {"next_path": fields.get("next", ""), "interrupted": fields.get("interrupted", "")}
+    return await confirm_page(request, ctx, page_context, 401, **carried, error_message=error.sentence)
 
 
 async def session_reply(

@@ -56,6 +56,7 @@ async def test_the_overview_shows_open_work_failed_e_mails_and_the_mail_budget(
     assert work == {
         "to ship": "2",
         "unpaid": "1",
+        "refunds to approve": "0",
         "low in stock": "0",
         "failed e-mails": "1",
         "disabled webhooks": "0",

@@ -1,5 +1,6 @@
 """A second operator approves refunds above the amount of the settings."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -181,3 +182,24 @@ async def test_an_invalid_amount_is_refused(dashboard: Dashboard, db: Any, amoun
     assert answer.status_code == 422
     assert amount in answer.text
     assert await db.fetchval("select refund_approval_amount from shops") == 15
+
+
+async def test_the_overview_counts_the_refunds_that_the_operator_may_approve(
+    dashboard: Dashboard, other_dashboard: Dashboard, http: httpx2.AsyncClient, buyer: Buyer, db: Any
+) -> None:
+    reader = await new_dashboard(http, db, role_id=await new_role(db, "reports:read"))
+    order, variant = await buy(buyer, quantity=3)
+    before = [await count_on_overview(each) for each in (dashboard, other_dashboard)]
+
+    await request_refund(dashboard, order, **{f"quantity[{(await line_ids(db, order))[variant]}]": "2"})
+
+    assert [await count_on_overview(each) for each in (dashboard, other_dashboard)] == [before[0], before[1] + 1]
+    assert "to approve" not in (await reader.get("/admin")).text
+    order_page = await dashboard.get(f"{ORDERS}/{order['number']}")
+    assert "A refund of $20.00 waits for a second operator" in text_of(order_page.text)
+
+
+async def count_on_overview(dashboard: Dashboard) -> int:
+    match = re.search(r"<b>(\d+)</b> refunds? to approve", (await dashboard.get("/admin")).text)
+    assert match
+    return int(match[1])

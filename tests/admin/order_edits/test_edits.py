@@ -1,7 +1,7 @@
 """Operators edit placed orders: they see a preview, and save exactly what it shows."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -286,3 +286,19 @@ async def test_of_two_operators_who_save_at_once_one_sees_what_the_other_changed
     loser = next(answer for answer in answers if answer.status_code == 409)
     assert "changed the items" in text_of(loser.text)
     assert await find_problems(database_url, db, order) == {}
+
+
+async def test_the_preview_lists_what_happened_since_the_form_was_opened(
+    dashboard: Dashboard, other_dashboard: Dashboard, buyer: Buyer
+) -> None:
+    order, _ = await buy(buyer)
+    editor, since = OrderEditor(dashboard, order), "Changed since you opened this page"
+    saved_message(await dashboard.post(f"{editor.page}/notes", id=str(uuid4()), note="Before"))
+    await editor.open()
+    first_preview = (await editor.preview(email="first@example.org")).text
+
+    saved_message(await other_dashboard.post(f"{editor.page}/notes", id=str(uuid4()), note="Meanwhile"))
+    second_preview = (await editor.preview(email="second@example.org")).text
+
+    assert (since in first_preview, since in second_preview) == (False, True)
+    assert since not in (await editor.preview(email="third@example.org")).text

@@ -26,7 +26,7 @@ from shop.rules.access.passwords import password_errors
 from shop.rules.access.permissions import OWNER_ID
 
 LINK_SECONDS = 900
-_LINK_EXPIRED = "This link has expired or was already used. Ask for a new one, or create it: `shop admin create`."
+_LINK_EXPIRED = "This link has expired or was already used. Ask for a new one, or run shop admin create on the server."
 
 
 class Enrollment(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from shop.actions.timeline import TimelineItem
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.quotes import Quote
 from shop.models.customers.addresses import AddressWithCountry
+from shop.queries import timeline
 from shop.queries.catalog import quotes
 from shop.queries.catalog_admin.price_preview import search_variants
 from shop.queries.checkout import shipments
@@ -31,6 +32,8 @@ class EditableOrder(msgspec.Struct, frozen=True):
     ship_address: AddressWithCountry | None
     bill_address: AddressWithCountry | None
     location_names: Mapping[UUID, str]
+    changed_at: datetime
+    """The time of the newest entry of the timeline, or of the last change if that is later."""
 
     @property
     def fixed_counts(self) -> dict[UUID, int]:
@@ -55,7 +58,9 @@ async def load_editable(ctx: Context, order: Order) -> EditableOrder:
         addresses.get(address_id) if address_id else None
         for address_id in (order.ship_address_id, order.bill_address_id)
     )
-    return EditableOrder(await load_checkout(ctx, order), ship_address, bill_address, names)
+    newest = await timeline.list_of_order(ctx.db, order.id, most=1)
+    changed_at = max([order.updated_at, *(entry.at for entry in newest)])
+    return EditableOrder(await load_checkout(ctx, order), ship_address, bill_address, names, changed_at)
 
 
 async def find_variants(ctx: Context, order: Order, text: str) -> list[Quote]:
@@ -75,8 +80,8 @@ async def list_changes_since(ctx: Context, order: Order, seen_at: datetime | Non
     """Returns what happened to an order after a time, oldest first."""
     if seen_at is None:
         return []
-    timeline = (await get_page(ctx, order)).timeline
-    return [item for item in reversed(timeline) if item.at > seen_at]
+    items = (await get_page(ctx, order)).timeline
+    return [item for item in reversed(items) if item.at > seen_at]
 
 
 def name_line(line: CartLine) -> str:

@@ -149,6 +149,14 @@ async def get_country(ctx: Context, key: str) -> tuple[Country, list[State]]:
     return country, await users.list_states(ctx.db, country.id)
 
 
+async def find_country(ctx: Context, code: str) -> tuple[Country, list[State]]:
+    """Returns a country with its states; the shop's own if the code is not one of a country."""
+    try:
+        return await get_country(ctx, code or "default")
+    except NotFound:
+        return await get_country(ctx, "default")
+
+
 async def get_store(ctx: Context) -> Store:
     await ctx.check_bearer()
     shop = ctx.shared.shop

@@ -11,7 +11,7 @@ from shop.actions.context import Context
 from shop.admin.access.account import PATH
 from shop.admin.fields import id_of
 from shop.admin.pages import PageContext, page, redirect
-from shop.admin.session import confirm_page, form, session_hash, session_reply, sign_in_page
+from shop.admin.session import form, refuse_confirmation, refuse_sign_in, session_hash, session_reply
 from shop.base.crypto.passkeys import RelyingParty
 from shop.base.crypto.secrets import new_bytes
 from shop.base.errors import Conflict, Invalid, InvalidSignIn, Malformed
@@ -38,10 +38,7 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
     try:
         entry = await passkeys.sign_in(ctx, ceremony, _credential(fields))
     except InvalidSignIn as error:
-        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
-        return sign_in_page(
-            request, ctx, 401, next_path=next_path, interrupted=interrupted, error_message=error.sentence
-        )
+        return refuse_sign_in(request, ctx, fields, error)
     return await session_reply(ctx, entry.operator_id, entry.secret or "", fields, _FORGET)
 
 
@@ -55,16 +52,7 @@ async def confirm(request: Request, ctx: Context, page_context: PageContext) -> 
     try:
         secret = await passkeys.confirm(ctx, operator_session, _session_ceremony(request, ctx), _credential(fields))
     except InvalidSignIn as error:
-        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
-        return await confirm_page(
-            request,
-            ctx,
-            page_context,
-            401,
-            next_path=next_path,
-            interrupted=interrupted,
-            error_message=error.sentence,
-        )
+        return await refuse_confirmation(request, ctx, page_context, fields, error)
     return await session_reply(ctx, operator_session.operator.id, secret, fields)
 
 

@@ -12,6 +12,8 @@ from shop.admin.session import (
     cookie,
     form,
     get_submitted_code,
+    refuse_confirmation,
+    refuse_sign_in,
     session_reply,
     sign_in_page,
 )
@@ -31,7 +33,7 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
     try:
         entry = await operator_login.sign_in(ctx, email, fields.get("password", ""))
     except InvalidSignIn as error:
-        return _sign_in_refusal(request, ctx, fields, error, email)
+        return refuse_sign_in(request, ctx, fields, error, email)
     return await _entry_reply(ctx, entry, fields)
 
 
@@ -42,7 +44,7 @@ async def submit_code(request: Request, ctx: Context) -> Reply:
         entry = await operator_login.finish_sign_in(ctx, ticket, get_submitted_code(fields))
     except InvalidSignIn as error:
         if error.sentence == operator_login.SIGN_IN_EXPIRED:
-            return _sign_in_refusal(request, ctx, fields, error)
+            return refuse_sign_in(request, ctx, fields, error)
         return _code_page(ctx, ticket, fields, error.sentence)
     return await _entry_reply(ctx, entry, fields)
 
@@ -63,16 +65,7 @@ async def confirm(request: Request, ctx: Context, page_context: PageContext) -> 
             ctx, operator_session, fields.get("password", ""), get_submitted_code(fields)
         )
     except InvalidSignIn as error:
-        next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
-        return await confirm_page(
-            request,
-            ctx,
-            page_context,
-            401,
-            next_path=next_path,
-            interrupted=interrupted,
-            error_message=error.sentence,
-        )
+        return await refuse_confirmation(request, ctx, page_context, fields, error)
     return await session_reply(ctx, operator_session.operator.id, secret, fields)
 
 
@@ -98,15 +91,6 @@ async def _entry_reply(ctx: Context, entry: SignInResult, fields: Mapping[str, s
     if entry.secret:
         return await session_reply(ctx, entry.operator_id, entry.secret, fields)
     return _code_page(ctx, entry.ticket or "", fields)
-
-
-def _sign_in_refusal(
-    request: Request, ctx: Context, fields: Mapping[str, str], error: InvalidSignIn, email: str = ""
-) -> Reply:
-    next_path, interrupted = fields.get("next", ""), fields.get("interrupted", "")
-    return sign_in_page(
-        request, ctx, 401, next_path=next_path, interrupted=interrupted, email=email, error_message=error.sentence
-    )
 
 
 def _code_page(ctx: Context, ticket: str, fields: Mapping[str, str], error: str | None = None) -> Reply:

@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
 from shop.base.errors import Invalid
 from shop.base.money import plain_decimal
@@ -95,8 +95,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
         "price_list_users": ("Customers", f"{here}/customers"),
     }
     users["price_list_groups"] = ("Customer groups", f"{here}/customers")
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {price_list.name}?",
         sentence="Its prices are deleted, and customers get their next price list or the regular price. To pause the "
@@ -104,8 +103,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
         uses=link_uses(await list_losses(ctx.db, price_list_table, users, price_list.id), users),
         action=f"{here}/delete",
         button="Delete price list",
-        back=here,
-        back_name=price_list.name,
+        back=(here, price_list.name),
     )
 
 

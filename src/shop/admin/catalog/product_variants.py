@@ -10,7 +10,7 @@ from shop.actions.catalog_admin.products import get_product
 from shop.actions.catalog_admin.variants import NewVariants, get_variant
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.models.catalog.inputs import VariantInput
@@ -122,15 +122,13 @@ async def change_one(request: Request, ctx: Context, page_context: PageContext) 
 async def show_remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     here = f"/admin/products/{product.id}/variants"
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Remove {variant.label}?",
         sentence=f"Customers can no longer buy the variant {variant.label} of {product.name}. Existing orders keep it.",
         action=f"{here}/{variant.id}/remove",
         button="Remove variant",
-        back=here,
-        back_name="Variants",
+        back=(here, "Variants"),
     )
 
 

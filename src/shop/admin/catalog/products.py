@@ -9,7 +9,7 @@ from shop.actions.catalog_admin.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses, list_website_uses
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ProductFilter
@@ -89,8 +89,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     product = await get_product(ctx, id_of(request, "product_id"))
     uses = await list_promotion_uses(ctx.db, "product_ids", product.id)
     uses += list_website_uses(page_context.shop, product.id)
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {product.name}?",
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
@@ -98,8 +97,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
         uses=link_uses(uses),
         action=f"{PATH}/{product.id}/delete",
         button="Delete product",
-        back=f"{PATH}/{product.id}",
-        back_name=product.name,
+        back=(f"{PATH}/{product.id}", product.name),
     )
 
 

@@ -10,7 +10,7 @@ from shop.actions.catalog_admin import taxons as taxon_actions
 from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses, list_website_uses
 from shop.base.errors import Invalid
 from shop.models.catalog.taxons import Taxon
@@ -120,16 +120,14 @@ async def show_remove(request: Request, ctx: Context, page_context: PageContext)
     uses = await list_losses(ctx.db, taxon_table, {"classifications", "menu_items"}, *ids)
     uses += await list_promotion_uses(ctx.db, "taxon_ids", *ids)
     uses += list_website_uses(page_context.shop, *ids)
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Remove {taxon.name}?",
         sentence=f"Its products stay in the shop.{others}",
         uses=link_uses(uses),
         action=f"{PATH}/{taxon.id}/remove",
         button="Remove category",
-        back=f"{PATH}/{taxon.id}",
-        back_name=taxon.name,
+        back=(f"{PATH}/{taxon.id}", taxon.name),
     )
 
 

@@ -131,9 +131,6 @@ async def _form(
 ) -> Reply:
     product, variant_columns = current.product, list(current.variant_columns.values())
     most_rows = min(MAX_VARIANTS, max(MAX_CELLS // len(variant_columns), 1))
-    price_columns = [column for column in variant_columns if column.column.name not in SIZES]
-    size_columns = [column for column in variant_columns if column.column.name in SIZES]
-    tables = {"Variants": price_columns, "Weight and dimensions": size_columns}
     return page(
         "catalog/products/product.html",
         page_context,
@@ -147,10 +144,22 @@ async def _form(
         images=await image_queries.list_images(ctx.db, product.id),
         tables=[
             (title, columns, build_rows(current.cells, [product.id], columns, state, most_rows))
-            for title, columns in tables.items()
+            for title, columns in _divide_columns(variant_columns).items()
         ],
         columns=current.columns,
     )
+
+
+def _divide_columns(columns: Sequence[GridColumn]) -> dict[str, list[GridColumn]]:
+    """Returns the columns of each table; several stock locations have one of their own, so that all fit on a laptop."""
+    tables: dict[str, list[GridColumn]] = {}
+    has_locations = len([column for column in columns if column.column.name == "stock"]) > 1
+    for column in columns:
+        name = column.column.name
+        is_stock = has_locations and name == "stock"
+        title = "Weight and dimensions" if name in SIZES else "Stock" if is_stock else "Variants"
+        tables.setdefault(title, []).append(column)
+    return tables
 
 
 def _texts(product: Product) -> dict[str, str]:

@@ -8,29 +8,14 @@ from shop.actions.setup import shop as setup
 from shop.admin.customers.customer_form import PATH, get_customer
 from shop.admin.fields import Fields, id_of
 from shop.admin.pages import PageContext, page, redirect
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import Invalid
 from shop.models.access.users import User
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.inputs import AccountAddressFields, AccountAddressUpdateFields, AccountFields
-from shop.models.setup.countries import Country, State
-from shop.rules.customers.address_formats import address_format
+from shop.rules.customers.address_formats import FORM_FIELDS, address_format, changes_country, read_members
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
 from shop.web.reply import Reply
-
-_NAMES = (
-    "label",
-    "firstname",
-    "lastname",
-    "company",
-    "address1",
-    "address2",
-    "city",
-    "state_name",
-    "zipcode",
-    "country_iso",
-    "phone",
-)
 
 
 async def new(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -41,10 +26,10 @@ async def new(request: Request, ctx: Context, page_context: PageContext) -> Repl
 
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, texts = await get_customer(request, ctx), Fields(request).texts
-    if _changes_country(texts):
+    if changes_country(texts):
         return await _form_page(ctx, page_context, customer, texts)
     try:
-        await account.add_address(ctx, read_input(AccountAddressFields, _members(texts)), customer.id)
+        await account.add_address(ctx, read_input(AccountAddressFields, read_members(texts)), customer.id)
     except Invalid as error:
         return await _form_page(ctx, page_context, customer, texts, error=error)
     return redirect(f"{PATH}/{customer.id}?done=added")
@@ -53,7 +38,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
     address = await account.get_address(ctx, id_of(request, "address_id"), customer.id)
-    values = {name: getattr(address, name) or "" for name in _NAMES}
+    values = {name: getattr(address, name) or "" for name in FORM_FIELDS}
     values["state_name"] = address.state_code or address.state_name or ""
     return await _form_page(ctx, page_context, customer, values, address)
 
@@ -61,10 +46,10 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, texts = await get_customer(request, ctx), Fields(request).texts
     address = await account.get_address(ctx, id_of(request, "address_id"), customer.id)
-    if _changes_country(texts):
+    if changes_country(texts):
         return await _form_page(ctx, page_context, customer, texts, address)
     try:
-        values = read_input(AccountAddressUpdateFields, _members(texts))
+        values = read_input(AccountAddressUpdateFields, read_members(texts))
         await account.change_address(ctx, address.id, values, customer.id)
     except Invalid as error:
         return await _form_page(ctx, page_context, customer, texts, address, error=error)
@@ -87,16 +72,6 @@ async def delete(request: Request, ctx: Context, _page_context: PageContext) -> 
     return redirect(f"{PATH}/{user_id}?done=removed")
 
 
-def _changes_country(texts: Mapping[str, str]) -> bool:
-    """Whether the form was sent to show the fields of another country, not to save the address."""
-    return texts.get("intent") == "country"
-
-
-def _members(texts: Mapping[str, str]) -> dict[str, str | None]:
-    """Returns the submitted fields of the address; empty ones are None."""
-    return {name: texts[name].strip() or None for name in _NAMES if name in texts}
-
-
 async def _form_page(
     ctx: Context,
     page_context: PageContext,
@@ -107,7 +82,7 @@ async def _form_page(
     error: Invalid | None = None,
 ) -> Reply:
     """Shows the form of the selected country with everything that the operator entered."""
-    country, states = await _find_country(ctx, values.get("country_iso", ""))
+    country, states = await setup.find_country(ctx, values.get("country_iso", ""))
     form = address_format(country.iso)
     labels = {"base": "The customer", **form.labels, "label": "Name of this address"}
     return page(
@@ -125,11 +100,3 @@ async def _form_page(
         states={state.abbr: state.name for state in states},
         errors=error.errors if error else {},
     )
-
-
-async def _find_country(ctx: Context, code: str) -> tuple[Country, list[State]]:
-    """Returns the country with its states; the shop's own if the code is not one of a country."""
-    try:
-        return await setup.get_country(ctx, code or "default")
-    except NotFound:
-        return await setup.get_country(ctx, "default")

@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
 from shop.base.errors import Invalid, NotFound
 from shop.models.access.users import customer_groups
@@ -87,16 +87,14 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     }
     uses = await list_losses(ctx.db, customer_groups, users, group.id)
     uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete {group.name}?",
         sentence="The members remain customers but lose the prices and promotions of this group.",
         uses=link_uses(uses, users),
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
-        back=f"{PATH}/{group.id}",
-        back_name=group.name,
+        back=(f"{PATH}/{group.id}", group.name),
     )
 
 

@@ -9,7 +9,7 @@ from shop.actions.drafts import pages as draft_pages
 from shop.actions.drafts.placement import version_of
 from shop.admin.fields import Fields
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import CASH_METHOD, LINK_METHOD
@@ -100,15 +100,13 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     order = await find_draft(request, ctx)
     if isinstance(order, Reply):
         return order
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Delete draft {order.number}?",
         sentence="The draft and its items are deleted for all operators. Its customer and stock do not change.",
         action=f"{path_of(order)}/delete",
         button="Delete draft",
-        back=path_of(order),
-        back_name=f"Draft {order.number}",
+        back=(path_of(order), f"Draft {order.number}"),
     )
 
 

@@ -8,6 +8,8 @@ WIDE, NARROW = 720, 330
 HEIGHT, BOTTOM, TOP = 220, 24, 8
 CHARACTER = 6.6
 """The width of a character of a label."""
+RANKING_CHARACTER = 7.4
+"""The width of a character of a ranking, which has larger letters."""
 ROW = 44
 """The height of a bar of a ranking, with its label."""
 MAX_ROWS = 10
@@ -87,7 +89,7 @@ def draw_ranking(points: Sequence[Point], across: int, text_of: Callable[[int], 
     bars, marks = [], []
     for number, point in enumerate(rows):
         y, value = number * ROW, text_of(point.value)
-        room = int((across - len(value) * CHARACTER - 16) / CHARACTER)
+        room = int((across - 16) / RANKING_CHARACTER) - len(value)
         label = point.label if len(point.label) <= room else f"{point.label[: room - 1]}…"
         marks += [Mark(label, 0, y + 16, "start"), Mark(value, across, y + 16, "end")]
         width = round(max(across * abs(point.value) / most, 1), 1)

@@ -108,7 +108,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     return page(
         "operations/overview.html",
         page_context,
-        attention=await _load_attention(ctx),
+        attention=await _load_attention(ctx, page_context),
         figures=await _load_figures(ctx, period, currency),
         progress=progress,
         period=period,
@@ -120,8 +120,9 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     )
 
 
-async def _load_attention(ctx: Context) -> Attention:
-    work, tally = await reports.find_open_work(ctx.db), await dashboard.find_tally(ctx.db)
+async def _load_attention(ctx: Context, page_context: PageContext) -> Attention:
+    operator_id = page_context.operator_session.operator.id
+    work, tally = await reports.find_open_work(ctx.db, operator_id), await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
     warnings = await dashboard.list_mail_warnings(ctx.db)
     return Attention(work, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))

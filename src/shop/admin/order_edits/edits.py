@@ -11,7 +11,7 @@ from shop.actions.order_edits.edits import EditConflict, EditPreview
 from shop.actions.order_edits.pages import EditableOrder, list_changes_since
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
-from shop.admin.order_edits.quantities import read_quantities
+from shop.admin.order_edits.quantities import list_submitted, read_quantities
 from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.email import read_email
@@ -87,7 +87,7 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 
 def _read_seen(fields: Fields) -> datetime | None:
-    """Returns when the order last changed before the form was opened."""
+    """Returns when the order had last changed as the form was opened."""
     try:
         return read_time(fields.texts.get("seen_at", ""))
     except ValueError:
@@ -127,7 +127,7 @@ def _address_texts(address: AddressWithCountry | None) -> dict[str, str]:
 
 def _current_values(editable: EditableOrder) -> dict[str, str]:
     order = editable.checkout.order
-    values = {"email": order.email or "", "q": "", "seen_at": order.updated_at.isoformat()}
+    values = {"email": order.email or "", "q": "", "seen_at": editable.changed_at.isoformat()}
     for side, address in (("ship", editable.ship_address), ("bill", editable.bill_address)):
         values |= {f"{side}_{name}": text for name, text in _address_texts(address).items()}
     values["is_same_address"] = "1" if order.ship_address_id == order.bill_address_id else ""
@@ -139,11 +139,7 @@ def _submitted_values(fields: Fields) -> dict[str, str]:
     names = ("email", "q", "seen_at", *(f"{side}_{name}" for side in _SIDES for name in ADDRESS_LABELS))
     values = {name: fields.texts[name] for name in names if name in fields.texts}
     values["is_same_address"] = fields.texts.get("is_same_address", "")
-    for group in ("quantity", "add"):
-        for key, value in fields.group(group).items():
-            if as_uuid(key) and isinstance(value, str):
-                values[f"{group}[{key}]"] = value
-    return values
+    return values | list_submitted(fields, "quantity", "add")
 
 
 async def _form_page(
@@ -164,7 +160,7 @@ async def _form_page(
     added_ids = [variant_id for variant_id, text in added_texts if variant_id and text != "0"]
     results = await edit_pages.find_variants(ctx, order, values["q"]) if values["q"].strip() else []
     if preview:
-        values = {**values, "seen_at": preview.before.order.updated_at.isoformat()}
+        values = {**values, "seen_at": editable.changed_at.isoformat()}
     return page(
         "order_edits/edit.html",
         page_context,

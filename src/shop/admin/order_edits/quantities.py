@@ -28,6 +28,16 @@ def read_quantities(fields: Fields, name: str, *, is_required: bool = False) -> 
     return quantities
 
 
+def list_submitted(fields: Fields, *groups: str) -> dict[str, str]:
+    """Returns the submitted texts of the fields `group[id]` by name, to show them again."""
+    return {
+        f"{group}[{key}]": value
+        for group in groups
+        for key, value in fields.group(group).items()
+        if as_uuid(key) and isinstance(value, str)
+    }
+
+
 def read_reason(fields: Fields) -> str:
     """Returns the reason with its explanation, which a reason outside the list needs."""
     key = fields.choice("reason", REASONS)

@@ -12,7 +12,7 @@ from shop.actions.order_edits.refunds import LineRefundInput, RefundableOrder, R
 from shop.actions.orders.operations import needs_approval
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
-from shop.admin.order_edits.quantities import read_quantities, read_reason
+from shop.admin.order_edits.quantities import list_submitted, read_quantities, read_reason
 from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Conflict, Invalid
@@ -82,11 +82,7 @@ def _read_input(fields: Fields, order: Order) -> LineRefundInput:
 
 def _submitted_values(fields: Fields) -> dict[str, str]:
     values = {name: fields.texts.get(name, "") for name in ("shipping", "other", "reason", "reason_text")}
-    for group in ("quantity", "restock"):
-        for key, value in fields.group(group).items():
-            if as_uuid(key) and isinstance(value, str):
-                values[f"{group}[{key}]"] = value
-    return values
+    return values | list_submitted(fields, "quantity", "restock")
 
 
 async def _form_page(

@@ -11,7 +11,7 @@ from shop.actions.orders import pages as order_pages
 from shop.actions.orders.pages import PaymentView
 from shop.admin.fields import Fields, id_of
 from shop.admin.orders.orders import LABELS, address_of, order_page
-from shop.admin.pages import PageContext, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, page, redirect
 from shop.admin.session import Page
 from shop.base.errors import Conflict, Invalid
 from shop.base.money import minor_units
@@ -68,29 +68,25 @@ void = build_payment_handler(operations.void, "voided")
 
 async def show_cancel(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order = await _order(request, ctx)
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Cancel order {order.number}?",
         sentence="Nothing is shipped, the items are restocked, and payments are refunded.",
         action=f"{address_of(order)}/cancel",
         button="Cancel order",
-        back=address_of(order),
-        back_name=f"Order {order.number}",
+        back=(address_of(order), f"Order {order.number}"),
     )
 
 
 async def show_void(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order, payment_view = await _get_payment(request, ctx)
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question=f"Void payment {payment_view.payment.number}?",
         sentence="This releases the authorized amount and refunds the captured amount.",
         action=f"{address_of(order)}/payments/{payment_view.payment.id}/void",
         button="Void payment",
-        back=address_of(order),
-        back_name=f"Order {order.number}",
+        back=(address_of(order), f"Order {order.number}"),
     )
 
 

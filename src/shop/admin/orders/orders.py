@@ -26,6 +26,7 @@ from shop.models.cart.orders import Order
 from shop.models.order_edits.notes import MAX_TEXT_LENGTH
 from shop.queries.customers import users
 from shop.queries.operations import order_index
+from shop.queries.order_edits.approvals import find_open_request
 from shop.queries.order_edits.notes import list_notes
 from shop.queries.orders import order_list
 from shop.queries.orders.order_list import COUNT_LIMIT, SORTS
@@ -116,6 +117,7 @@ async def order_page(ctx: Context, page_context: PageContext, order: Order, stat
     states = {"payment_states": PAYMENT_STATES, "shipment_states": SHIPMENT_STATES}
     notes = {
         "notes": await list_notes(ctx.db, order.id) if order.completed_at else (),
+        "refund_request": await find_open_request(ctx.db, order.id) if order.completed_at else None,
         "own_id": page_context.operator_session.operator.id,
         "new_ids": (new_id(), new_id()),
         "max_note_length": MAX_TEXT_LENGTH,

@@ -10,7 +10,7 @@ from shop.actions.promotions.resources import COUPON_BATCH
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, paginate_rows, read_cursor
 from shop.admin.operations.downloads import table_reply
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.promotions.promotions import PATH
 from shop.admin.uses import UseLink, in_use_page
 from shop.base.errors import Invalid
@@ -121,6 +121,4 @@ def _confirmation_page(page_context: PageContext, batch: CountedBatch, status: i
         "button": "Delete batch",
     }
     action = f"{back}/{batch.id}/delete"
-    return page(
-        "confirmation.html", page_context, status, **question, action=action, back=back, back_name="Codes", **more
-    )
+    return confirmation_page(page_context, status, **question, action=action, back=(back, "Codes"), **more)

@@ -8,7 +8,7 @@ from shop.actions.promotions.pages import get_promotion
 from shop.actions.promotions.resources import PROMOTION
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import in_use_page, link_uses, list_website_uses
 from shop.base.errors import Invalid
 from shop.models.cart.promotions import Promotion
@@ -169,14 +169,12 @@ async def _confirmation_page(
         "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
         "button": "Delete promotion",
     }
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         status,
         **question,
         uses=link_uses(list_website_uses(page_context.shop, promotion.id)),
         action=f"{here}/delete",
-        back=here,
-        back_name=promotion.name,
+        back=(here, promotion.name),
         **more,
     )

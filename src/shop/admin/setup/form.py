@@ -10,7 +10,7 @@ from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.records import ResourceActions, Tree
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import PageContext, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, page, redirect
 from shop.admin.uses import in_use_page, link_uses
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.listing import ListQuery, Page, Sort
@@ -140,8 +140,11 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         if uses and "deleted_at" not in table.c:
             return in_use_page(page_context, record.row.name, here, link_uses(uses), status=status)
         question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
-        back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
-        return page("confirmation.html", page_context, status, **question, **back, uses=link_uses(uses), **more)
+        back = (here, record.row.name)
+        links = link_uses(uses)
+        return confirmation_page(
+            page_context, status, **question, action=f"{here}/delete", back=back, uses=links, **more
+        )
 
     async def _page(
         self,

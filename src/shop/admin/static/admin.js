@@ -22,11 +22,6 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-for (const button of document.querySelectorAll("[data-print]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => print());
-}
-
 for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {
     const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;

@@ -11,7 +11,7 @@ from shop.actions.webhooks import pages as webhooks
 from shop.actions.webhooks.endpoints import WEBHOOK_ENDPOINT, find_errors
 from shop.actions.webhooks.secrets import rotate_secret
 from shop.admin.fields import Fields, id_of, moment_text
-from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.webhooks.form import (
     LABELS,
@@ -94,16 +94,14 @@ async def disable(request: Request, ctx: Context, _page_context: PageContext) ->
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     endpoint = await _get(request, ctx)
     here = f"{PATH}/{endpoint.id}"
-    return page(
-        "confirmation.html",
+    return confirmation_page(
         page_context,
         question="Delete this endpoint?",
         sentence=f"{endpoint.url} receives no more events, and its deliveries can no longer be seen. "
         "This cannot be undone.",
         button="Delete endpoint",
         action=f"{here}/delete",
-        back=here,
-        back_name="Endpoint",
+        back=(here, "Endpoint"),
     )
 
 

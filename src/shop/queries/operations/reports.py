@@ -38,8 +38,10 @@ from shop.models.operations.report_days import (
     refund_days,
     sales_days,
 )
+from shop.models.order_edits.approvals import refund_requests
 from shop.models.setup.countries import countries
 from shop.queries.catalog_admin.stock import IS_LOW
+from shop.queries.order_edits.approvals import IS_OPEN
 
 COUNT_LIMIT = 1000
 """Open work is counted up to this number."""
@@ -134,6 +136,8 @@ class OpenWork(msgspec.Struct, frozen=True):
     to_ship: int
     unpaid: int
     low_stock: int
+    approvals: int
+    """Refunds that other operators asked for."""
 
 
 def _in_range(table: Table) -> Any:
@@ -267,11 +271,15 @@ def _count(table: Table, *where: Any) -> Any:
     return select(func.count()).select_from(rows.subquery()).scalar_subquery()
 
 
+_is_of_others = refund_requests.c.requester_id != bindparam("operator_id")
 _OPEN_WORK = statement(
     select(
         _count(order_listings, order_listings.c.is_to_ship).label("to_ship"),
         _count(order_listings, order_listings.c.is_unpaid).label("unpaid"),
         _count(stock_levels, IS_LOW).label("low_stock"),
+        _count(refund_requests, refund_requests.c.requester_id != bindparam("operator_id"), *IS_OPEN).label(
+            "approvals"
+        ),
     ),
     into(OpenWork),
 )
@@ -332,5 +340,5 @@ async def list_stock_values(db: DatabaseSession, by: str, *, currency: str, defa
     return await db.all(_stock_statement(by), currency=currency, default_currency=default_currency)
 
 
-async def find_open_work(db: DatabaseSession) -> OpenWork:
-    return cast(OpenWork, await db.one(_OPEN_WORK))
+async def find_open_work(db: DatabaseSession, operator_id: UUID) -> OpenWork:
+    return cast(OpenWork, await db.one(_OPEN_WORK, operator_id=operator_id))

@@ -30,7 +30,7 @@ class LockedRequest(RefundRequest, frozen=True, kw_only=True):
 
 _ID = PG_UUID(as_uuid=True)
 _expires_at = refund_requests.c.created_at + timedelta(days=MAX_AGE_DAYS)
-_is_open = (refund_requests.c.state == literal_column("'pending'"), _expires_at > func.now())
+IS_OPEN = (refund_requests.c.state == literal_column("'pending'"), _expires_at > func.now())
 _LIST = statement(
     select(
         refund_requests,
@@ -41,15 +41,15 @@ _LIST = statement(
     )
     .join(orders, orders.c.id == refund_requests.c.order_id)
     .outerjoin(operators, operators.c.id == refund_requests.c.requester_id)
-    .where(*_is_open)
+    .where(*IS_OPEN)
     .order_by(refund_requests.c.created_at, refund_requests.c.id)
     .limit(bindparam("most", type_=BigInteger)),
     into(ListedRequest),
 )
-_COUNT = statement(select(func.count()).select_from(refund_requests).where(*_is_open), lambda record: int(record[0]))
+_COUNT = statement(select(func.count()).select_from(refund_requests).where(*IS_OPEN), lambda record: int(record[0]))
 _FIND_OPEN = statement(
     select(refund_requests)
-    .where(refund_requests.c.order_id == bindparam("order_id", type_=_ID), *_is_open)
+    .where(refund_requests.c.order_id == bindparam("order_id", type_=_ID), *IS_OPEN)
     .limit(literal_column("1")),
     into(RefundRequest),
 )

