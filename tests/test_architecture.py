@@ -87,6 +87,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "checkout/workflow",
         "customers/account",
         "customers/assignments",
+        "drafts/pickups",
         "drafts/placement",
         "imports/batch_runner",
         "operations/event_log",

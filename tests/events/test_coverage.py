@@ -88,6 +88,7 @@ EXCEPTIONS = {
             "POST /admin/drafts/{number}/coupon",
             "POST /admin/drafts/{number}/coupon/remove",
             "POST /admin/drafts/{number}/shipping",
+            "POST /admin/drafts/{number}/pickup",
         ),
         OPEN_CART,
     ),

@@ -120,6 +120,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "approver_id",
             "author_id",
             "canceler_id",
+            "pickup_location_id",
             "confirmation_delivered",
             "channel",
             "tags",

@@ -15,6 +15,7 @@ from shop.models.access.users import User
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.quotes import Quote
 from shop.models.catalog.product_query import search_query
+from shop.models.catalog.stock import StockLocation
 from shop.models.checkout.coupons import Adjustment
 from shop.models.checkout.payments import PaymentMethod
 from shop.models.checkout.shipments import Shipment, ShippingRate
@@ -73,6 +74,8 @@ class DraftPage(msgspec.Struct, frozen=True):
     missing: Sequence[str]
     """What is missing before the draft can be placed, in sentences."""
     methods: Sequence[PaymentMethod]
+    locations: Sequence[StockLocation]
+    """Where the customer can pick up the goods."""
 
 
 async def get_page(ctx: Context, order: Order) -> DraftPage:
@@ -83,6 +86,7 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         if warning.line_item_id:
             warnings.setdefault(warning.line_item_id, []).append(warning)
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
+    locations = await shipments.list_locations(ctx.db)
     author = await operators.find_operator(ctx.db, order.author_id) if order.author_id else None
     return DraftPage(
         order,
@@ -91,13 +95,14 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         {each.line_item_id: each for each in await drafts.list_discounts(ctx.db, order.id)},
         (await adjustments.list_manual(ctx.db, order.id))[::-1],
         await list_codes(ctx, order),
-        await _load_shipments(ctx, checkout),
+        _build_shipments(checkout, locations),
         await users.find_addresses(ctx.db, ids) if ids else {},
         await users.list_addresses(ctx.db, order.user_id) if order.user_id else (),
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
         author.email if author else None,
         [each.sentence for each in requirements(checkout) if each.step != "payment"],
         await list_methods(ctx),
+        sorted((each for each in locations if each.active), key=lambda each: each.name),
     )
 
 
@@ -126,10 +131,8 @@ async def search_customers(ctx: Context, text: str) -> list[User]:
     return list(await customers.list_customers(ctx.db, query, None, most=MAX_RESULTS))
 
 
-async def _load_shipments(ctx: Context, checkout: Checkout) -> list[DraftShipment]:
-    if not checkout.shipments:
-        return []
-    location_names = {location.id: location.name for location in await shipments.list_locations(ctx.db)}
+def _build_shipments(checkout: Checkout, locations: Sequence[StockLocation]) -> list[DraftShipment]:
+    location_names = {location.id: location.name for location in locations}
     lines = {line.id: line for line in checkout.lines}
     return [
         DraftShipment(

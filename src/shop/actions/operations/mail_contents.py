@@ -72,7 +72,11 @@ async def _load_confirmation(ctx: Context, ref_id: UUID, base_url: str | None) -
         return None
     details = await describe_order(ctx.shared, ctx.db, order, base_url)
     return MailContent(
-        variables={**_order_variables(ctx, order), "total": str(details["total"])},
+        variables={
+            **_order_variables(ctx, order),
+            "total": str(details["total"]),
+            "pickup": "yes" if order.pickup_location_id else "",
+        },
         url=_order_url(ctx, order, base_url),
         part="order",
         details=details,

@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.cart.locked_carts import get_pricing
 from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit, load_checkout
-from shop.actions.checkout.shipments import build_shipment_taxables, with_shipment_amounts
+from shop.actions.checkout.shipments import build_shipment_taxables
 from shop.actions.context import Context
 from shop.actions.event_subjects import PAYMENT
 from shop.actions.events import note_change
@@ -39,6 +39,7 @@ from shop.queries.setup import taxes
 from shop.rules.cart.line_items import MAX_CART_AMOUNT, taxable, with_amounts
 from shop.rules.cart.totals import Rate, Totals, total_order
 from shop.rules.checkout.payments import sum_covered_amount
+from shop.rules.checkout.shipments import with_shipment_amounts
 from shop.rules.form_values import fingerprint
 from shop.rules.order_edits.edits import change_promotions, select_rates, sum_order_discounts
 

@@ -28,6 +28,8 @@ LABELS = {
     "quantity": "Quantity",
     "line_items": "Items",
     "shipments": "Shipping",
+    "location_id": "Pickup",
+    "is_handed_over": "Hand-over",
     "coupon_code": "Coupon code",
     "value": "Discount",
     "reason": "Reason",

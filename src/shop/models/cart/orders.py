@@ -54,6 +54,10 @@ class Order(Row, frozen=True, kw_only=True):
     canceler_id: UUID | None = None
     author_id: UUID | None = None
     """The operator who takes the order; None for an order of a shopper. Until it is completed, it is a draft."""
+    pickup_location_id: UUID | None = None
+    """The stock location where the customer picks up the goods, whose address is the shipping address; None for an
+    order that is sent.
+    """
     confirmation_delivered: bool = False
     channel: str = "shop"
     token_version: int = 0

@@ -111,10 +111,16 @@ _ALL = (
         kind=CONFIRMATION,
         name="Order confirmation",
         sent_when="An order is complete.",
-        variables={**_SHOP, **_NUMBER, "total": MailVariable("The total of the order", "$64.00")},
+        variables={
+            **_SHOP,
+            **_NUMBER,
+            "total": MailVariable("The total of the order", "$64.00"),
+            "pickup": MailVariable("“yes” if the customer picks up the goods, or else empty", ""),
+        },
         subject="Your order {{ number }} at {{ shop }}",
         heading="Thank you for your order",
-        body="We received your order {{ number }} and will tell you when it is on its way.",
+        body="We received your order {{ number }}"
+        "{% if not pickup %} and will tell you when it is on its way{% endif %}.",
         button="View your order",
         footer="Keep this e-mail: you will need the order number if you have a question about your order.",
     ),

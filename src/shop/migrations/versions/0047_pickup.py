@@ -1,0 +1,19 @@
+"""Adds the location where the customer of an order picks up the goods, and the shipping method of such orders."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0047"
+down_revision = "0045"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("orders", sa.Column("pickup_location_id", sa.UUID(), nullable=True))
+    # Deleted from the start: nobody can offer, change or delete it, and orders show it like other deleted methods.
+    op.execute(
+        "insert into shipping_methods"
+        " (id, name, display_on, calculator, created_at, updated_at, deleted_at) values"
+        " ('5c000000-0000-7000-8000-000000000004', 'Pickup', 'back_end', 'flat', now(), now(), now())"
+    )
