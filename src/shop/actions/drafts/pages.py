@@ -21,6 +21,7 @@ from shop.models.checkout.payments import PaymentMethod
 from shop.models.checkout.shipments import Shipment, ShippingRate
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.drafts.drafts import DraftDiscount
+from shop.models.order_edits.notes import ListedNote
 from shop.queries.access import operators
 from shop.queries.catalog import quotes
 from shop.queries.catalog_admin import price_preview
@@ -29,6 +30,7 @@ from shop.queries.customers import customers, users
 from shop.queries.customers.customers import CustomerQuery
 from shop.queries.drafts import drafts
 from shop.queries.drafts.drafts import StockAtLocation
+from shop.queries.order_edits import notes
 from shop.rules.cart.line_items import CartWarning, warnings_of
 from shop.rules.form_values import prefix_query
 
@@ -76,6 +78,7 @@ class DraftPage(msgspec.Struct, frozen=True):
     methods: Sequence[PaymentMethod]
     locations: Sequence[StockLocation]
     """Where the customer can pick up the goods."""
+    mailed_quotes: Sequence[ListedNote]
 
 
 async def get_page(ctx: Context, order: Order) -> DraftPage:
@@ -103,6 +106,7 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         [each.sentence for each in requirements(checkout) if each.step != "payment"],
         await list_methods(ctx),
         sorted((each for each in locations if each.active), key=lambda each: each.name),
+        [each for each in await notes.list_notes(ctx.db, order.id) if each.kind == "quote"],
     )
 
 

@@ -15,6 +15,7 @@ from shop.actions.operations.order_mail import describe_order
 from shop.actions.orders.status import build_link
 from shop.actions.payments.balance import find_amount_to_pay
 from shop.base.money import money_text
+from shop.gateways.mail import MailFile
 from shop.models.access.sessions import LoginRequest
 from shop.models.cart.orders import Order
 from shop.queries import records
@@ -152,6 +153,15 @@ async def _load_message(ctx: Context, ref_id: UUID, base_url: str | None) -> Mai
     return MailContent(variables=variables, url=_order_url(ctx, order, base_url))
 
 
+async def _load_quote(ctx: Context, ref_id: UUID, _base_url: str | None) -> MailContent | None:
+    note = await find_note(ctx.db, ref_id)
+    order = await orders.find_order(ctx.db, note.order_id) if note else None
+    if note is None or note.file is None or order is None:
+        return None
+    variables = {**_order_variables(ctx, order), MESSAGE: note.text}
+    return MailContent(variables=variables, files=[MailFile(f"quote-{order.number}.pdf", note.file)])
+
+
 async def _load_back_in_stock(ctx: Context, ref_id: UUID, base_url: str | None) -> MailContent | None:
     variant = await restocks.find_variant(ctx.db, ref_id)
     if variant is None:
@@ -198,6 +208,7 @@ _LOADERS: Mapping[str, _Loader] = {
     kinds.ORDER_CANCELED: _load_canceled,
     kinds.PAYMENT_ATTENTION: _load_payment_attention,
     kinds.ORDER_MESSAGE: _load_message,
+    kinds.DRAFT_QUOTE: _load_quote,
     kinds.BACK_IN_STOCK: _load_back_in_stock,
     kinds.NEW_SIGN_IN: _load_new_sign_in,
     kinds.EMAIL_CHANGED: _load_email_changed,

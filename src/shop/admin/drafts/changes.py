@@ -48,15 +48,21 @@ def build_handler(change: Change, notice: str) -> Page:
         fields = Fields(request)
         try:
             await change(ctx, order, fields)
-        except Invalid as error:
-            return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
-        except NotFound:
-            return await _refuse(request, ctx, page_context, fields, 409, {"base": [CHANGE_CONFLICT]})
-        except Conflict as conflict:
-            return await _refuse(request, ctx, page_context, fields, 409, {"base": [conflict.sentence]})
+        except (Invalid, Conflict, NotFound) as error:
+            return await refuse_change(request, ctx, page_context, fields, error)
         return redirect(f"{path_of(order)}?done={notice}")
 
     return answer
+
+
+async def refuse_change(
+    request: Request, ctx: Context, page_context: PageContext, fields: Fields, error: Invalid | Conflict | NotFound
+) -> Reply:
+    """Shows the current page with what was entered and the reason why nothing was changed."""
+    if isinstance(error, Invalid):
+        return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
+    sentence = error.sentence if isinstance(error, Conflict) else CHANGE_CONFLICT
+    return await _refuse(request, ctx, page_context, fields, 409, {"base": [sentence]})
 
 
 async def _refuse(
@@ -226,10 +232,6 @@ async def place(request: Request, ctx: Context, page_context: PageContext) -> Re
     except TotalMismatch:
         await placement.refresh_draft(ctx, order.id)
         return await _refuse(request, ctx, page_context, fields, 409, {"base": [_PRICES]})
-    except Invalid as error:
-        return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
-    except NotFound:
-        return await _refuse(request, ctx, page_context, fields, 409, {"base": [CHANGE_CONFLICT]})
-    except Conflict as conflict:
-        return await _refuse(request, ctx, page_context, fields, 409, {"base": [conflict.sentence]})
+    except (Invalid, Conflict, NotFound) as error:
+        return await refuse_change(request, ctx, page_context, fields, error)
     return redirect(f"/admin/orders/{quote(placed_order.number, safe='')}?done=placed")

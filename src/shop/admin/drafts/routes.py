@@ -30,5 +30,6 @@ def draft_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_DRAFT}/delete", drafts.show_delete, "Delete a draft?"),
         act(f"{_DRAFT}/delete", drafts.delete, "Delete a draft"),
         page(f"{_DRAFT}/quote", quotes.show_quote, "A draft as a quote"),
+        act(f"{_DRAFT}/quote", quotes.send_quote, "Mail the quote of a draft"),
         page(f"{_DRAFT}/quote.pdf", quotes.show_quote_pdf, "A draft as a quote, as PDF"),
     )

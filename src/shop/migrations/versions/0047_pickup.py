@@ -1,4 +1,4 @@
-"""Adds the location where the customer of an order picks up the goods, and the shipping method of such orders."""
+"""Adds the pickup of orders with its shipping method, mailed quotes, and refunds as store credit."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,4 +16,9 @@ def upgrade() -> None:
         "insert into shipping_methods"
         " (id, name, display_on, calculator, created_at, updated_at, deleted_at) values"
         " ('5c000000-0000-7000-8000-000000000004', 'Pickup', 'back_end', 'flat', now(), now(), now())"
+    )
+    op.add_column("order_notes", sa.Column("file", sa.LargeBinary(), nullable=True))
+    op.drop_constraint("ck_order_notes_kind_is_known", "order_notes")
+    op.create_check_constraint(
+        op.f("ck_order_notes_kind_is_known"), "order_notes", "kind in ('note', 'message', 'quote')"
     )
