@@ -150,7 +150,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
         ]
     ),
     "price_list_user": _TIMES | {"price_list_id", "user_id"},
-    "refund": _TIMES | {"order_id", "payment_id", "amount", "state", "currency"},
+    "refund": _TIMES | {"order_id", "payment_id", "amount", "state", "currency", "store_credit_id"},
     "shipment": _TIMES
     | _TAXES
     | frozenset(

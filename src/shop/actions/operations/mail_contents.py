@@ -111,7 +111,8 @@ async def _load_refund(ctx: Context, ref_id: UUID, base_url: str | None) -> Mail
     if refund is None or order is None:
         return None
     amount = money_text(order.currency, ctx.shared.shop.default_locale)(refund.amount)
-    variables = {**_order_variables(ctx, order), "amount": amount}
+    credit = "yes" if refund.store_credit_id else ""
+    variables = {**_order_variables(ctx, order), "amount": amount, "credit": credit}
     return MailContent(variables=variables, url=_order_url(ctx, order, base_url))
 
 

@@ -22,3 +22,4 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f("ck_order_notes_kind_is_known"), "order_notes", "kind in ('note', 'message', 'quote')"
     )
+    op.add_column("refunds", sa.Column("store_credit_id", sa.UUID(), nullable=True))

@@ -146,11 +146,17 @@ _ALL = (
         kind=ORDER_REFUNDED,
         name="Refund",
         sent_when="A payment is refunded, in part or in full.",
-        variables={**_SHOP, **_NUMBER, "amount": MailVariable("The refunded amount", "$12.00")},
+        variables={
+            **_SHOP,
+            **_NUMBER,
+            "amount": MailVariable("The refunded amount", "$12.00"),
+            "credit": MailVariable("“yes” if it is store credit instead of money, or else empty", ""),
+        },
         subject="Your refund of {{ amount }} from {{ shop }}",
         heading="We refunded {{ amount }}",
-        body="We refunded {{ amount }} of your order {{ number }}, the same way you paid. Depending on your bank, it "
-        "can take a few days until you see it.",
+        body="We refunded {{ amount }} of your order {{ number }}{% if credit %} as store credit, which you can use "
+        "for your next order.{% else %}, the same way you paid. Depending on your bank, it can take a few days until "
+        "you see it.{% endif %}",
         button="View your order",
         footer=_ORDER_FOOTER,
     ),
