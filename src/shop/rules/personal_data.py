@@ -107,6 +107,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "total",
             "order_promo_total",
             "manual_total",
+            "manual_shares",
             "pre_tax_item_amount",
             "pre_tax_total",
             "payment_total",

@@ -15,7 +15,7 @@ from tests.admin.drafts.builders import CASH, DraftClient, new_draft, new_ready_
 from tests.admin.drafts.test_placement import find_problems, mails_to
 from tests.admin.order_builders import text_of
 from tests.builders import ProductIds
-from tests.checkout_builders import CheckoutSetup, country_id
+from tests.checkout_builders import ADDRESS, CheckoutSetup, country_id
 from tests.platform.client import Machine
 from tests.website.visitor import Visitor
 
@@ -194,3 +194,21 @@ async def test_a_pickup_needs_an_active_location(dashboard: Dashboard, pickup: P
     answer = await pickup.draft.send("pickup", location_id=location_id)
 
     assert answer.status_code in {400, 422}
+
+
+async def test_an_application_that_sets_a_shipping_address_ends_the_pickup(
+    pickup: Pickup, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    order_id = (await pickup.draft.row(db))["id"]
+
+    await checkout_setup.make.change("orders", str(order_id), "order", ship_address_attributes=ADDRESS)
+
+    row = await pickup.draft.row(db)
+    assert (row["pickup_location_id"], row["total"]) == (None, 3500)
+    await pickup.draft.save("pickup", location_id=pickup.location_id)
+    assert (await pickup.draft.row(db))["total"] == 3000
+    await pickup.draft.enter_address(use="bill")
+    address_id = (await pickup.draft.row(db))["bill_address_id"]
+    await checkout_setup.make.change("orders", str(order_id), "order", ship_address_id=str(address_id))
+    row = await pickup.draft.row(db)
+    assert (row["pickup_location_id"], row["ship_address_id"]) == (None, address_id)

@@ -247,6 +247,7 @@ def explain_totals(checkout: Checkout, due: Sequence[Rate]) -> Totals:
         due,
         order_promo_total=order.order_promo_total,
         manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
         applied_promotions=order.promoted,
     )
 
@@ -265,6 +266,7 @@ async def _calculate(
         rates,
         order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
     )
     lines = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
     shipments = [

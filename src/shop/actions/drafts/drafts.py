@@ -105,7 +105,7 @@ async def use_address(ctx: Context, order_id: UUID, address_id: UUID, use: Addre
         ship_address_id=None if use == "bill" else address_id,
         bill_address_id=None if use == "ship" else address_id,
     )
-    await _change_address(ctx, order_id, fields, use)
+    await _change(ctx, order_id, "draft_address", lambda checkout: update_details(ctx, checkout, fields))
 
 
 async def enter_address(ctx: Context, order_id: UUID, address: CheckoutAddressInput, use: AddressUse) -> None:
@@ -115,16 +115,7 @@ async def enter_address(ctx: Context, order_id: UUID, address: CheckoutAddressIn
         bill_address_attributes=address if use == "bill" else None,
         use_shipping=use == "both",
     )
-    await _change_address(ctx, order_id, fields, use)
-
-
-async def _change_address(ctx: Context, order_id: UUID, fields: CheckoutFields, use: AddressUse) -> None:
-    """Sets addresses; a shipping address ends the pickup."""
-
-    async def change(checkout: Checkout) -> Checkout:
-        return await update_details(ctx, checkout if use == "bill" else await end_pickup(ctx, checkout), fields)
-
-    await _change(ctx, order_id, "draft_address", change)
+    await _change(ctx, order_id, "draft_address", lambda checkout: update_details(ctx, checkout, fields))
 
 
 async def choose_pickup(ctx: Context, order_id: UUID, location_id: UUID | None) -> None:

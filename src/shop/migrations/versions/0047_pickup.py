@@ -1,7 +1,8 @@
-"""Adds the pickup of orders with its shipping method, mailed quotes, and refunds as store credit."""
+"""Adds pickup of orders with its shipping method, shares of discounts, mailed quotes and refunds as store credit."""
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision = "0047"
 down_revision = "0045"
@@ -11,6 +12,15 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("orders", sa.Column("pickup_location_id", sa.UUID(), nullable=True))
+    op.add_column(
+        "orders",
+        sa.Column(
+            "manual_shares",
+            postgresql.JSONB(astext_type=sa.Text()),
+            server_default=sa.text("'{}'::jsonb"),
+            nullable=False,
+        ),
+    )
     # Deleted from the start: nobody can offer, change or delete it, and orders show it like other deleted methods.
     op.execute(
         "insert into shipping_methods"

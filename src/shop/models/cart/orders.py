@@ -35,6 +35,10 @@ class Order(Row, frozen=True, kw_only=True):
     """The part of `promo_total` that applies to the whole order, not to a line item or shipment."""
     manual_total: int = 0
     """The sum of manual adjustments; applied only until the total is zero."""
+    manual_shares: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """How the discounts of a draft divide among its line items and shipments, by id: their taxes are those of the price
+    that is paid. Empty for other manual adjustments, which change no taxes.
+    """
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0
