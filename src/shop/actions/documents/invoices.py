@@ -157,7 +157,8 @@ async def build_content(
         recipient_lines(addresses.get(address_id) if address_id else None)
         for address_id in (order.bill_address_id, order.ship_address_id)
     )
-    parts: list[LineItem | Shipment] = [*checkout.lines, *checkout.shipments]
+    shipments = [] if order.pickup_location_id else checkout.shipments
+    parts: list[LineItem | Shipment] = [*checkout.lines, *shipments]
     tax_rows = build_tax_rows(parts, name_rates(steps), order.total)
     lines = _build_lines(checkout, name_rates(steps))
     rest = order.total - order.additional_tax_total - sum(line.amount for line in lines)
