@@ -85,6 +85,19 @@ async def test_a_counter_sale_needs_no_address_and_takes_the_stock_of_its_locati
     assert [subject for subject in subjects if "on its way" in subject] == []
 
 
+async def test_goods_that_are_handed_over_later_cause_no_shipping_mail(
+    dashboard: Dashboard, pickup: Pickup, db: Any
+) -> None:
+    await pickup.place()
+    shipment_id = await db.fetchval("select id from shipments where order_id = $1", (await pickup.draft.row(db))["id"])
+
+    await dashboard.post(f"/admin/orders/{pickup.draft.number}/shipments/{shipment_id}/ship")
+
+    assert (await pickup.draft.row(db))["shipment_state"] == "shipped"
+    rows = await db.fetch("select kind from outbox_mails where recipient = $1", pickup.email)
+    assert [row["kind"] for row in rows] == ["order_confirmation"]
+
+
 async def test_documents_mails_pages_and_apis_say_where_to_pick_up_the_goods(
     dashboard: Dashboard, http: httpx2.AsyncClient, pickup: Pickup, reader: Machine, db: Any
 ) -> None:
