@@ -87,7 +87,9 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "checkout/workflow",
         "customers/account",
         "customers/assignments",
+        "drafts/pickups",
         "drafts/placement",
+        "drafts/quotes",
         "imports/batch_runner",
         "operations/event_log",
         "operations/mail_contents",
@@ -124,7 +126,6 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "customers/export",
         "order_edits/pages",
         "drafts/pages",
-        "drafts/quotes",
         "orders/status",
     },
     "locks or checks before the other files of its chapter change rows": {

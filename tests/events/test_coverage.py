@@ -88,6 +88,7 @@ EXCEPTIONS = {
             "POST /admin/drafts/{number}/coupon",
             "POST /admin/drafts/{number}/coupon/remove",
             "POST /admin/drafts/{number}/shipping",
+            "POST /admin/drafts/{number}/pickup",
         ),
         OPEN_CART,
     ),
@@ -200,6 +201,7 @@ async def test_every_route_of_the_apis_causes_an_event_and_every_type_occurs(
     await walk.complete_for_a_customer(writer, checkout_setup)
     member = await walk.use_account(http, checkout_setup, make)
     await walk.use_dashboard(http, db, await member.id())
+    await walk.mail_a_quote(http, db, make)
     await walk.fail_an_endpoint(writer, make, db)
     await walk.leave_a_cart(http, checkout_setup, db, database_url)
     await noted.read_new()

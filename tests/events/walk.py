@@ -12,6 +12,7 @@ from shop.rules.access.permissions import BUILT_IN, OWNER_ID
 from tests.accounts import Member, sign_in
 from tests.admin.customers.test_customer_forms import seen_in
 from tests.admin.dashboard import new_dashboard
+from tests.admin.drafts.builders import new_draft
 from tests.admin.setup_forms import shop_fields
 from tests.builders import Make
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
@@ -213,7 +214,7 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     refund = await db.fetchrow(
         """select r.id, o.number from refunds r join orders o on o.id = r.order_id
         where r.state = 'completed' and o.canceled_at is null
-            and not exists (select from invoices where order_id = o.id) limit 1"""
+            and not exists (select from invoices where order_id = o.id) order by r.id desc limit 1"""
     )
     await submit(f"/orders/{refund['number']}/invoice")
     note_id = new_id()
@@ -222,6 +223,13 @@ async def use_dashboard(http: httpx2.AsyncClient, db: Any, user_id: UUID) -> Non
     await submit(f"/orders/{refund['number']}/notes/{note_id}/delete")
     await submit(f"/orders/{refund['number']}/messages", message="It is on its way.")
     await submit(f"/orders/{refund['number']}/credit-notes", refund_id=str(refund["id"]))
+
+
+async def mail_a_quote(http: httpx2.AsyncClient, db: Any, builder: Make) -> None:
+    draft = await new_draft(await new_dashboard(http, db))
+    await draft.save("email", email=f"{uuid4().hex}@shoppers.example")
+    await draft.add(await builder.product(on_hand=3))
+    await draft.save("quote", version=(await draft.row(db))["updated_at"].isoformat())
 
 
 async def fail_an_endpoint(machine: Machine, builder: Make, db: Any) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in
 from tests.admin.dashboard import new_dashboard
+from tests.admin.drafts.builders import new_draft
 from tests.builders import ProductIds
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
 from tests.db.processes import until
@@ -155,6 +156,17 @@ async def write_message(shop: CausingShop) -> str:
     return email
 
 
+async def mail_quote(shop: CausingShop) -> str:
+    email, dashboard = new_email(), await new_dashboard(shop.http, shop.db)
+    draft, product = await new_draft(dashboard), await shop.setup.product()
+    await draft.save("email", email=email)
+    await draft.add(product)
+    version = (await draft.row(shop.db))["updated_at"].isoformat()
+    await shop.prepare()
+    await draft.save("quote", version=version, quote_note=f"Dear {shop.first_name},\n\nsoon!")
+    return email
+
+
 async def restock(shop: CausingShop) -> str:
     product, set_stock = await shop.sold_out_product()
     member = await sign_in(shop.http)
@@ -206,6 +218,7 @@ CAUSES: Mapping[str, Callable[[CausingShop], Awaitable[str]]] = {
     "order_canceled": cancel,
     "payment_attention": resume,
     "order_message": write_message,
+    "draft_quote": mail_quote,
     "back_in_stock": restock,
     "new_sign_in": use_new_device,
     "email_changed": change_email,

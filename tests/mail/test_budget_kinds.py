@@ -16,7 +16,15 @@ from tests.mail.mail_causes import CAUSES, CausingShop, confirm_by_application, 
 from tests.website.test_payment_links import new_due_order
 from tests.website.web_buyer import WebBuyer
 
-FREE = {"order_shipped", "order_refunded", "order_canceled", "order_message", "email_changed", "email_changed_new"}
+FREE = {
+    "order_shipped",
+    "order_refunded",
+    "order_canceled",
+    "order_message",
+    "draft_quote",
+    "email_changed",
+    "email_changed_new",
+}
 """Here an application causes these, and an order that needs attention."""
 EXHAUST = """insert into rate_counts (key, seconds, window_start, count)
     values ($1, 86400, date_trunc('day', now(), 'UTC'), 1000)

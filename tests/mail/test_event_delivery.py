@@ -37,6 +37,7 @@ SUBJECTS = {
     "order_canceled": "Your order {number} is canceled",
     "payment_attention": "Your order {number} is waiting for your payment",
     "order_message": "About your order {number}",
+    "draft_quote": f"Your quote {{number}} from {SHOP_LINE}",
     "back_in_stock": f"{PRODUCT_LINE} is back in stock",
     "new_sign_in": f"New sign-in to your account at {SHOP_LINE}",
     "email_changed": f"The e-mail address of your account at {SHOP_LINE} was changed",
@@ -157,8 +158,13 @@ async def test_each_mail_has_two_parts_and_no_name_adds_a_header_or_markup(
     assert (mail["From"], mail["To"], mail["Auto-Submitted"]) == ("Shop <shop@example.org>", email, "auto-generated")
     query = "select id::text from outbox_mails where recipient = $1 and kind = $2"
     assert mail["Message-ID"] == f"<{await db.fetchval(query, email, kind)}@example.org>"
-    assert mail.get_content_type() == "multipart/alternative"
-    assert [each.get_content_type() for each in mail.iter_parts()] == ["text/plain", "text/html"]
+    content: Any = mail
+    if kind == "draft_quote":
+        assert mail.get_content_type() == "multipart/mixed"
+        content, file = mail.iter_parts()
+        assert (file.get_content_type(), file.get_content()[:5]) == ("application/pdf", b"%PDF-")
+    assert content.get_content_type() == "multipart/alternative"
+    assert [each.get_content_type() for each in content.iter_parts()] == ["text/plain", "text/html"]
     assert inbox.recipients[inbox.mails.index(mail)] == [email]
     text, html = receipt.parts
     assert HOSTILE in text

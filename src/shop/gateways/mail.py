@@ -1,5 +1,6 @@
 """Sends e-mail over SMTP; a password is sent over TLS only, except to this machine."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import formataddr, parseaddr
@@ -13,6 +14,13 @@ from shop.base.config.settings import is_loopback
 SECONDS = 20
 
 
+class MailFile(msgspec.Struct, frozen=True):
+    """An attached PDF."""
+
+    name: str
+    content: bytes
+
+
 class Mail(msgspec.Struct, frozen=True):
     """A rendered e-mail. Its Message-ID derives from `mark`, so that a repeated delivery counts as a duplicate."""
 
@@ -22,6 +30,7 @@ class Mail(msgspec.Struct, frozen=True):
     subject: str
     text: str
     html: str
+    files: Sequence[MailFile] = ()
 
 
 class PermanentMailError(Exception):
@@ -97,4 +106,6 @@ def build_message(mail: Mail, sender: str) -> EmailMessage:
     email["Auto-Submitted"] = "auto-generated"
     email.set_content(mail.text)
     email.add_alternative(mail.html, subtype="html")
+    for file in mail.files:
+        email.add_attachment(file.content, maintype="application", subtype="pdf", filename=file.name)
     return email

@@ -31,6 +31,7 @@ NAMED_TYPES = (
     EventType("order.note_changed", "order", "An operator changed their note of an order."),
     EventType("order.note_deleted", "order", "An operator deleted their note of an order."),
     EventType("order.message_sent", "order", "An operator wrote to the customer of an order."),
+    EventType("order.quote_sent", "order", "An operator mailed the quote of a draft to its customer."),
     EventType("payment.authorized", "payment", "A payment was authorized, or awaits a check or transfer."),
     EventType("payment.captured", "payment", "The money of a payment was received."),
     EventType("payment.failed", "payment", "A payment was declined."),

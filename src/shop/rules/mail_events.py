@@ -14,6 +14,7 @@ CONFIRMATION, ORDER_SHIPPED, ORDER_REFUNDED, ORDER_CANCELED = (
 )
 PAYMENT_ATTENTION = "payment_attention"
 ORDER_MESSAGE = "order_message"
+DRAFT_QUOTE = "draft_quote"
 BACK_IN_STOCK = "back_in_stock"
 NEW_SIGN_IN = "new_sign_in"
 EMAIL_CHANGED, EMAIL_CHANGED_NEW = "email_changed", "email_changed_new"

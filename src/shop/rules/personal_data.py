@@ -107,6 +107,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "total",
             "order_promo_total",
             "manual_total",
+            "manual_shares",
             "pre_tax_item_amount",
             "pre_tax_total",
             "payment_total",
@@ -120,6 +121,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
             "approver_id",
             "author_id",
             "canceler_id",
+            "pickup_location_id",
             "confirmation_delivered",
             "channel",
             "tags",
@@ -149,7 +151,7 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
         ]
     ),
     "price_list_user": _TIMES | {"price_list_id", "user_id"},
-    "refund": _TIMES | {"order_id", "payment_id", "amount", "state", "currency"},
+    "refund": _TIMES | {"order_id", "payment_id", "amount", "state", "currency", "store_credit_id"},
     "shipment": _TIMES
     | _TAXES
     | frozenset(

@@ -115,6 +115,7 @@ _SENTENCES: Mapping[str, tuple[str | None, str]] = {
     "order.note_changed": ("changed a note", "A note was changed"),
     "order.note_deleted": ("deleted a note", "A note was deleted"),
     "order.message_sent": ("wrote to the customer", "A message was sent to the customer"),
+    "order.quote_sent": ("mailed a quote to the customer", "A quote was mailed to the customer"),
     "cart.abandoned": (None, "The cart was abandoned"),
     "payment.authorized": ("authorized {paid}", "{Paid} was authorized"),
     "payment.captured": ("captured {paid}", "{Paid} was captured"),

@@ -28,6 +28,8 @@ class MailboxMessage(msgspec.Struct, frozen=True):
     html: str
     sent_at: str
     code: str | None
+    files: list[str]
+    """The names of attached files."""
 
 
 async def listing(request: Request, ctx: Context) -> Reply:
@@ -57,5 +59,7 @@ async def _list_messages(request: Request, ctx: Context, to: str | None) -> list
         if letter:
             mail = letter.mail
             sent_at = row.created_at.isoformat(timespec="milliseconds")[:-6] + "Z"
-            messages.append(MailboxMessage(mail.recipient, mail.subject, mail.text, mail.html, sent_at, letter.code))
+            files = [file.name for file in mail.files]
+            message = MailboxMessage(mail.recipient, mail.subject, mail.text, mail.html, sent_at, letter.code, files)
+            messages.append(message)
     return messages

@@ -111,10 +111,13 @@ async def test_nothing_that_a_customer_entered_remains(
         ("order_notes", "text"),
     } <= await columns_with(db, marker)
 
+    await db.execute("update order_notes set file = $1 where order_id = $2", marker.encode(), UUID(order.id))
+
     answer = await dashboard.post(f"{path}/erase", email=email.upper())
 
     assert answer.headers["location"] == f"{path}?done=erased", answer.text
     assert await columns_with(db, marker) == KEEPS_AS_ISSUED
+    assert await db.fetchval("select count(file) from order_notes where order_id = $1", UUID(order.id)) == 0
     after = await db.fetch("select id, total, number from orders where id = any($1)", [row["id"] for row in before])
     assert sorted(map(tuple, after)) == sorted(map(tuple, before))
     assert not await member.is_signed_in()

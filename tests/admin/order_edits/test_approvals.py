@@ -8,12 +8,13 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
+from tests.accounts import sign_in
 from tests.admin.catalog_forms import error_messages, saved_message
 from tests.admin.dashboard import Dashboard, backdate_session, events, new_dashboard, new_role
 from tests.admin.order_builders import ORDERS, buy, payment_of, states, text_of
 from tests.admin.order_edits.forms import find_problems, line_ids
 from tests.admin.order_edits.test_refunds import preview, refunded
-from tests.checkout_builders import Buyer
+from tests.checkout_builders import Buyer, SignedInBuyer
 from tests.concurrency import run_concurrently
 from tests.platform.client import Machine
 from tests.shopper import Answer
@@ -203,3 +204,18 @@ async def count_on_overview(dashboard: Dashboard) -> int:
     match = re.search(r"<b>(\d+)</b> refunds? to approve", (await dashboard.get("/admin")).text)
     assert match
     return int(match[1])
+
+
+async def test_an_approved_refund_goes_where_it_was_asked_for(
+    dashboard: Dashboard, other_dashboard: Dashboard, http: httpx2.AsyncClient, buyer: Buyer, db: Any
+) -> None:
+    member_buyer = SignedInBuyer(http, buyer.checkout_setup, await sign_in(http))
+    order, _ = await buy(member_buyer)
+    await request_refund(dashboard, order, other="20", destination="store_credit")
+    request_id = await find_request(db, order)
+    assert "Damaged or defective as store credit" in text_of((await other_dashboard.get(APPROVALS)).text)
+
+    assert saved_message(await other_dashboard.post(f"{APPROVALS}/{request_id}/approve")) == "approved"
+
+    query = "select sum(amount) from store_credits c join orders o on o.user_id = c.user_id where o.id = $1"
+    assert await db.fetchval(query, UUID(order.id)) == 2000

@@ -7,12 +7,14 @@ import pytest
 
 from tests.admin.catalog_forms import error_messages, saved_message, unique_word
 from tests.admin.dashboard import Dashboard, events
-from tests.admin.order_builders import buy, shipment_of, text_of
+from tests.admin.drafts.builders import CASH
+from tests.admin.order_builders import ORDERS, buy, payment_of, shipment_of, text_of
 from tests.admin.order_edits.forms import OrderEditor, amounts, find_problems, line_ids, read_forms
 from tests.builders import Make
 from tests.checkout_builders import Buyer, new_checkout_setup, on_hand, set_stock
 from tests.concurrency import run_concurrently
 from tests.promotion_builders import create_promotion, for_products
+from tests.shopper import Answer
 
 
 async def test_a_preview_shows_the_new_totals_and_changes_nothing(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
@@ -205,6 +207,63 @@ async def test_an_awaited_check_is_expected_with_the_new_amount(
     assert await db.fetchval("select amount from payments where order_id = $1", UUID(order.id)) == 1500
     assert "Next: wait for $15.00 by Check" in text_of((await dashboard.get(editor.page)).text)
     assert await find_problems(database_url, db, order) == {}
+
+
+async def buy_authorized(make: Make, buyer: Buyer, quantity: int) -> tuple[Answer, str]:
+    """Buys with a card that is authorized but not captured."""
+    fields = {"name": "Later card", "type": "test_card", "auto_capture": False}
+    method = (await make.new("payment_methods", "payment_method", **fields)).id
+    product = await buyer.checkout_setup.product()
+    await buyer.add_items((product, quantity))
+    await buyer.enter_address()
+    await buyer.pay(method=method)
+    answer = await buyer.complete()
+    assert answer.status == 200, answer
+    return answer, product.variant_id
+
+
+async def test_only_what_is_due_of_an_authorized_card_is_captured(
+    dashboard: Dashboard, buyer: Buyer, make: Make, db: Any, database_url: str
+) -> None:
+    order, variant = await buy_authorized(make, buyer, 3)
+    editor, line = OrderEditor(dashboard, order), (await line_ids(db, order))[variant]
+    await editor.open()
+    await editor.preview(**{f"quantity[{line}]": "1"})
+    saved_message(await editor.save())
+    page = text_of((await dashboard.get(editor.page)).text)
+    assert "Next: capture $15.00 by Later card Capture $15.00" in page
+    assert "$35.00 is authorized, but only this is due. The rest is released to the customer." in page
+
+    saved_message(await dashboard.post(f"{await payment_of(db, order)}/capture"))
+
+    payment = await db.fetchrow("select * from payments where order_id = $1", UUID(order.id))
+    assert (payment["state"], payment["amount"], payment["captured_amount"]) == ("completed", 1500, 1500)
+    call = await db.fetchrow("select * from payment_attempts where act = 'capture' and order_id = $1", UUID(order.id))
+    assert (call["amount"], call["outcome"]) == (1500, "approved")
+    assert await amounts(db, order) == (1000, 0, 500, 1500, "paid")
+    assert await find_problems(database_url, db, order) == {}
+
+
+async def test_an_authorized_card_of_a_paid_order_is_not_captured(
+    dashboard: Dashboard, buyer: Buyer, make: Make, db: Any
+) -> None:
+    """The customer paid in another way meanwhile."""
+    order, _ = await buy_authorized(make, buyer, 1)
+    await db.execute(
+        """insert into payments (id, order_id, payment_method_id, number, state, amount, captured_amount, captured_at,
+            created_at, updated_at)
+        select gen_random_uuid(), order_id, $2, number || 'B', 'completed', 1500, 1500, now(), now(), now()
+        from payments where order_id = $1""",
+        UUID(order.id),
+        UUID(CASH),
+    )
+    path = await db.fetchval("select id from payments where order_id = $1 and state = 'pending'", UUID(order.id))
+
+    page = await dashboard.get(f"{ORDERS}/{order['number']}")
+    answer = await dashboard.post(f"{ORDERS}/{order['number']}/payments/{path}/capture")
+
+    assert f"payments/{path}/capture" not in page.text
+    assert error_messages(answer) == ["Nothing is due any more. Void the payment to release it."]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,16 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from shop.models.checkout.payments import STORE_CREDIT_METHOD
+from tests.accounts import sign_in
 from tests.admin.catalog_forms import error_messages, redirect_path, saved_message, unique_word
 from tests.admin.dashboard import Dashboard, backdate_session, events
 from tests.admin.order_builders import ORDERS, buy, shipment_of, text_of
 from tests.admin.order_edits.forms import amounts, find_problems, line_ids, read_forms
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_checkout_setup, on_hand
+from tests.checkout_builders import Buyer, CheckoutSetup, SignedInBuyer, new_checkout_setup, on_hand
 from tests.concurrency import run_concurrently
+from tests.db.processes import until
 from tests.promotion_builders import create_promotion, for_products
 from tests.shopper import Answer
 
@@ -22,6 +25,17 @@ async def preview(dashboard: Dashboard, path: str, **fields: str) -> tuple[httpx
     answer = await dashboard.post(path, **{"reason": "damaged", "reason_text": "", "do": "preview", **fields})
     assert answer.status_code == 200, error_messages(answer)
     return answer, read_forms(answer.text, path)[0]
+
+
+async def wait_for_mail(http: httpx2.AsyncClient, email: str, text: str) -> str:
+    """The text of the mail to this address that contains `text`."""
+
+    async def find() -> list[str]:
+        mails = (await http.get("/mailbox.json", params={"to": email})).json()
+        return [str(mail["text"]) for mail in mails if text in mail["text"]]
+
+    await until(find)
+    return (await find())[0]
 
 
 async def refunded(db: Any, order: Answer) -> list[tuple[Any, ...]]:
@@ -195,3 +209,113 @@ async def test_shipped_and_all_items_cannot_be_canceled(dashboard: Dashboard, bu
     assert error_messages(everything) == ["An order needs at least one item. Cancel the order instead."]
     assert error_messages(shipped) == ["Teapot: at most 0 can be canceled."]
     assert "/cancel-items" not in (await dashboard.get(f"{ORDERS}/{order['number']}")).text
+
+
+@pytest.fixture
+async def member_buyer(http: httpx2.AsyncClient, checkout_setup: CheckoutSetup) -> SignedInBuyer:
+    return SignedInBuyer(http, checkout_setup, await sign_in(http))
+
+
+async def credit_of(db: Any, order: Answer) -> list[tuple[Any, ...]]:
+    """The ledger entries of the order's customer."""
+    query = """select e.action, e.amount, e.user_total_amount, e.order_id = o.id, e.reason from store_credit_events e
+        join orders o on o.user_id = e.user_id where o.id = $1 order by e.id"""
+    return [tuple(row) for row in await db.fetch(query, UUID(order.id))]
+
+
+async def test_a_refund_can_be_store_credit_of_the_customer(
+    dashboard: Dashboard, member_buyer: SignedInBuyer, db: Any, database_url: str
+) -> None:
+    order, variant = await buy(member_buyer, quantity=3, name="Teapot")
+    path, line = f"{ORDERS}/{order['number']}/refund", (await line_ids(db, order))[variant]
+
+    page, form = await preview(dashboard, path, **{f"quantity[{line}]": "1", "destination": "store_credit"})
+    assert "To store credit, instead of Card" in text_of(page.text)
+    assert "cannot be undone, and store credit cannot be turned into money here" in text_of(page.text)
+    assert saved_message(await dashboard.post(path, **form, do="refund")) == "refunded"
+
+    assert await refunded(db, order) == [(1000, "Damaged or defective", "completed")]
+    reason = f"Refund of order {order['number']}: Damaged or defective"
+    assert await credit_of(db, order) == [("granted", 1000, 1000, True, reason)]
+    attempts = await db.fetch("select act from payment_attempts where order_id = $1", UUID(order.id))
+    assert [row["act"] for row in attempts] == ["purchase"], "no provider is called"
+    assert await amounts(db, order) == (3000, 0, 500, 3500, "paid")
+    assert ("order_refund", "done") in await events(db, actor=dashboard.id, subject=UUID(order.id))
+    types = "select type from events where subject_id = any(select store_credit_id from refunds where order_id = $1)"
+    assert [row["type"] for row in await db.fetch(types, UUID(order.id))] == ["store_credit.created"]
+    assert "$10.00 completed store credit" in text_of((await dashboard.get(f"{ORDERS}/{order['number']}")).text)
+    # The rest can be money.
+    _, form = await preview(dashboard, path, **{f"quantity[{line}]": "2", "destination": "payment"})
+    assert saved_message(await dashboard.post(path, **form, do="refund")) == "refunded"
+    assert [row[0] for row in await refunded(db, order)] == [1000, 2000]
+    assert await find_problems(database_url, db, order) == {}
+
+
+async def test_the_figures_and_the_mail_of_store_credit_name_it(
+    dashboard: Dashboard, http: httpx2.AsyncClient, member_buyer: SignedInBuyer, db: Any
+) -> None:
+    order, _ = await buy(member_buyer)
+    path = f"{ORDERS}/{order['number']}/refund"
+    reason = unique_word()
+    fields = {"other": "7", "reason": "other", "reason_text": reason, "destination": "store_credit"}
+    _, form = await preview(dashboard, path, **fields)
+    saved_message(await dashboard.post(path, **form, do="refund"))
+
+    mail = await wait_for_mail(http, "ada@example.org", f"refunded $7.00 of your order {order['number']}")
+    assert "as store credit, which you can use for your next order." in mail
+
+    query = "select payment_method_id, amount from refund_days where reason = $1"
+    await until(lambda: db.fetchrow(query, reason))
+    assert tuple(await db.fetchrow(query, reason)) == (STORE_CREDIT_METHOD, 700)
+
+
+async def test_a_guest_gets_no_store_credit(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    path = f"{ORDERS}/{order['number']}/refund"
+    fields = {"other": "1", "reason": "damaged", "destination": "store_credit", "do": "preview"}
+
+    answer = await dashboard.post(path, **fields)
+    unknown = await dashboard.post(path, **{**fields, "destination": "x"})
+
+    assert 'name="destination"' not in (await dashboard.get(path)).text
+    assert answer.status_code == 422
+    assert "Store credit needs a customer with an account" in error_messages(answer)[0]
+    assert unknown.status_code == 422
+    assert await refunded(db, order) == []
+
+
+async def test_store_credit_and_money_for_the_same_units_make_one_refund(
+    dashboard: Dashboard, other_dashboard: Dashboard, member_buyer: SignedInBuyer, db: Any, database_url: str
+) -> None:
+    order, variant = await buy(member_buyer)
+    path, line = f"{ORDERS}/{order['number']}/refund", (await line_ids(db, order))[variant]
+    requests = []
+    for each, destination in ((dashboard, "store_credit"), (other_dashboard, "payment")):
+        _, form = await preview(each, path, **{f"quantity[{line}]": "2", "destination": destination})
+        requests.append(each.post(path, **form, do="refund"))
+
+    answers: list[Any] = await run_concurrently(db, "orders", UUID(order.id), *requests)
+
+    assert sorted(answer.status_code for answer in answers) in ([303, 409], [303, 422])
+    assert len(await refunded(db, order)) == 1
+    assert await find_problems(database_url, db, order) == {}
+
+
+async def test_store_credit_waits_for_a_refund_whose_outcome_is_unknown(
+    dashboard: Dashboard, member_buyer: SignedInBuyer, db: Any
+) -> None:
+    order, _ = await buy(member_buyer)
+    path = f"{ORDERS}/{order['number']}/refund"
+    _, form = await preview(dashboard, path, other="25", destination="store_credit")
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, outcome, actor_kind, created_at)
+        select gen_random_uuid(), order_id, id, 'refund', 2500, 'unknown', 'nobody', now()
+        from payments where order_id = $1""",
+        UUID(order.id),
+    )
+
+    answer = await dashboard.post(path, **form, do="refund")
+
+    assert answer.status_code == 409
+    assert await credit_of(db, order) == []
+    await db.execute("delete from payment_attempts where order_id = $1 and outcome = 'unknown'", UUID(order.id))

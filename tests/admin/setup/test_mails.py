@@ -155,7 +155,8 @@ async def test_a_test_of_each_mail_has_the_saved_texts(
     dashboard: Dashboard, http: httpx2.AsyncClient, db: Any, kind: str
 ) -> None:
     path, texts = f"{MAILS}/{kind}", {"subject": "Hi from {{ shop }}", "heading": "Hi", "body": "Look"}
-    required_bodies = {"login_code": "{{ code }}", "order_message": "Look: {{ message }}"}
+    message = "Look: {{ message }}"
+    required_bodies = {"login_code": "{{ code }}", "order_message": message, "draft_quote": message}
     assert (await save(dashboard, path, **{**texts, "body": required_bodies.get(kind, "Look")})).is_redirect
 
     assert (await dashboard.post(f"{path}/test")).headers["location"] == f"{path}?done=tested"

@@ -135,6 +135,7 @@ async def save_lines(
         await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
         order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
     )
     if totals.item_total > MAX_CART_AMOUNT:
         raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")

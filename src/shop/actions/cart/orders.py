@@ -64,7 +64,8 @@ class Checkout(msgspec.Struct, frozen=True):
             item_count=order.item_count,
             total=order.total,
             email=order.email,
-            has_bill_address=order.bill_address_id is not None,
+            # Customers who pick up their goods often pay at the counter, without an address.
+            has_bill_address=order.bill_address_id is not None or order.pickup_location_id is not None,
             has_ship_address=order.ship_address_id is not None,
             shipment_count=len(self.shipments),
             unrated=sum(shipment.id not in rated_ids for shipment in self.shipments),

@@ -18,11 +18,12 @@ from shop.models.checkout.inputs import ShippingRateChoice
 from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk
 from shop.queries.cart import line_items as line_queries
-from shop.queries.catalog import quotes
+from shop.queries.catalog import quotes, stock
 from shop.queries.checkout import shipments as shipment_queries
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable, with_amounts
-from shop.rules.cart.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
+from shop.rules.cart.totals import Rate, Taxable, Totals, tax_on, total_order
+from shop.rules.checkout.shipments import offer_pickup, with_shipment_amounts
 from shop.rules.setup.shipping import (
     Offer,
     Package,
@@ -75,7 +76,7 @@ async def ensure_packed(ctx: Context, checkout: Checkout) -> Checkout:
 async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
     """Packs again if there are no shipments or a selected method is no longer offered."""
     order, selected_ids = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
-    if not checkout.shipments or not selected_ids or not order.ship_address_id:
+    if not checkout.shipments or not selected_ids or not order.ship_address_id or order.pickup_location_id:
         return await pack_order(ctx, checkout)
     destination = await shipment_queries.find_destination(ctx.db, order.ship_address_id)
     methods = await shipment_queries.list_methods(ctx.db, *destination, order.currency) if destination else []
@@ -94,10 +95,14 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     if destination is None:
         raise Invalid({"ship_address": ["Enter a shipping address."]}, code="address_missing")
     packages = await _pack(ctx, checkout)
-    methods = await shipment_queries.list_methods(ctx.db, *destination, order.currency)
+    location = await stock.find_location(ctx.db, order.pickup_location_id) if order.pickup_location_id else None
+    methods = [] if location else await shipment_queries.list_methods(ctx.db, *destination, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    rows = [_rows(order, package, list_offers(package, methods), before, due) for package in packages]
+    rows = [
+        _rows(order, package, [offer_pickup(location.name)] if location else list_offers(package, methods), before, due)
+        for package in packages
+    ]
     shipments = [shipment for shipment, _, _ in rows]
     items = [item for _, records, _ in rows for item in records]
     rates = [rate for _, _, records in rows for rate in records]
@@ -118,6 +123,8 @@ async def _pack(ctx: Context, checkout: Checkout) -> list[Package]:
 
 
 async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], list[StockShortage]]:
+    """Packs the lines. What the customer picks up is at one location, in one package for all shipping categories."""
+    pickup_id = checkout.order.pickup_location_id
     quantities = {line.variant_id: line.quantity for line in checkout.lines}
     variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), quantities)
     items = [
@@ -125,7 +132,7 @@ async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], 
             line.id,
             line.variant_id,
             line.quantity,
-            variant_quotes[line.variant_id].shipping_category_id,
+            pickup_id or variant_quotes[line.variant_id].shipping_category_id,
             variant_quotes[line.variant_id].weight,
             variant_quotes[line.variant_id].is_tracked,
         )
@@ -133,7 +140,8 @@ async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], 
         if line.variant_id in variant_quotes
     ]
     stocks = await shipment_queries.list_stock_of_variants(ctx.db, quantities)
-    location_ids = [location.id for location in await shipment_queries.list_active_locations(ctx.db)]
+    locations = await shipment_queries.list_active_locations(ctx.db)
+    location_ids = [location.id for location in locations if pickup_id in {None, location.id}]
     return pack(items, stocks, location_ids)
 
 
@@ -239,6 +247,7 @@ def explain_totals(checkout: Checkout, due: Sequence[Rate]) -> Totals:
         due,
         order_promo_total=order.order_promo_total,
         manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
         applied_promotions=order.promoted,
     )
 
@@ -257,6 +266,7 @@ async def _calculate(
         rates,
         order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
     )
     lines = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
     shipments = [
@@ -304,18 +314,6 @@ async def recalculate(
 
 def _changed_records(before: Sequence[R], after: Sequence[R]) -> list[R]:
     return [now for was, now in zip(before, after, strict=True) if was != now]
-
-
-def with_shipment_amounts(shipment: Shipment, amounts: Amounts) -> Shipment:
-    """Returns the shipment with its calculated amounts."""
-    return msgspec.structs.replace(
-        shipment,
-        promo_total=amounts.promo_total,
-        adjustment_total=amounts.adjustment_total,
-        additional_tax_total=amounts.additional_tax_total,
-        included_tax_total=amounts.included_tax_total,
-        pre_tax_amount=amounts.pre_tax_amount,
-    )
 
 
 async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate: ShippingRate) -> Checkout:

@@ -109,6 +109,8 @@ async def update_details(
     changes = {
         name: value for name, value in {**values, **addresses}.items() if value not in (None, getattr(before, name))
     }
+    if "ship_address_id" in changes and before.pickup_location_id:
+        changes["pickup_location_id"] = None  # A draft that is sent there instead.
     checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, **changes))
     await _remove_replaced_addresses(ctx, before, checkout.order)
     if changes.keys() & _FROM_ACCOUNT:

@@ -16,6 +16,7 @@ from shop.actions.event_subjects import CUSTOMER, ORDER, PAYMENT, REFUND, STORE_
 from shop.actions.events import note_change, note_event
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
+from shop.base.values import MAX_LINE_LENGTH
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, Payment, payments, refunds
 from shop.models.checkout.record_inputs import StoreCreditInput
@@ -39,12 +40,13 @@ async def list_entries(ctx: Context) -> list[CreditEntry]:
     return await queries.list_entries(ctx.db, (await ctx.signed_in()).user.id, most=MAX_ENTRIES)
 
 
-async def grant_credit(ctx: Context, values: StoreCreditInput, amount: int) -> UUID:
-    """Grants credit; the amount is in minor units. Requires a transaction."""
+async def grant_credit(ctx: Context, values: StoreCreditInput, amount: int, *, order_id: UUID | None = None) -> UUID:
+    """Grants credit, such as for a refund of an order; the amount is in minor units. Requires a transaction."""
     credit_id = new_id()
     fields = {**values, "amount": amount, "actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
     await writes.insert_record(ctx.db, store_credits, credit_id, fields)
-    await _record_event(ctx, credit_id, values["user_id"], values["currency"], "granted", amount, reason=values["memo"])
+    more = {"reason": values["memo"], "order_id": order_id}
+    await _record_event(ctx, credit_id, values["user_id"], values["currency"], "granted", amount, **more)
     return credit_id
 
 
@@ -211,21 +213,49 @@ async def refund_credit(ctx: Context, order: Order, payment: Payment) -> None:
     left = payment.captured_amount - payment.refunded_amount
     if not is_credit(payment) or payment.state != "completed" or not left:
         return
-    change = PaymentChange(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
+    await _record_refund(ctx, order, new_id(), payment, left, CANCELED_REASON)
+    await restore_credit(ctx, order, payment, left)
+
+
+async def refund_to_credit(ctx: Context, order: Order, parts: Sequence[tuple[UUID, Payment, int]], reason: str) -> None:
+    """Grants store credit instead of returning the money of payments, and records the refunds; no provider is called.
+    `parts` has the id, the payment and the amount of each refund. The caller holds the order's lock.
+    """
+    if order.user_id is None:
+        raise AssertionError("only a customer with an account can get store credit")
+    amount = sum(part for _, _, part in parts)
+    memo = f"Refund of order {order.number}: {reason}"[:MAX_LINE_LENGTH]
+    values: StoreCreditInput = {"user_id": order.user_id, "currency": order.currency, "memo": memo}
+    credit_id = await grant_credit(ctx, values, amount, order_id=order.id)
+    note_change(ctx, STORE_CREDIT, credit_id)
+    for refund_id, payment, part in parts:
+        await _record_refund(ctx, order, refund_id, payment, part, reason, credit_id)
+
+
+async def _record_refund(
+    ctx: Context,
+    order: Order,
+    refund_id: UUID,
+    payment: Payment,
+    amount: int,
+    reason: str,
+    store_credit_id: UUID | None = None,
+) -> None:
+    """Records a refund that needs no provider."""
+    change = PaymentChange(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + amount)
     if not await payment_queries.change_payment(ctx.db, payment.id, change):
         raise AssertionError("a payment of a locked order cannot change concurrently")
     fields = {
         "order_id": order.id,
         "payment_id": payment.id,
-        "amount": left,
-        "reason": CANCELED_REASON,
+        "amount": amount,
+        "reason": reason,
         "state": "completed",
+        "store_credit_id": store_credit_id,
     }
-    refund_id = new_id()
     note_change(ctx, REFUND, refund_id)
     note_event(ctx, "order.refunded", ORDER, order.id)
     await writes.insert_record(ctx.db, refunds, refund_id, fields)
-    await restore_credit(ctx, order, payment, left)
 
 
 async def restore_credit(ctx: Context, order: Order, payment: Payment, amount: int) -> None:

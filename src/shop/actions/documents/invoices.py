@@ -157,14 +157,16 @@ async def build_content(
         recipient_lines(addresses.get(address_id) if address_id else None)
         for address_id in (order.bill_address_id, order.ship_address_id)
     )
-    parts: list[LineItem | Shipment] = [*checkout.lines, *checkout.shipments]
+    shipments = [] if order.pickup_location_id else checkout.shipments
+    parts: list[LineItem | Shipment] = [*checkout.lines, *shipments]
     tax_rows = build_tax_rows(parts, name_rates(steps), order.total)
     lines = _build_lines(checkout, name_rates(steps))
     rest = order.total - order.additional_tax_total - sum(line.amount for line in lines)
     return InvoiceContent(
         seller=await get_seller(ctx, shop),
-        bill_to=bill_to or ship_to,
-        ship_to=ship_to if bill_to and ship_to != bill_to else (),
+        # A customer who picks up the goods may have no address; the location is not the one who pays.
+        bill_to=bill_to or (() if order.pickup_location_id else ship_to),
+        ship_to=ship_to if (bill_to or order.pickup_location_id) and ship_to != bill_to else (),
         email=order.email or "",
         order_number=order.number,
         order_date=order.completed_at or order.created_at,
@@ -193,7 +195,7 @@ def _build_lines(checkout: Checkout, rate_names: dict[str, str]) -> list[Invoice
         for line in checkout.lines
     ]
     methods = {rate.shipment_id: rate.name for rate in checkout.rates if rate.is_selected}
-    for shipment in checkout.shipments:
+    for shipment in [] if checkout.order.pickup_location_id else checkout.shipments:
         cost, discount = shipment.cost, shipment.promo_total
         tax, method = find_rate_name(rate_names, shipment), methods.get(shipment.id, "")
         lines.append(InvoiceLine("Shipping", method, "", 1, cost, discount, tax, cost + discount))

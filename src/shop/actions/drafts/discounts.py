@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.orders import Checkout, change_order
-from shop.actions.checkout.shipments import recalculate
+from shop.actions.checkout.shipments import build_shipment_taxables, recalculate
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
@@ -15,7 +15,8 @@ from shop.models.drafts.drafts import draft_discounts
 from shop.queries import bulk, writes
 from shop.queries.checkout import adjustments
 from shop.queries.drafts import drafts
-from shop.rules.drafts.discounts import MAX_PERCENT, DiscountAmount, calculate_discounts
+from shop.rules.cart.line_items import taxable
+from shop.rules.drafts.discounts import MAX_PERCENT, DiscountAmount, calculate_discounts, share_discounts
 
 
 class DiscountInput(msgspec.Struct, frozen=True):
@@ -62,14 +63,20 @@ async def apply_discounts(ctx: Context, checkout: Checkout) -> Checkout:
     if not discounts and not order.manual_total:
         return checkout
     await adjustments.drop_manual(ctx.db, order.id)
-    plain_order = await change_order(ctx, order, manual_total=0)
+    plain_order = await change_order(ctx, order, manual_total=0, manual_shares={})
     checkout = await recalculate(ctx, msgspec.structs.replace(checkout, order=plain_order))
     line_amounts = {line.id: (line.name, line.discounted_amount) for line in checkout.lines}
-    amounts = [each for each in calculate_discounts(discounts, line_amounts, checkout.order.total) if each.amount]
+    untaxed_total = checkout.order.total - checkout.order.additional_tax_total
+    amounts = [each for each in calculate_discounts(discounts, line_amounts, untaxed_total) if each.amount]
     if not amounts:
         return checkout
     await bulk.insert_rows(ctx.db, "adjustments", [_to_row(order.id, each) for each in amounts])
-    discounted_order = await change_order(ctx, checkout.order, manual_total=sum(each.amount for each in amounts))
+    discounted_order = await change_order(
+        ctx,
+        checkout.order,
+        manual_total=sum(each.amount for each in amounts),
+        manual_shares=share_discounts(amounts, list(map(taxable, checkout.lines)), build_shipment_taxables(checkout)),
+    )
     return await recalculate(ctx, msgspec.structs.replace(checkout, order=discounted_order))
 
 

@@ -21,6 +21,7 @@ from shop.actions.checkout.steps import advance_to, lock_open_checkout, set_addr
 from shop.actions.context import Context
 from shop.actions.customers.users import create_user
 from shop.actions.drafts.discounts import DiscountInput, apply_discounts, save_discount
+from shop.actions.drafts.pickups import end_pickup, set_pickup
 from shop.actions.event_subjects import CUSTOMER
 from shop.actions.events import note_change
 from shop.actions.orders.assignment import assign
@@ -117,6 +118,16 @@ async def enter_address(ctx: Context, order_id: UUID, address: CheckoutAddressIn
     await _change(ctx, order_id, "draft_address", lambda checkout: update_details(ctx, checkout, fields))
 
 
+async def choose_pickup(ctx: Context, order_id: UUID, location_id: UUID | None) -> None:
+    """Lets the customer pick up the goods at a stock location; with None, they are sent."""
+
+    async def change(checkout: Checkout) -> Checkout:
+        return await (set_pickup(ctx, checkout, location_id) if location_id else end_pickup(ctx, checkout))
+
+    detail = {"location_id": str(location_id) if location_id else None}
+    await _change(ctx, order_id, "draft_pickup", change, detail)
+
+
 async def add_item(ctx: Context, order_id: UUID, variant_id: UUID, quantity: int) -> None:
     item = CartItemInput(variant_id, quantity)
     detail = {"variant_id": str(variant_id), "quantity": quantity}
@@ -200,7 +211,16 @@ async def _assign_customer(ctx: Context, order: Order, user_id: UUID) -> Checkou
     first_id = book[0].id if book else None
     ship_id = user.ship_address_id or user.bill_address_id or first_id
     ids = {"ship_address_id": ship_id, "bill_address_id": user.bill_address_id or ship_id}
-    return await set_addresses(ctx, checkout, ids)
+    return await _set_default_addresses(ctx, checkout, ids)
+
+
+async def _set_default_addresses(ctx: Context, checkout: Checkout, ids: Mapping[str, UUID | None]) -> Checkout:
+    """Sets the addresses of a new customer; a pickup stays one, with the name of the customer."""
+    pickup_id = checkout.order.pickup_location_id
+    if pickup_id is None:
+        return await set_addresses(ctx, checkout, ids)
+    checkout = await set_addresses(ctx, checkout, {"bill_address_id": ids["bill_address_id"]})
+    return await set_pickup(ctx, checkout, pickup_id)
 
 
 async def _assign_guest(ctx: Context, order: Order, email: str) -> Checkout:
@@ -210,7 +230,7 @@ async def _assign_guest(ctx: Context, order: Order, email: str) -> Checkout:
     checkout = await lock_open_checkout(ctx, order.id)
     checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, email=email))
     return (
-        await set_addresses(ctx, checkout, {"ship_address_id": None, "bill_address_id": None})
+        await _set_default_addresses(ctx, checkout, {"ship_address_id": None, "bill_address_id": None})
         if had_owner
         else checkout
     )

@@ -15,11 +15,13 @@ from shop.models.access.users import User
 from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.quotes import Quote
 from shop.models.catalog.product_query import search_query
+from shop.models.catalog.stock import StockLocation
 from shop.models.checkout.coupons import Adjustment
 from shop.models.checkout.payments import PaymentMethod
 from shop.models.checkout.shipments import Shipment, ShippingRate
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.drafts.drafts import DraftDiscount
+from shop.models.order_edits.notes import ListedNote
 from shop.queries.access import operators
 from shop.queries.catalog import quotes
 from shop.queries.catalog_admin import price_preview
@@ -28,6 +30,7 @@ from shop.queries.customers import customers, users
 from shop.queries.customers.customers import CustomerQuery
 from shop.queries.drafts import drafts
 from shop.queries.drafts.drafts import StockAtLocation
+from shop.queries.order_edits import notes
 from shop.rules.cart.line_items import CartWarning, warnings_of
 from shop.rules.form_values import prefix_query
 
@@ -73,6 +76,9 @@ class DraftPage(msgspec.Struct, frozen=True):
     missing: Sequence[str]
     """What is missing before the draft can be placed, in sentences."""
     methods: Sequence[PaymentMethod]
+    locations: Sequence[StockLocation]
+    """Where the customer can pick up the goods."""
+    mailed_quotes: Sequence[ListedNote]
 
 
 async def get_page(ctx: Context, order: Order) -> DraftPage:
@@ -83,6 +89,7 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         if warning.line_item_id:
             warnings.setdefault(warning.line_item_id, []).append(warning)
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
+    locations = await shipments.list_locations(ctx.db)
     author = await operators.find_operator(ctx.db, order.author_id) if order.author_id else None
     return DraftPage(
         order,
@@ -91,13 +98,15 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         {each.line_item_id: each for each in await drafts.list_discounts(ctx.db, order.id)},
         (await adjustments.list_manual(ctx.db, order.id))[::-1],
         await list_codes(ctx, order),
-        await _load_shipments(ctx, checkout),
+        _build_shipments(checkout, locations),
         await users.find_addresses(ctx.db, ids) if ids else {},
         await users.list_addresses(ctx.db, order.user_id) if order.user_id else (),
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
         author.email if author else None,
         [each.sentence for each in requirements(checkout) if each.step != "payment"],
         await list_methods(ctx),
+        sorted((each for each in locations if each.active), key=lambda each: each.name),
+        [each for each in await notes.list_notes(ctx.db, order.id) if each.kind == "quote"],
     )
 
 
@@ -126,10 +135,8 @@ async def search_customers(ctx: Context, text: str) -> list[User]:
     return list(await customers.list_customers(ctx.db, query, None, most=MAX_RESULTS))
 
 
-async def _load_shipments(ctx: Context, checkout: Checkout) -> list[DraftShipment]:
-    if not checkout.shipments:
-        return []
-    location_names = {location.id: location.name for location in await shipments.list_locations(ctx.db)}
+def _build_shipments(checkout: Checkout, locations: Sequence[StockLocation]) -> list[DraftShipment]:
+    location_names = {location.id: location.name for location in locations}
     lines = {line.id: line for line in checkout.lines}
     return [
         DraftShipment(

@@ -15,6 +15,7 @@ from shop.actions.checkout.payments import insert_payment
 from shop.actions.checkout.views import can_pay_online
 from shop.actions.context import Context
 from shop.actions.drafts.drafts import lock_draft, settle_draft
+from shop.actions.drafts.pickups import hand_over
 from shop.actions.mail_events import is_mail_on, queue_mails
 from shop.actions.payments.completion import complete_uncharged
 from shop.base.errors import Conflict, Invalid
@@ -40,9 +41,12 @@ async def list_methods(ctx: Context) -> Sequence[PaymentMethod]:
     return [*methods, built_in[CASH_METHOD], *([built_in[LINK_METHOD]] if has_link else [])]
 
 
-async def place_draft(ctx: Context, order_id: UUID, method_id: UUID | None, version: str) -> Order:
-    """Completes the draft with a payment of this method. Raises Conflict if it is not at this version, and
-    TotalMismatch if a price, a tax or the stock has changed; `refresh_draft` then applies the changes.
+async def place_draft(
+    ctx: Context, order_id: UUID, method_id: UUID | None, version: str, *, is_handed_over: bool = False
+) -> Order:
+    """Completes the draft with a payment of this method; with `is_handed_over`, the customer of a pickup has the goods
+    already. Raises Conflict if the draft is not at this version, and TotalMismatch if a price, a tax or the
+    stock has changed; `refresh_draft` then applies the changes.
     """
     async with ctx.db.transaction():
         order = await lock_draft(ctx, order_id)
@@ -56,6 +60,8 @@ async def place_draft(ctx: Context, order_id: UUID, method_id: UUID | None, vers
             await insert_payment(ctx, order, method, None, order.total_minus_store_credits)
         checkout = await complete_uncharged(ctx, order_id)
         await drafts.delete_draft(ctx.db, order_id)
+        if is_handed_over:
+            await hand_over(ctx, order_id)
         if order.total and method_id == LINK_METHOD:
             mail = MailRequest(kind=PAYMENT_ATTENTION, ref_id=order.id, order_id=order.id, is_free=True)
             await queue_mails(ctx, [mail])

@@ -15,6 +15,7 @@ from shop.actions.operations.order_mail import describe_order
 from shop.actions.orders.status import build_link
 from shop.actions.payments.balance import find_amount_to_pay
 from shop.base.money import money_text
+from shop.gateways.mail import MailFile
 from shop.models.access.sessions import LoginRequest
 from shop.models.cart.orders import Order
 from shop.queries import records
@@ -72,7 +73,11 @@ async def _load_confirmation(ctx: Context, ref_id: UUID, base_url: str | None) -
         return None
     details = await describe_order(ctx.shared, ctx.db, order, base_url)
     return MailContent(
-        variables={**_order_variables(ctx, order), "total": str(details["total"])},
+        variables={
+            **_order_variables(ctx, order),
+            "total": str(details["total"]),
+            "pickup": "yes" if order.pickup_location_id else "",
+        },
         url=_order_url(ctx, order, base_url),
         part="order",
         details=details,
@@ -106,7 +111,8 @@ async def _load_refund(ctx: Context, ref_id: UUID, base_url: str | None) -> Mail
     if refund is None or order is None:
         return None
     amount = money_text(order.currency, ctx.shared.shop.default_locale)(refund.amount)
-    variables = {**_order_variables(ctx, order), "amount": amount}
+    credit = "yes" if refund.store_credit_id else ""
+    variables = {**_order_variables(ctx, order), "amount": amount, "credit": credit}
     return MailContent(variables=variables, url=_order_url(ctx, order, base_url))
 
 
@@ -146,6 +152,15 @@ async def _load_message(ctx: Context, ref_id: UUID, base_url: str | None) -> Mai
         return None
     variables = {**_order_variables(ctx, order), MESSAGE: note.text}
     return MailContent(variables=variables, url=_order_url(ctx, order, base_url))
+
+
+async def _load_quote(ctx: Context, ref_id: UUID, _base_url: str | None) -> MailContent | None:
+    note = await find_note(ctx.db, ref_id)
+    order = await orders.find_order(ctx.db, note.order_id) if note else None
+    if note is None or note.file is None or order is None:
+        return None
+    variables = {**_order_variables(ctx, order), MESSAGE: note.text}
+    return MailContent(variables=variables, files=[MailFile(f"quote-{order.number}.pdf", note.file)])
 
 
 async def _load_back_in_stock(ctx: Context, ref_id: UUID, base_url: str | None) -> MailContent | None:
@@ -194,6 +209,7 @@ _LOADERS: Mapping[str, _Loader] = {
     kinds.ORDER_CANCELED: _load_canceled,
     kinds.PAYMENT_ATTENTION: _load_payment_attention,
     kinds.ORDER_MESSAGE: _load_message,
+    kinds.DRAFT_QUOTE: _load_quote,
     kinds.BACK_IN_STOCK: _load_back_in_stock,
     kinds.NEW_SIGN_IN: _load_new_sign_in,
     kinds.EMAIL_CHANGED: _load_email_changed,

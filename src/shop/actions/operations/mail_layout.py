@@ -1,6 +1,6 @@
 """Renders the texts of an e-mail into the layout: HTML with the brand of the shop, and plain text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ import msgspec
 import structlog
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shop.gateways.mail import Mail
+from shop.gateways.mail import Mail, MailFile
 from shop.models.journal import OutboxMail
 from shop.models.setup.mails import NO_MAIL_SETTINGS, MailSettings
 from shop.models.setup.shop import Shop
@@ -42,6 +42,7 @@ class MailContent(msgspec.Struct, frozen=True, kw_only=True):
     has_long_code: bool = False
     is_fresh: bool = True
     """Whether it is still of use."""
+    files: Sequence[MailFile] = ()
 
 
 class MailBlocks(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +103,7 @@ def build_mail(
         subject=blocks.subject,
         text=text,
         html=html,
+        files=content.files,
     )
 
 

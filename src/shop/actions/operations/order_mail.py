@@ -60,7 +60,9 @@ async def describe_order(shared: Shared, db: DatabaseSession, order: Order, base
         ],
         "requests": requests,
         "payment_url": await _payment_url(shared, db, order, base_url) if requests else None,
-        "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
+        "shipping_methods": ""
+        if order.pickup_location_id
+        else ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
         "addresses": await _addresses(db, order),
     }
 
@@ -82,7 +84,8 @@ def _sums(order: Order) -> list[tuple[str, int]]:
         for entry in order.promoted.values()
     ]
     tax = [("Tax", order.additional_tax_total)] if order.additional_tax_total else []
-    return [("Items", order.item_total), ("Shipping", order.ship_total), *discounts, *tax]
+    shipping = [] if order.pickup_location_id else [("Shipping", order.ship_total)]
+    return [("Items", order.item_total), *shipping, *discounts, *tax]
 
 
 def _payment_label(payment: Payment, method: PaymentMethod, sources: Mapping[UUID, PaymentSource]) -> str:
@@ -113,5 +116,5 @@ async def _addresses(db: DatabaseSession, order: Order) -> list[tuple[str, Seque
     shipping, billing = find(order.ship_address_id), find(order.bill_address_id)
     if shipping == billing:
         return [("Shipping and billing address", shipping)] if shipping else []
-    both = (("Shipping address", shipping), ("Billing address", billing))
+    both = (("Pickup" if order.pickup_location_id else "Shipping address", shipping), ("Billing address", billing))
     return [(heading, address_text) for heading, address_text in both if address_text]

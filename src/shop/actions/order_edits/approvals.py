@@ -68,4 +68,5 @@ def _read_refund(request: RefundRequest) -> LineRefundInput:
         values["shipping_amount"],
         values["other_amount"],
         request.reason,
+        values.get("is_to_credit", False),
     )

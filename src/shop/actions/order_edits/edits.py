@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.cart.locked_carts import get_pricing
 from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit, load_checkout
-from shop.actions.checkout.shipments import build_shipment_taxables, with_shipment_amounts
+from shop.actions.checkout.shipments import build_shipment_taxables
 from shop.actions.context import Context
 from shop.actions.event_subjects import PAYMENT
 from shop.actions.events import note_change
@@ -37,8 +37,9 @@ from shop.queries.orders.sales import add_sales
 from shop.queries.payments import payments as payment_queries
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import MAX_CART_AMOUNT, taxable, with_amounts
-from shop.rules.cart.totals import Rate, Totals, total_order
+from shop.rules.cart.totals import Rate, Totals, spread_manual, total_order
 from shop.rules.checkout.payments import sum_covered_amount
+from shop.rules.checkout.shipments import with_shipment_amounts
 from shop.rules.form_values import fingerprint
 from shop.rules.order_edits.edits import change_promotions, select_rates, sum_order_discounts
 
@@ -171,9 +172,11 @@ async def _save_parts(
     draft = msgspec.structs.replace(
         before, lines=lines, shipments=reallocation.shipments, items=reallocation.items, rates=reallocation.rates
     )
-    totals = _calculate(draft, discounts, rates)
+    shares = _spread_manual(draft)
+    totals = _calculate(draft, discounts, rates, shares)
     await insert_shipments(ctx, before, reallocation)
     order = await _save_lines(ctx, before, lines, totals, discounts)
+    order = await change_order(ctx, order, manual_shares=shares) if shares != order.manual_shares else order
     shipments = [
         with_shipment_amounts(shipment, amounts)
         for shipment, amounts in zip(reallocation.shipments, totals.shipments, strict=True)
@@ -200,13 +203,23 @@ async def _list_rates(ctx: Context, before: Checkout, *, has_moved: bool) -> lis
     return select_rates(order.explained["steps"], categories, current_rates)
 
 
-def _calculate(draft: Checkout, discounts: Mapping[str, Any], rates: Sequence[Rate]) -> Totals:
+def _spread_manual(draft: Checkout) -> dict[str, int]:
+    """Divides the discounts that a draft had among the items that the order has now."""
+    if not draft.order.manual_shares:
+        return {}
+    return spread_manual(draft.order.manual_total, list(map(taxable, draft.lines)), build_shipment_taxables(draft))
+
+
+def _calculate(
+    draft: Checkout, discounts: Mapping[str, Any], rates: Sequence[Rate], shares: Mapping[str, int]
+) -> Totals:
     totals = total_order(
         [taxable(line) for line in draft.lines],
         build_shipment_taxables(draft),
         rates,
         order_promo_total=sum_order_discounts(discounts),
         manual_total=draft.order.manual_total,
+        manual_shares=shares,
         applied_promotions=discounts,
     )
     if totals.item_total > MAX_CART_AMOUNT:

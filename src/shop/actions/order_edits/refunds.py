@@ -9,10 +9,12 @@ from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.catalog.reservations import restock
+from shop.actions.checkout.store_credit import refund_to_credit
 from shop.actions.context import Context
 from shop.actions.order_edits.pages import count_fixed
 from shop.actions.orders.operations import execute_call, lock_checkout, needs_approval, record_attempt
-from shop.base.errors import Conflict, Invalid, ShopError
+from shop.actions.payments.settlement import update_order_states
+from shop.base.errors import Conflict, Invalid, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.base.money import major_units
 from shop.gateways.payments import Call
@@ -23,6 +25,7 @@ from shop.models.order_edits.approvals import refund_requests
 from shop.queries import bulk, writes
 from shop.queries.catalog import stock
 from shop.queries.catalog.stock import OrderStock
+from shop.queries.customers import users
 from shop.queries.order_edits.approvals import find_open_request
 from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units
 from shop.queries.payments import payments as payment_queries
@@ -42,6 +45,8 @@ class LineRefundInput(msgspec.Struct, frozen=True):
     shipping_amount: int
     other_amount: int
     reason: str
+    is_to_credit: bool = False
+    """Whether the customer gets store credit instead of the money."""
 
 
 class RefundableLine(msgspec.Struct, frozen=True):
@@ -67,6 +72,8 @@ class RefundableOrder(msgspec.Struct, frozen=True):
     lines: Sequence[RefundableLine]
     payments: Sequence[Payment]
     method_names: Mapping[UUID, str]
+    can_credit: bool
+    """Whether the customer can get store credit instead of the money."""
 
     @property
     def amount(self) -> int:
@@ -121,7 +128,14 @@ async def build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
     ]
     methods = await payment_queries.list_methods_of(ctx.db, [each.payment_method_id for each in payments])
     names = {each.id: methods[each.payment_method_id].name for each in payments}
-    return RefundableOrder(checkout, lines, payments, names)
+    can_credit = not all(map(is_credit, payments)) and await _can_have_credit(ctx, order)
+    return RefundableOrder(checkout, lines, payments, names, can_credit)
+
+
+async def _can_have_credit(ctx: Context, order: Order) -> bool:
+    """Returns whether the order belongs to an account that can use credit in its currency."""
+    user = await users.find_user(ctx.db, order.user_id) if order.user_id else None
+    return user is not None and user.disabled_at is None and order.currency in ctx.shared.shop.currencies
 
 
 def _build_line(
@@ -146,6 +160,8 @@ def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundP
             raise _error("quantity", f"{sentence} Cancel the others instead.")
         if count:
             lines.append((line, count, line.price(count)))
+    if refund.is_to_credit and not refundable.can_credit:
+        raise _error("destination", "Store credit needs a customer with an account, and a currency of the shop.")
     if refund.shipping_amount > refundable.shipping_amount:
         raise _error("shipping", "is more than the shipping costs")
     amount = sum(price for _, _, price in lines) + refund.shipping_amount + refund.other_amount
@@ -163,6 +179,7 @@ def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundP
             "order": [refundable.amount, refundable.checkout.order.total, refund.other_amount, refund.shipping_amount],
             "reason": refund.reason,
             "restocked": sorted(map(str, refund.restocked_ids)),
+            "is_to_credit": refund.is_to_credit,
         }
     )
     return RefundPlan(lines, payments, amount, mark)
@@ -204,6 +221,7 @@ async def _request_approval(ctx: Context, order: Order, refund: LineRefundInput,
             "restocked_ids": sorted(map(str, refund.restocked_ids)),
             "shipping_amount": refund.shipping_amount,
             "other_amount": refund.other_amount,
+            "is_to_credit": refund.is_to_credit,
         },
         "reason": refund.reason,
         "amount": plan.amount,
@@ -217,17 +235,33 @@ async def record_refund(
     ctx: Context, checkout: Checkout, plan: RefundPlan, refund: LineRefundInput, *, is_approved: bool
 ) -> list[tuple[Payment, Call]]:
     """Records a refund with its units in the current transaction; returns the calls of the provider."""
-    order, calls, refund_ids = checkout.order, [], [new_id() for _ in plan.payments]
+    order, calls, credit_parts, refund_ids = checkout.order, [], [], [new_id() for _ in plan.payments]
+    if refund.is_to_credit:
+        await _refuse_while_refunding(ctx, order)
     for refund_id, (payment, amount) in zip(refund_ids, plan.payments, strict=True):
+        if refund.is_to_credit and not is_credit(payment):
+            credit_parts.append((refund_id, payment, amount))
+            continue
         call = await record_attempt(
             ctx, order, payment, "refund", amount, refund=(refund_id, refund.reason), is_approved=is_approved
         )
         calls.append((payment, call))
+    if credit_parts:
+        await refund_to_credit(ctx, order, credit_parts, refund.reason)
     await _save_items(ctx, order, plan, refund, refund_ids[0])
     await _restock(ctx, checkout, plan, refund)
+    if credit_parts:
+        await update_order_states(ctx, await lock_checkout(ctx, order.id))
     detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
+    detail |= {"store_credit": sum(amount for _, _, amount in credit_parts)} if credit_parts else {}
     await audit(ctx, "order_refund", "done", subject_id=order.id, detail=detail)
     return calls
+
+
+async def _refuse_while_refunding(ctx: Context, order: Order) -> None:
+    """Raises while a provider refunds a payment of the order, whose amount does not count yet."""
+    if any(each.outcome == "unknown" for each in await payment_queries.list_attempts(ctx.db, order.id)):
+        raise PaymentInProgress()
 
 
 async def execute_refund(ctx: Context, order: Order, calls: Sequence[tuple[Payment, Call]]) -> None:

@@ -4,8 +4,11 @@ import re
 from collections.abc import Mapping
 from uuid import UUID
 
+import msgspec
+
 from shop.actions.cart.line_items import requote
 from shop.actions.cart.locked_carts import lock_cart_with_lines
+from shop.actions.cart.orders import change_order
 from shop.actions.checkout.steps import lock_open_checkout, set_addresses
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
@@ -82,4 +85,6 @@ async def _set_addresses(ctx: Context, order_id: UUID, ids: Mapping[str, UUID | 
             errors[name] = ["is not an address of this order's customer"]
     if errors:
         raise Invalid(errors)
-    await set_addresses(ctx, checkout, ids)
+    if order.pickup_location_id and ids.get("ship_address_id", order.ship_address_id) != order.ship_address_id:
+        order = await change_order(ctx, order, pickup_location_id=None)
+    await set_addresses(ctx, msgspec.structs.replace(checkout, order=order), ids)

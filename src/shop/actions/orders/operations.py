@@ -30,7 +30,12 @@ from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.payments import payments as queries
 from shop.queries.setup.shop import find_shop
-from shop.rules.checkout.payments import SHIPMENT_MOVES, expected_shipment_state, find_refusal
+from shop.rules.checkout.payments import (
+    SHIPMENT_MOVES,
+    expected_shipment_state,
+    find_capture_amount,
+    find_refusal,
+)
 
 CANCELED = store_credit.CANCELED_REASON
 NEEDS_APPROVAL = "A refund of this amount needs a second operator. Ask for it with “Refund …” on the page of the order."
@@ -225,10 +230,24 @@ async def run_payment_act(
         if act == "capture":
             # The customer may be paying by card what this check was for.
             refuse_while_charging(await queries.list_payments(work.db, order.id))
+            amount = await _find_capture_amount(work, order, payment)
         call = await record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )
     return await execute_call(ctx, order, payment, call)
+
+
+async def _find_capture_amount(ctx: Context, order: Order, payment: Payment) -> int:
+    """Returns what to capture: what is due of an authorized card, and all of a check that arrived."""
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
+    is_card = ctx.providers[methods[payment.payment_method_id].type].needs_source
+    if not is_card or order.completed_at is None or payment.state != "pending":
+        return payment.amount
+    balance = (await load_checkout(ctx, order)).balance
+    amount = find_capture_amount(build_payment_amounts(payment), balance)
+    if not amount:
+        raise illegal_transition("Nothing is due any more. Void the payment to release it.")
+    return amount
 
 
 async def needs_approval(ctx: Context, order: Order, amount: int) -> bool:

@@ -24,7 +24,7 @@ from shop.queries.checkout import adjustments, shipments
 from shop.queries.customers import users
 from shop.queries.orders import pages as order_pages
 from shop.queries.payments import payments, saved_cards
-from shop.rules.checkout.payments import Balance, find_refusal
+from shop.rules.checkout.payments import Balance, find_capture_amount, find_refusal
 from shop.rules.setup.shipping import tracking_address
 
 
@@ -47,6 +47,9 @@ class PaymentView(msgspec.Struct, frozen=True):
     source: PaymentSource | None
     attempts: Sequence[PaymentAttempt]
     refunds: Sequence[Refund]
+    capture_amount: int
+    """What can be captured of a pending payment."""
+    is_card: bool
 
     @property
     def refundable_amount(self) -> int:
@@ -157,13 +160,20 @@ async def _build_payments(ctx: Context, checkout: Checkout) -> list[PaymentView]
     )
     attempts = await payments.list_attempts(ctx.db, checkout.order.id)
     refunds = await order_pages.list_refunds(ctx.db, checkout.order.id)
-    return [
-        PaymentView(
-            payment,
-            methods[payment.payment_method_id].name,
-            sources.get(payment.source_id) if payment.source_id else None,
-            [attempt for attempt in attempts if attempt.payment_id == payment.id],
-            [refund for refund in refunds if refund.payment_id == payment.id],
+    views = []
+    for payment in checkout.payments:
+        method = methods[payment.payment_method_id]
+        is_card = ctx.providers[method.type].needs_source
+        amounts = build_payment_amounts(payment)
+        views.append(
+            PaymentView(
+                payment,
+                method.name,
+                sources.get(payment.source_id) if payment.source_id else None,
+                [attempt for attempt in attempts if attempt.payment_id == payment.id],
+                [refund for refund in refunds if refund.payment_id == payment.id],
+                find_capture_amount(amounts, checkout.balance) if is_card else payment.amount,
+                is_card,
+            )
         )
-        for payment in checkout.payments
-    ]
+    return views

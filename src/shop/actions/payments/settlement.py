@@ -152,7 +152,8 @@ async def _decline(ctx: Context, order: Order, payment: Payment, attempt: Paymen
 
 
 def _capture_change(payment: Payment, attempt: PaymentAttempt) -> PaymentChange:
-    return PaymentChange(*PAYMENT_MOVES["captured"], captured=attempt.amount)
+    # What was authorized beyond that is released, and no longer an amount of this payment.
+    return PaymentChange(*PAYMENT_MOVES["captured"], amount=attempt.amount, captured=attempt.amount)
 
 
 def _refund_change(payment: Payment, attempt: PaymentAttempt) -> PaymentChange:

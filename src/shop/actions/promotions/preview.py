@@ -174,7 +174,12 @@ def _total(checkout: Checkout, discounts: Sequence[Discount], due: Sequence[Rate
     discounted_order = apply_discounts(checkout.order, checkout.lines, checkout.shipments, discounts)
     shipment_taxables = build_shipment_taxables(msgspec.structs.replace(checkout, shipments=discounted_order.shipments))
     lines = [taxable(line) for line in discounted_order.lines]
-    manual_total = checkout.order.manual_total
+    order = checkout.order
     return total_order(
-        lines, shipment_taxables, due, order_promo_total=discounted_order.order_promo_total, manual_total=manual_total
+        lines,
+        shipment_taxables,
+        due,
+        order_promo_total=discounted_order.order_promo_total,
+        manual_total=order.manual_total,
+        manual_shares=order.manual_shares,
     ).total

@@ -48,15 +48,21 @@ def build_handler(change: Change, notice: str) -> Page:
         fields = Fields(request)
         try:
             await change(ctx, order, fields)
-        except Invalid as error:
-            return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
-        except NotFound:
-            return await _refuse(request, ctx, page_context, fields, 409, {"base": [CHANGE_CONFLICT]})
-        except Conflict as conflict:
-            return await _refuse(request, ctx, page_context, fields, 409, {"base": [conflict.sentence]})
+        except (Invalid, Conflict, NotFound) as error:
+            return await refuse_change(request, ctx, page_context, fields, error)
         return redirect(f"{path_of(order)}?done={notice}")
 
     return answer
+
+
+async def refuse_change(
+    request: Request, ctx: Context, page_context: PageContext, fields: Fields, error: Invalid | Conflict | NotFound
+) -> Reply:
+    """Shows the current page with what was entered and the reason why nothing was changed."""
+    if isinstance(error, Invalid):
+        return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
+    sentence = error.sentence if isinstance(error, Conflict) else CHANGE_CONFLICT
+    return await _refuse(request, ctx, page_context, fields, 409, {"base": [sentence]})
 
 
 async def _refuse(
@@ -180,6 +186,14 @@ async def _choose_rates(ctx: Context, order: Order, fields: Fields) -> None:
         raise Conflict(CHANGE_CONFLICT) if error.code == "shipment_not_found" else error from None
 
 
+async def _choose_pickup(ctx: Context, order: Order, fields: Fields) -> None:
+    location_id = fields.id("location_id")
+    if location_id is None and fields.texts.get("location_id"):
+        fields.refuse("location_id", "is not a stock location")
+    fields.check()
+    await actions.choose_pickup(ctx, order.id, location_id)
+
+
 async def _enter_coupon(ctx: Context, order: Order, fields: Fields) -> None:
     code = fields.line("coupon_code", most=100, required=True)
     fields.check()
@@ -200,6 +214,7 @@ remove_item = build_handler(_remove_item, "items")
 set_discount = build_handler(_set_discount, "discount")
 remove_discount = build_handler(_remove_discount, "discount")
 choose_rates = build_handler(_choose_rates, "shipping")
+choose_pickup = build_handler(_choose_pickup, "shipping")
 enter_coupon = build_handler(_enter_coupon, "coupon")
 remove_coupons = build_handler(_remove_coupons, "coupon-removed")
 
@@ -211,14 +226,12 @@ async def place(request: Request, ctx: Context, page_context: PageContext) -> Re
     fields = Fields(request)
     version = fields.texts.get("version", "")
     try:
-        placed_order = await placement.place_draft(ctx, order.id, fields.id("method"), version)
+        placed_order = await placement.place_draft(
+            ctx, order.id, fields.id("method"), version, is_handed_over=fields.flag("is_handed_over")
+        )
     except TotalMismatch:
         await placement.refresh_draft(ctx, order.id)
         return await _refuse(request, ctx, page_context, fields, 409, {"base": [_PRICES]})
-    except Invalid as error:
-        return await _refuse(request, ctx, page_context, fields, 422, _to_page_errors(error))
-    except NotFound:
-        return await _refuse(request, ctx, page_context, fields, 409, {"base": [CHANGE_CONFLICT]})
-    except Conflict as conflict:
-        return await _refuse(request, ctx, page_context, fields, 409, {"base": [conflict.sentence]})
+    except (Invalid, Conflict, NotFound) as error:
+        return await refuse_change(request, ctx, page_context, fields, error)
     return redirect(f"/admin/orders/{quote(placed_order.number, safe='')}?done=placed")

@@ -7,10 +7,12 @@ from shop.actions.context import Context
 from shop.actions.drafts import drafts as actions
 from shop.actions.drafts import pages as draft_pages
 from shop.actions.drafts.placement import version_of
+from shop.actions.drafts.quotes import MAX_NOTE_LENGTH
 from shop.admin.fields import Fields
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.ids import new_id
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import CASH_METHOD, LINK_METHOD
 from shop.queries.customers import users
@@ -28,6 +30,8 @@ LABELS = {
     "quantity": "Quantity",
     "line_items": "Items",
     "shipments": "Shipping",
+    "location_id": "Pickup",
+    "is_handed_over": "Hand-over",
     "coupon_code": "Coupon code",
     "value": "Discount",
     "reason": "Reason",
@@ -44,6 +48,7 @@ LABELS = {
     "country_iso": "Country",
     "phone": "Phone",
     "use": "Use",
+    "quote_note": "Note",
 }
 _LIST_NOTICES = {"deleted": "Draft deleted."}
 _NOTICES = {
@@ -55,6 +60,7 @@ _NOTICES = {
     "shipping": "Shipping saved.",
     "coupon": "Coupon code applied.",
     "coupon-removed": "Coupon codes removed.",
+    "quote": "Quote mailed to the customer.",
 }
 
 
@@ -155,6 +161,8 @@ async def draft_page(
         discount_texts={key: _discount_text(each, order) for key, each in details.discounts.items()},
         cash_id=CASH_METHOD,
         link_id=LINK_METHOD,
+        quote_id=new_id(),
+        max_note_length=MAX_NOTE_LENGTH,
     )
 
 

@@ -25,9 +25,11 @@ def draft_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_DRAFT}/coupon", changes.enter_coupon, "Apply a coupon code to a draft"),
         act(f"{_DRAFT}/coupon/remove", changes.remove_coupons, "Remove the coupon codes of a draft"),
         act(f"{_DRAFT}/shipping", changes.choose_rates, "Choose the shipping of a draft"),
+        act(f"{_DRAFT}/pickup", changes.choose_pickup, "Let the customer pick up the goods of a draft"),
         act(f"{_DRAFT}/place", changes.place, "Place a draft as an order"),
         page(f"{_DRAFT}/delete", drafts.show_delete, "Delete a draft?"),
         act(f"{_DRAFT}/delete", drafts.delete, "Delete a draft"),
         page(f"{_DRAFT}/quote", quotes.show_quote, "A draft as a quote"),
+        act(f"{_DRAFT}/quote", quotes.send_quote, "Mail the quote of a draft"),
         page(f"{_DRAFT}/quote.pdf", quotes.show_quote_pdf, "A draft as a quote, as PDF"),
     )

@@ -98,11 +98,13 @@ def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
     email = fields.line("email")
     if email and read_email(email) is None:
         fields.refuse("email", "is not an e-mail address")
+    # The place of a pickup stays.
+    is_pickup = editable.checkout.order.pickup_location_id is not None
     return OrderEdit(
         email or editable.checkout.order.email,
-        _read_address(fields, "ship", editable.ship_address),
+        None if is_pickup else _read_address(fields, "ship", editable.ship_address),
         _read_address(fields, "bill", editable.bill_address),
-        fields.flag("is_same_address"),
+        not is_pickup and fields.flag("is_same_address"),
         read_quantities(fields, "quantity", is_required=True),
         {variant_id: count for variant_id, count in read_quantities(fields, "add").items() if count},
     )

@@ -32,7 +32,9 @@ LABELS = {
     "other": "Other amount",
     "reason": "Reason",
     "reason_text": "Explanation",
+    "destination": "Destination",
 }
+_DESTINATIONS = {"payment": "The way it was paid", "store_credit": "Store credit of the customer"}
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -43,7 +45,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         raise Conflict("Nothing of this order can be refunded: no payment was captured, or all were refunded.")
     owed_amount = min(max(-refundable.checkout.balance.amount_due, 0), refundable.amount)
     other = amount_text(owed_amount, order.currency) if owed_amount else ""
-    values = {"shipping": "", "other": other, "reason": "returned", "reason_text": ""}
+    values = {"shipping": "", "other": other, "reason": "returned", "reason_text": "", "destination": "payment"}
     return await _form_page(ctx, page_context, refundable, values)
 
 
@@ -77,11 +79,16 @@ def _read_input(fields: Fields, order: Order) -> LineRefundInput:
         minor[name] = minor_units(abs(amount), order.currency) if not fields.errors.get(name) else 0
     restocked_ids = frozenset(record_id for key in fields.group("restock") if (record_id := as_uuid(key)))
     quantities = read_quantities(fields, "quantity")
-    return LineRefundInput(quantities, restocked_ids, minor["shipping"], minor["other"], read_reason(fields))
+    # Without an account, the form has no choice.
+    has_choice = fields.texts.get("destination", "") != ""
+    is_to_credit = has_choice and fields.choice("destination", _DESTINATIONS) == "store_credit"
+    reason = read_reason(fields)
+    return LineRefundInput(quantities, restocked_ids, minor["shipping"], minor["other"], reason, is_to_credit)
 
 
 def _submitted_values(fields: Fields) -> dict[str, str]:
-    values = {name: fields.texts.get(name, "") for name in ("shipping", "other", "reason", "reason_text")}
+    names = ("shipping", "other", "reason", "reason_text", "destination")
+    values = {name: fields.texts.get(name, "") for name in names}
     return values | list_submitted(fields, "quantity", "restock")
 
 
@@ -114,6 +121,7 @@ async def _form_page(
         max_reason_length=MAX_REASON_LENGTH,
         has_invoice=(await load_documents(ctx, order)).invoice is not None,
         labels=LABELS,
+        destinations=_DESTINATIONS,
         errors={name if name in LABELS else "base": sentences for name, sentences in (errors or {}).items()},
         **{"conflict": None, **more},
     )

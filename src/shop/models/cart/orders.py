@@ -35,6 +35,10 @@ class Order(Row, frozen=True, kw_only=True):
     """The part of `promo_total` that applies to the whole order, not to a line item or shipment."""
     manual_total: int = 0
     """The sum of manual adjustments; applied only until the total is zero."""
+    manual_shares: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """How the discounts of a draft divide among its line items and shipments, by id: their taxes are those of the price
+    that is paid. Empty for other manual adjustments, which change no taxes.
+    """
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0
@@ -54,6 +58,10 @@ class Order(Row, frozen=True, kw_only=True):
     canceler_id: UUID | None = None
     author_id: UUID | None = None
     """The operator who takes the order; None for an order of a shopper. Until it is completed, it is a draft."""
+    pickup_location_id: UUID | None = None
+    """The stock location where the customer picks up the goods, whose address is the shipping address; None for an
+    order that is sent.
+    """
     confirmation_delivered: bool = False
     channel: str = "shop"
     token_version: int = 0

@@ -139,6 +139,8 @@ class Refund(Row, frozen=True, kw_only=True):
     reason: str
     state: str = "pending"
     reference: str | None = None
+    store_credit_id: UUID | None = None
+    """The store credit that the customer got instead of money."""
     created_at: datetime
     updated_at: datetime
 

@@ -19,6 +19,8 @@ from shop.models.setup.zones import zones
 
 CALCULATORS = ("flat", "per_item", "by_weight")
 DISPLAYS = ("both", "front_end", "back_end")
+PICKUP_METHOD = UUID("5c000000-0000-7000-8000-000000000004")
+"""The method of goods that customers pick up. Its row counts as deleted, so that it is neither offered nor edited."""
 
 
 class ShippingMethod(Row, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Notes of operators about orders, and messages to their customers."""
+"""Notes of operators about orders, and messages and quotes to their customers."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,20 +12,22 @@ MAX_NOTES = 100
 
 
 class OrderNote(Row, frozen=True, kw_only=True):
-    """A note that only operators see, or a message that the customer gets by e-mail."""
+    """A note that only operators see, or a message or a quote that the customer gets by e-mail."""
 
     id: UUID
     order_id: UUID
     author_id: UUID
     kind: str
-    """`note` or `message`."""
+    """`note`, `message` or `quote`."""
     text: str
+    file: bytes | None = None
+    """The PDF of a quote, as it was mailed."""
     created_at: datetime
     updated_at: datetime
 
     @property
     def is_message(self) -> bool:
-        return self.kind == "message"
+        return self.kind != "note"
 
 
 class ListedNote(OrderNote, frozen=True, kw_only=True):
@@ -40,5 +42,5 @@ order_notes = table(
     key("id"),
     refers("order_id", orders, on_delete="cascade"),
     index("ix_order_notes_order_id", "order_id", "created_at"),
-    check("kind_is_known", "kind in ('note', 'message')"),
+    check("kind_is_known", "kind in ('note', 'message', 'quote')"),
 )

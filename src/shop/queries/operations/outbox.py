@@ -31,7 +31,7 @@ from shop.models.access.users import users
 from shop.models.cart.orders import orders
 from shop.models.journal import OutboxMail
 from shop.models.journal import outbox_mails as mails
-from shop.rules.mail_events import CONFIRMATION, MAIL_TTL, PAYMENT_ATTENTION, MailRequest
+from shop.rules.mail_events import CONFIRMATION, MAIL_TTL, ORDER_SHIPPED, PAYMENT_ATTENTION, MailRequest
 
 _now = func.now()
 _IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
@@ -90,6 +90,8 @@ _is_owing = exists().where(
     orders.c.payment_state.in_([literal_column("'balance_due'"), literal_column("'failed'")]),
     ~_is_repeated,
 )
+# Who picks up the goods knows it.
+_is_pickup = exists().where(orders.c.id == _new.c.order_id, orders.c.pickup_location_id.is_not(None))
 _values = {
     "id": _new.c.id,
     "kind": _new.c.kind,
@@ -108,6 +110,7 @@ _INSERT_MANY = statement(
         select(*_values.values()).where(
             _recipient.is_not(None),
             or_(_new.c.kind != literal_column(f"'{PAYMENT_ATTENTION}'"), _is_owing),
+            or_(_new.c.kind != literal_column(f"'{ORDER_SHIPPED}'"), ~_is_pickup),
         ),
     )
     .returning(mails.c.id),

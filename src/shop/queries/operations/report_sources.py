@@ -35,7 +35,7 @@ from sqlalchemy import cast as sql_cast
 from shop.models.cart.orders import customer_of, line_items, order_lookups, orders
 from shop.models.catalog.products import variants
 from shop.models.checkout.coupons import adjustments
-from shop.models.checkout.payments import payments, refunds
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments, refunds
 from shop.models.checkout.shipments import shipments
 from shop.models.customers.addresses import addresses
 from shop.models.operations.report_days import (
@@ -245,11 +245,13 @@ _PAYMENTS = (
     .select_from(_captures)
     .group_by(_captures.c.currency, _captures.c.payment_method_id)
 )
-_method_id = (
-    select(payments.c.payment_method_id)
+# A refund that the customer got as store credit returned no money of the provider.
+_method_id = case(
+    (refunds.c.store_credit_id.is_not(None), literal(STORE_CREDIT_METHOD, payments.c.payment_method_id.type)),
+    else_=select(payments.c.payment_method_id)
     .where(payments.c.id == refunds.c.payment_id)
     .correlate(refunds)
-    .scalar_subquery()
+    .scalar_subquery(),
 )
 _returns = union_all(
     select(

@@ -11,8 +11,10 @@ from shop.models.access.operators import operators
 from shop.models.order_edits.notes import ListedNote, OrderNote, order_notes
 
 _of_order = order_notes.c.order_id == bindparam("order_id", type_=PG_UUID(as_uuid=True))
+# Without the files, which only their e-mails need.
+_columns = [column for column in order_notes.c if column.name != "file"]
 _LIST = statement(
-    select(order_notes, operators.c.email.label("author_email"))
+    select(*_columns, operators.c.email.label("author_email"))
     .outerjoin(operators, operators.c.id == order_notes.c.author_id)
     .where(_of_order)
     .order_by(order_notes.c.created_at, order_notes.c.id),

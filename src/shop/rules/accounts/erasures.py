@@ -20,7 +20,7 @@ REMAINS: Mapping[str, Mapping[str, Any]] = {
         **_NO_METADATA,
     },
     "order": {"email": None, "special_instructions": None, "internal_note": None, "tags": [], **_NO_METADATA},
-    "order_note": {"text": ERASED_TEXT},
+    "order_note": {"text": ERASED_TEXT, "file": None},
     "line_item": _NO_METADATA,
     "shipment": _NO_METADATA,
     "payment": _NO_METADATA,

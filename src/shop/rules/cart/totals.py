@@ -4,7 +4,9 @@
     taxes      included: discounted amount - discounted amount / (1 + the sum of the rates)
                added: each rate x discounted amount
     order      item_total + ship_total + adjustment_total = total
-    manual     manual adjustments do not change taxes, and reduce the total to zero at most
+    discounts  those of lines and shipments lower their taxes; those of promotions on the whole order do not
+    manual     reduce the total to zero at most. Discounts of drafts are divided among lines and shipments, and lower
+               the amounts that taxes are calculated from; other manual adjustments do not change taxes
 
 Amounts are rounded half up to the currency's smallest unit, with exact integer arithmetic. Included tax is the
 discounted amount less the rounded pre-tax amount, so that their sum is exact; it is not added again.
@@ -101,15 +103,14 @@ def total_order(
     *,
     order_promo_total: int = 0,
     manual_total: int = 0,
+    manual_shares: Mapping[str, int] = {},
     applied_promotions: Mapping[str, Any] | None = None,
 ) -> Totals:
-    """Calculates the totals. Discounts on lines and shipments lower their taxes; discounts on the whole order do not.
-    Calculation steps are included only with `applied_promotions`, as stored with the order.
-    """
+    """Calculates the totals, with steps if there are `applied_promotions`. Shares are by id of lines and shipments."""
     steps: list[Mapping[str, Any]] = []
     recorder = None if applied_promotions is None else _Steps(steps, applied_promotions)
-    line_amounts = [_amounts("line", line, rates, recorder) for line in lines]
-    shipment_amounts = [_amounts("shipment", shipment, rates, recorder) for shipment in shipments]
+    line_amounts = [_amounts("line", line, rates, recorder, manual_shares) for line in lines]
+    shipment_amounts = [_amounts("shipment", shipment, rates, recorder, manual_shares) for shipment in shipments]
     all_amounts = [*line_amounts, *shipment_amounts]
     item_total = sum(amounts.amount for amounts in line_amounts)
     ship_total = sum(amounts.amount for amounts in shipment_amounts)
@@ -165,7 +166,7 @@ class _Steps:
         price = {"price": taxable.price, "quantity": taxable.quantity, "amount": amounts.amount}
         self.steps.append({"step": level, **labels, **price})
         self.add_promotions(level, taxable.id, labels)
-        base: dict[str, Any] = {"on": level, **labels, "of": amounts.amount + amounts.promo_total}
+        base: dict[str, Any] = {"on": level, **labels, "of": amounts.pre_tax_amount + amounts.included_tax_total}
         if included_rates:
             taxes = [_describe_rate(rate) for rate in included_rates]
             self.steps.append({"step": "included_tax", **base, "taxes": taxes, "amount": amounts.included_tax_total})
@@ -194,9 +195,40 @@ def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
     return amounts.included_tax_total + amounts.additional_tax_total
 
 
-def _amounts(level: str, taxable: Taxable, rates: Sequence[Rate], recorder: _Steps | None = None) -> Amounts:
+def spread_manual(manual_total: int, lines: Sequence[Taxable], shipments: Sequence[Taxable]) -> dict[str, int]:
+    """Divides a manual discount among the lines in proportion to their discounted amounts, and what exceeds them among
+    the shipments; returns the shares by id.
+    """
+    shares: dict[str, int] = {}
+    left = min(manual_total, 0)
+    for taxables in (lines, shipments):
+        whole = sum(_amount_after_promotions(each) for each in taxables)
+        part, amount_sum, share_sum = max(left, -whole), 0, 0
+        left -= part
+        for each in taxables:
+            amount_sum += _amount_after_promotions(each)
+            share = -((-2 * part * amount_sum + whole) // (2 * whole)) - share_sum if whole else 0
+            share_sum += share
+            shares |= {str(each.id): share} if share else {}
+    return shares
+
+
+def _amount_after_promotions(taxable: Taxable) -> int:
+    """Returns the amount of a taxable after its promotions."""
+    return taxable.price * taxable.quantity + taxable.promo_total
+
+
+def _amounts(
+    level: str,
+    taxable: Taxable,
+    rates: Sequence[Rate],
+    recorder: _Steps | None = None,
+    manual_shares: Mapping[str, int] = {},
+) -> Amounts:
     amount = taxable.price * taxable.quantity
     discounted_amount = amount + taxable.promo_total
+    if manual_shares:
+        discounted_amount = max(discounted_amount + manual_shares.get(str(taxable.id), 0), 0)
     due = [rate for rate in rates if rate.tax_category_id == taxable.tax_category_id]
     included_rates = [rate for rate in due if rate.included_in_price]
     pre_tax = discounted_amount

@@ -128,6 +128,13 @@ def find_refusal(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, s
     return None
 
 
+def find_capture_amount(payment: PaymentAmounts, balance: Balance) -> int:
+    """Returns what to capture of an authorized card: no more than what is due, also if the order has become cheaper.
+    The provider releases the rest.
+    """
+    return min(payment.amount, max(balance.amount_due, 0))
+
+
 def missing_payment(payments: Collection[PaymentAmounts], total: int) -> int | None:
     """Returns the amount that needs a new payment before a canceled order can be resumed, or None if money was
     refunded: such an order cannot be resumed, because a refund cannot be collected again.

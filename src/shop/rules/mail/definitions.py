@@ -9,6 +9,7 @@ from shop.rules.mail.templates import MAX_LENGTHS, TextError, always_shows, chec
 from shop.rules.mail_events import (
     BACK_IN_STOCK,
     CONFIRMATION,
+    DRAFT_QUOTE,
     EMAIL_CHANGED,
     EMAIL_CHANGED_NEW,
     NEW_SIGN_IN,
@@ -83,7 +84,7 @@ def text_errors(definition: MailDefinition, texts: Mapping[str, str]) -> dict[st
     is_code_mail = definition.kind == SIGN_IN_MAIL and not errors
     if is_code_mail and not any(always_shows(texts[name], CODE) for name in ("heading", "body")):
         errors["body"] = ["The heading or the body must show {{ code }}, outside of any condition."]
-    if definition.kind == ORDER_MESSAGE and not errors and not always_shows(texts["body"], MESSAGE):
+    if definition.kind in {ORDER_MESSAGE, DRAFT_QUOTE} and not errors and not always_shows(texts["body"], MESSAGE):
         errors["body"] = ["The body must show {{ message }}, outside of any condition."]
     return errors
 
@@ -111,10 +112,16 @@ _ALL = (
         kind=CONFIRMATION,
         name="Order confirmation",
         sent_when="An order is complete.",
-        variables={**_SHOP, **_NUMBER, "total": MailVariable("The total of the order", "$64.00")},
+        variables={
+            **_SHOP,
+            **_NUMBER,
+            "total": MailVariable("The total of the order", "$64.00"),
+            "pickup": MailVariable("“yes” if the customer picks up the goods, or else empty", ""),
+        },
         subject="Your order {{ number }} at {{ shop }}",
         heading="Thank you for your order",
-        body="We received your order {{ number }} and will tell you when it is on its way.",
+        body="We received your order {{ number }}"
+        "{% if not pickup %} and will tell you when it is on its way{% endif %}.",
         button="View your order",
         footer="Keep this e-mail: you will need the order number if you have a question about your order.",
     ),
@@ -139,11 +146,17 @@ _ALL = (
         kind=ORDER_REFUNDED,
         name="Refund",
         sent_when="A payment is refunded, in part or in full.",
-        variables={**_SHOP, **_NUMBER, "amount": MailVariable("The refunded amount", "$12.00")},
+        variables={
+            **_SHOP,
+            **_NUMBER,
+            "amount": MailVariable("The refunded amount", "$12.00"),
+            "credit": MailVariable("“yes” if it is store credit instead of money, or else empty", ""),
+        },
         subject="Your refund of {{ amount }} from {{ shop }}",
         heading="We refunded {{ amount }}",
-        body="We refunded {{ amount }} of your order {{ number }}, the same way you paid. Depending on your bank, it "
-        "can take a few days until you see it.",
+        body="We refunded {{ amount }} of your order {{ number }}{% if credit %} as store credit, which you can use "
+        "for your next order.{% else %}, the same way you paid. Depending on your bank, it can take a few days until "
+        "you see it.{% endif %}",
         button="View your order",
         footer=_ORDER_FOOTER,
     ),
@@ -184,6 +197,21 @@ _ALL = (
         body="{{ message }}",
         button="View your order",
         footer=_ORDER_FOOTER,
+        can_turn_off=False,
+    ),
+    MailDefinition(
+        kind=DRAFT_QUOTE,
+        name="Quote",
+        sent_when="An operator mails the quote of a draft, which is attached as PDF. It cannot be turned off.",
+        variables={
+            **_SHOP,
+            "number": MailVariable("The number of the draft", "R123456789"),
+            MESSAGE: MailVariable("What the operator wrote; the body must show it", "As discussed on the phone."),
+        },
+        subject="Your quote {{ number }} from {{ shop }}",
+        heading="Your quote",
+        body="{{ message }}\n\nOur quote {{ number }} is attached as PDF. It says until when it is valid.",
+        footer="Questions? Reply to this e-mail and mention the number of the quote, {{ number }}.",
         can_turn_off=False,
     ),
     MailDefinition(
