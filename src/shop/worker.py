@@ -20,7 +20,7 @@ from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.csv_customers import import_customers
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
-from shop.actions.imports.csv_imports import run_next_import
+from shop.actions.imports.csv_runs import run_next_import
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.order_index import update_order_index
