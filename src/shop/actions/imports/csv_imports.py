@@ -10,9 +10,8 @@ from shop.models.imports.csv_imports import CsvImport, csv_imports
 from shop.queries import writes
 from shop.queries.imports import csv_imports as queries
 from shop.queries.imports.csv_runs import start_run
-from shop.rules.imports.csv_columns import target_columns
+from shop.rules.imports.csv_columns import KEYS, target_columns
 
-_KEYS = {"products": "slug", "stock": "sku", "customers": "email"}
 _CHANGE_CONFLICT = "Someone else changed this import in the meantime; the page now shows its current state."
 
 
@@ -55,8 +54,8 @@ def _check_mapping(ctx: Context, row: CsvImport, mapping: Mapping[str, str]) -> 
             errors["mapping"] = ["is not a valid choice"]
         elif columns.count(column) > 1:
             errors[f"mapping-{number}"] = [f"is chosen for more than one column: {column}"]
-    if _KEYS[row.kind] not in columns:
-        errors["mapping"] = [f"must have a column for {_KEYS[row.kind]}, which identifies a record"]
+    if KEYS[row.kind] not in columns:
+        errors["mapping"] = [f"must have a column for {KEYS[row.kind]}, which identifies a record"]
     if errors:
         raise Invalid(errors)
 

@@ -99,6 +99,8 @@ _SHOPIFY_CUSTOMERS = {
     **_SHOPIFY_ADDRESS,
     **{f"Default Address {name}": column for name, column in _SHOPIFY_ADDRESS.items()},
 }
+KEYS = {"products": "slug", "stock": "sku", "customers": "email"}
+"""The column that identifies a record, by the kind of file."""
 FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
 
 
