@@ -1,4 +1,4 @@
-"""Large CSV files: uploads in parts, limits, and imports that survive the end of the process that runs them."""
+"""Large CSV files: uploads in chunks, limits, and uploads that break off."""
 
 from typing import Any
 
