@@ -20,7 +20,7 @@ from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.csv_customers import import_customers
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
-from shop.actions.imports.csv_imports import run_next_import
+from shop.actions.imports.csv_runs import run_next_import
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.order_index import update_order_index
@@ -77,6 +77,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_batch_loop(shared))
         group.create_task(_run_report_loop(shared))
         group.create_task(_run_import_loop(shared))
+        group.create_task(_run_erasure_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
 
@@ -148,6 +149,13 @@ async def _run_report_loop(shared: Shared) -> None:
             await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 
+async def _run_erasure_loop(shared: Shared) -> None:
+    """Continues erasures of customers with many orders; payments and stock do not wait for them."""
+    while not _is_canceled():
+        if not await _log_errors(erase_next_batch(shared)):
+            await asyncio.sleep(POLL_SECONDS)
+
+
 async def _run_import_loop(shared: Shared) -> None:
     while not _is_canceled():
         if not await _log_errors(run_next_import(shared, parse_record, import_customers)):
@@ -184,8 +192,6 @@ async def _run_due_tasks(shared: Shared) -> None:
     if product_count := await update_due_products(shared):
         _log.info("scheduled product changes applied", count=product_count)
     while await queue_back_in_stock(shared) == BATCH:
-        pass
-    while await erase_next_batch(shared):
         pass
 
 

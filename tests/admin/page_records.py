@@ -126,6 +126,8 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> Paths:
     transfer = {**delivery, "kind": "transfer", "reference": "T 1", "source": location, "location": other}
     draft = redirect_path(await dashboard.post("/admin/stock/deliveries/new", **transfer))
     imported = redirect_path(await upload_csv(dashboard, "slug,name,price\nlamp,Lamp,cheap\n"))
+    imported_stock = redirect_path(await upload_csv(dashboard, "sku,count_on_hand\nlamp,many\n", "stock"))
+    imported_customers = redirect_path(await upload_csv(dashboard, "email\nnobody\n", "customers"))
     group = redirect_path(
         await dashboard.post(
             "/admin/customer-groups", name=f"Wholesale {unique_word()}", description="Caf\u00e9s and restaurants"
@@ -173,7 +175,11 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> Paths:
         "delivery": f"{expected}?q={sku}",
         "transfer": draft,
         "count": f"/admin/stock/counts?location={location}",
-        "imports": "/admin/imports",
+        "imports": "/admin/imports/products",
+        "imports of customers": "/admin/imports/customers",
+        "imports of stock": "/admin/imports/stock",
+        "import of stock": imported_stock,
+        "import of customers": imported_customers,
         "import": imported,
         "price lists": "/admin/price-lists",
         "new price list": "/admin/price-lists/new",

@@ -7,6 +7,7 @@ import httpx2
 
 from shop.admin.routes import admin_routes
 from shop.app.routes import PLATFORM_EVENTS
+from shop.models.imports.csv_imports import KINDS
 from tests.admin.dashboard import Dashboard
 from tests.admin.page_records import fill_pages
 
@@ -20,9 +21,8 @@ NO_PAGES = {
         "/admin/documents/packing-slips.pdf",
         "/admin/documents/pick-list.pdf",
         "/admin/drafts/{number}/quote.pdf",
-        "/admin/exports/customers.csv",
-        "/admin/exports/{kind}",
-        "/admin/imports/{import_id}/errors",
+        *(f"/admin/exports/{kind}.csv" for kind in KINDS),
+        *(f"/admin/imports/{kind}/{{import_id}}/errors" for kind in KINDS),
         "/admin/orders/export.csv",
         "/admin/orders/{number}/invoice.pdf",
         "/admin/orders/{number}/packing-slip.pdf",

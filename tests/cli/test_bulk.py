@@ -51,3 +51,53 @@ def test_import_reads_standard_input_and_export_tolerates_a_closed_pipe(database
 
     assert piped_result.stdout == b"300 lines, 300 created, 0 updated, 0 unchanged, 0 failed\n"
     assert (head_result.stdout[:9], head_result.stderr) == ('{"slug":"', "")
+
+
+@pytest.mark.torture
+def test_csv_files_are_imported_and_exported_with_the_code_of_the_dashboard(
+    shop: Command, database_url: str, tmp_path: Path
+) -> None:
+    settings, slug, file, errors = external(database_url), new_slug(), tmp_path / "mugs.csv", tmp_path / "errors.csv"
+    file.write_text(f"slug,name,sku,price,color\n{slug},Mug,{slug},5,red\n{slug}-2,Mug,,cheap,\n")
+    command = ("import", str(file), "--kind", "products", "--errors", str(errors))
+
+    dry_run = shop(*command, "--dry-run", **settings)
+    first_import = shop(*command, **settings)
+    error_lines = errors.read_text().splitlines()
+    products, stock, customers = (
+        shop("export", "--kind", kind, **settings) for kind in ("products", "stock", "customers")
+    )
+    lines = products.stdout.splitlines()
+    file.write_text("\n".join([lines[0], *(line for line in lines if line.startswith(slug))]))
+    second_import = shop("import", "--kind", "products", str(file), **settings)
+
+    assert dry_run.stdout == "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing was saved)\n"
+    assert (first_import.returncode, first_import.stdout) == (
+        1,
+        "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed\n",
+    )
+    assert first_import.stderr == "not imported: color\n"
+    assert [line.split(",")[:2] for line in error_lines] == [["line", "key"], ["3", f"{slug}-2"]]
+    assert f"\n{slug},Mug," in products.stdout.replace("\r\n", "\n")
+    assert stock.stdout.startswith("sku,location,")
+    assert customers.stdout.startswith("email,")
+    assert (second_import.returncode, second_import.stderr) == (0, "")
+    assert second_import.stdout == "1 lines, 0 created, 0 updated, 1 unchanged, 0 failed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("import", "products"), "Name products or prices"),
+        (("import", "customers", "x.csv"), "Name products or prices"),
+        (("import", "--kind", "stock", "-"), "cannot be standard input"),
+        (("import", "--kind", "stock", "/proc/none.csv"), "is not a file"),
+        (("export",), "Name products or prices"),
+        (("export", "products", "--kind", "stock"), "Name products or prices"),
+    ],
+)
+def test_a_command_that_names_no_file_is_refused(shop: Command, arguments: tuple[str, ...], message: str) -> None:
+    result = shop(*arguments)
+
+    assert result.returncode == 2
+    assert message in result.stderr

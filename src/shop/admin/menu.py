@@ -25,6 +25,7 @@ class MenuGroup(msgspec.Struct, frozen=True):
     entries: tuple[MenuEntry, ...]
 
 
+_IMPORTS = "Import and export"
 _MENU = (
     MenuGroup(
         "",
@@ -46,7 +47,7 @@ _MENU = (
             MenuEntry("/admin/price-lists", "prices", "Price lists"),
             MenuEntry("/admin/promotions", "promotions", "Promotions"),
             MenuEntry("/admin/customer-groups", "groups", "Customer groups"),
-            MenuEntry("/admin/imports", "imports", "Import and export"),
+            *(MenuEntry(f"/admin/imports/{kind}", "imports", _IMPORTS) for kind in ("products", "stock", "customers")),
         ),
     ),
     MenuGroup(
@@ -80,15 +81,15 @@ _TRYOUT = MenuGroup("Try-out", (MenuEntry("/mailbox", "mailbox", "Mailbox"),))
 
 
 def list_groups(can_open: Callable[[str, str], bool], *, has_mailbox: bool) -> list[MenuGroup]:
-    """Returns the groups with the entries that the operator may open."""
-    groups = [
-        MenuGroup(group.heading, tuple(entry for entry in group.entries if can_open("GET", entry.path)))
-        for group in (*_MENU, *([_TRYOUT] if has_mailbox else []))
-    ]
+    """Returns the groups with the entries that the operator may open; of several with the same text, the first."""
+    groups = []
+    for group in (*_MENU, *([_TRYOUT] if has_mailbox else [])):
+        entries = {entry.text: entry for entry in reversed(group.entries) if can_open("GET", entry.path)}
+        groups.append(MenuGroup(group.heading, tuple(entry for entry in group.entries if entry in entries.values())))
     return [group for group in groups if group.entries]
 
 
-def find_current(path: str) -> MenuEntry | None:
-    """Returns the entry that is current on a page."""
+def find_current(path: str) -> str | None:
+    """Returns the text of the entry that is current on a page."""
     entries = (entry for group in _MENU for entry in group.entries)
-    return next((entry for entry in entries if entry.is_current(path)), None)
+    return next((entry.text for entry in entries if entry.is_current(path)), None)

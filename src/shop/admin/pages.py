@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from shop.admin.assets import ASSETS
-from shop.admin.menu import MenuEntry, find_current, list_groups
+from shop.admin.menu import find_current, list_groups
 from shop.admin.permissions import hide_forbidden
 from shop.base.errors import ShopError
 from shop.base.money import money_text
@@ -149,7 +149,7 @@ def menu_entries(page_context: PageContext) -> Markup:
 
 @lru_cache(maxsize=256)
 def _render_menu(
-    current: MenuEntry | None,
+    current: str | None,
     permissions: frozenset[str],
     find_permission: PermissionFinder,
     *,

@@ -7,7 +7,7 @@ from shop.admin.session import OperatorGuard, Page
 from shop.rules.access.permissions import resource_permission
 from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Handler, Route
-from shop.web.input.request import MAX_PARAMS, PARAMETERS, UPLOAD
+from shop.web.input.request import FILE, MAX_PARAMS, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
 
 _SMALL, _LARGE = 64 * 1024, 512 * 1024
@@ -61,6 +61,13 @@ class RouteBuilder:
         route = build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
         route = self._complete(route, permission)
         return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._guard.admit(permission))
+
+    def upload_file(self, path: str, handler: Page, summary: str) -> Route:
+        """Builds a route for a form with a large file, which the handler reads while it arrives."""
+        permission = resource_permission(self._resource, "write")
+        route = build_route("POST", path, self._guard.act(handler, summary, permission), summary)
+        route = self._complete(route, permission)
+        return msgspec.structs.replace(route, reads=FILE, admits=self._guard.admit(permission))
 
     def _complete(self, route: Route, permission: str) -> Route:
         """Names the permission, and lets error pages show the menu to a signed-in operator."""

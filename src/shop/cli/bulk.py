@@ -1,8 +1,10 @@
-"""`shop import` and `shop export`: bulk import and export as NDJSON."""
+"""`shop import` and `shop export`: bulk import and export as NDJSON and CSV."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
-from typing import Any, BinaryIO
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
 
 import click
 from rich.console import Console
@@ -12,6 +14,7 @@ from shop.actions.context import Context
 from shop.actions.imports import exports
 from shop.actions.imports import runs as import_actions
 from shop.actions.imports.batch_runner import ImportLine, ImportReport
+from shop.cli.csv_files import CSV_EXPORTS, import_csv
 from shop.cli.database_session import run_action
 from shop.cli.prepare import load_settings
 from shop.platform.bulk import parse_lines
@@ -19,7 +22,7 @@ from shop.platform.imports.import_rows import price_line, product_line
 from shop.web.input.ndjson import RawLine
 
 _CHUNK = 64 * 1024
-_NOUNS = click.argument("noun", type=click.Choice(["products", "prices"]))
+_KINDS = click.option("--kind", type=click.Choice([*CSV_EXPORTS]), help="The kind of records of a CSV file.")
 _IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
     "products": (import_actions.import_products, product_line),
     "prices": (import_actions.import_prices, price_line),
@@ -27,32 +30,61 @@ _IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
 _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": exports.export_prices}
 
 
-@click.command("import", epilog="Example: shop import products catalog.jsonl --dry-run")
-@_NOUNS
-@click.argument("file", type=click.File("rb"))
+@click.command("import", epilog="Examples: shop import products catalog.jsonl; shop import --kind stock counts.csv")
+@click.argument("words", nargs=-1, metavar="[products|prices] FILE")
+@_KINDS
 @click.option("--dry-run", is_flag=True, help="Report what would happen without saving.")
-def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
-    """Import products or prices from FILE, one JSON object per line; `-` reads standard input. The shop may run."""
-    do, read = _IMPORTS[noun]
+@click.option("--errors", "errors_file", type=click.File("w"), help="Write the failed lines of a CSV file to this one.")
+def import_(words: tuple[str, ...], kind: str | None, dry_run: bool, errors_file: TextIO | None) -> None:
+    """Import products or prices from FILE, one JSON object per line; `-` reads standard input. With --kind, import
+    products, stock or customers from a CSV file. The shop may run.
+    """
+    noun, file = _read_words(words, kind)
+    if errors_file and noun:
+        raise click.UsageError("--errors is for CSV files.")
 
     async def work(ctx: Context) -> ImportReport:
-        with _progress(noun) as bar:
-            lines = parse_lines(_chunks(file), read)
-            result: ImportReport = await do(ctx, _count_lines(lines, bar), dry_run=dry_run)
+        with _progress(kind or noun or "") as bar:
+            if kind:
+                task = bar.add_task("", total=None)
+                advance = partial(bar.advance, task)
+                options: Any = {"dry_run": dry_run, "errors_file": errors_file, "advance": advance}
+                return await import_csv(ctx, kind, Path(file), **options)
+            do, read = _IMPORTS[noun or ""]
+            with click.open_file(file, "rb") as lines_file:
+                lines = parse_lines(_chunks(cast(BinaryIO, lines_file)), read)
+                result: ImportReport = await do(ctx, _count_lines(lines, bar), dry_run=dry_run)
         return result
 
     _print_result(run_action(load_settings(), work))
 
 
-@click.command(epilog="Example: shop export products > catalog.jsonl")
-@_NOUNS
-def export(noun: str) -> None:
-    """Print all products or prices, one JSON object per line, as `shop import` reads them. The shop may run."""
+def _read_words(words: tuple[str, ...], kind: str | None) -> tuple[str | None, str]:
+    """Returns the noun, unless there is a kind, and the file."""
+    if len(words) != (1 if kind else 2) or (not kind and words[0] not in _IMPORTS):
+        raise click.UsageError("Name products or prices for JSON lines, or a --kind of CSV file; and one file.")
+    file = words[-1]
+    if kind and file == "-":
+        raise click.UsageError("A CSV file is read twice, so it cannot be standard input.")
+    if file != "-" and not Path(file).is_file():
+        raise click.UsageError(f"{file} is not a file.")
+    return None if kind else words[0], file
+
+
+@click.command(epilog="Examples: shop export products > catalog.jsonl; shop export --kind customers > customers.csv")
+@click.argument("noun", type=click.Choice([*_EXPORTS]), required=False)
+@_KINDS
+def export(noun: str | None, kind: str | None) -> None:
+    """Print all products or prices, one JSON object per line; with --kind, products, stock or customers as CSV: as
+    `shop import` reads them. The shop may run.
+    """
+    if (kind is None) == (noun is None):
+        raise click.UsageError("Name products or prices for JSON lines, or a --kind of CSV file.")
 
     async def work(ctx: Context) -> None:
-        with _progress(noun) as bar:
+        with _progress(kind or noun or "") as bar:
             task = bar.add_task("", total=None)
-            async for chunk in _EXPORTS[noun](ctx):
+            async for chunk in CSV_EXPORTS[kind](ctx) if kind else _EXPORTS[noun or ""](ctx):
                 sys.stdout.buffer.write(chunk)
                 bar.advance(task, chunk.count(b"\n"))
         sys.stdout.buffer.flush()

@@ -25,7 +25,7 @@ from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Receive, Scope, Send
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.idempotency import read_idempotency_key
-from shop.web.input.request import LINES, MAX_PARAMS, PARAMETERS, Request
+from shop.web.input.request import FILE, LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.log import RequestLogEntry, log_request
 from shop.web.memory_limits import build_rate_limiter
 from shop.web.metrics import Observer, count_deprecated
@@ -95,8 +95,8 @@ class Route(msgspec.Struct, frozen=True):
     body_limit: int = 1024 * 1024
     most_params: int = MAX_PARAMS
     reads: Sequence[str] = PARAMETERS
-    """The media types of the body. For LINES (NDJSON, where each line is a `takes`), the handler reads the stream. Such
-    a request has no idempotency key, because its body is never in memory as a whole.
+    """The media types of the body. For LINES (NDJSON, where each line is a `takes`), the handler reads the stream; for
+    FILE, the file of the form. Such a request has no idempotency key, because its body is never in memory as a whole.
     """
     admits: Callable[[Request, Context], Awaitable[None]] | None = None
     """Authorizes the caller before a large body is read into memory."""
@@ -162,9 +162,9 @@ class Endpoint:
         self._is_platform = route.who.startswith("application")
         self._rate_limiter = None if route.path in _PROBE_PATHS else endpoint_context.rate_limiter
         self._is_cross_origin = route.path.startswith(CROSS_ORIGIN)
-        self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
+        self._is_streamed = route.reads is LINES or route.reads is FILE
+        self._reads_body = route.method in _BODY_METHODS and not self._is_streamed
         self._reads_idempotency_key = route.method in _IDEMPOTENCY_KEY_METHODS and route.reads_claim
-        self._is_bounded = route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: Mapping[str, str]) -> None:
         start = perf_counter()
@@ -222,7 +222,7 @@ class Endpoint:
         request.most_params = route.most_params
         request.check_head()
         # A stream has no fixed duration: the time limit applies to each statement, not to the whole request.
-        context.db.is_bounded = self._is_bounded
+        context.db.is_bounded = not self._is_streamed
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):
                 check_repeated(request.scope["headers"])
@@ -241,7 +241,9 @@ class Endpoint:
                     request.body_params()  # Rejects an unreadable body even if the handler does not use it.
             if self._reads_idempotency_key:
                 context.request_key = read_idempotency_key(request, route.method, route.path)
-        elif request.has_body and route.reads is not LINES:
+        elif route.reads is FILE:
+            await request.read_fields(route.body_limit)
+        elif request.has_body and not self._is_streamed:
             await request.discard_body()
         try:
             reply = await route.handler(request, context)

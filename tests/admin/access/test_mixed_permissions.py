@@ -53,7 +53,7 @@ async def test_the_grid_has_no_costs_and_stock_for_an_editor_of_products(
 
 @pytest.mark.security("D-15")
 async def test_files_need_the_permissions_of_what_they_contain(editor: Dashboard) -> None:
-    answer = await upload(editor, "/admin/imports", b"sku,count_on_hand\n", kind="stock")
+    answer = await upload(editor, "/admin/imports/stock", b"sku,count_on_hand\n")
 
     assert answer.status_code == 403
     for kind, permission in {"products": "costs:read", "stock": "stock:read"}.items():

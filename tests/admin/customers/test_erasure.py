@@ -194,6 +194,32 @@ async def test_the_worker_continues_an_erasure_after_a_crash(
     assert await db.fetchval("select count(*) from orders where user_id = $1 and email is not null", user_id) == 0
 
 
+async def test_erasing_covers_guest_orders_of_merged_accounts(
+    dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    markers = [f"zq{uuid4().hex[:16]}" for _ in range(4)]
+    members = [await sign_in(http, f"{marker}@shoppers.example") for marker in markers]
+    paths = [f"{CUSTOMERS}/{await member.id()}" for member in members]
+    for marker, member in zip(markers, members, strict=True):
+        await order_with(Buyer(http, checkout_setup), dashboard, db, marker, member.email)
+    # The first account is merged into the second and that one into the third, and so is the fourth.
+    for survivor, duplicate in ((1, 0), (2, 1), (2, 3)):
+        preview = await dashboard.post(f"{paths[survivor]}/merge", email=members[duplicate].email)
+        fields = {"email": members[duplicate].email, "seen": seen_in(preview.text)}
+        assert (await dashboard.post(f"{paths[survivor]}/merge", **fields)).status_code == 303
+    # Someone has an account with the address of the fourth by now.
+    await sign_in(http, members[3].email)
+
+    answer = await dashboard.post(f"{paths[2]}/erase", email=members[2].email)
+
+    assert answer.headers["location"] == f"{paths[2]}?done=erased", answer.text
+    has_ended = "select email is null from erasures where user_id = $1"
+    await until(lambda: db.fetchval(has_ended, UUID(paths[2][-36:])), 60)
+    for marker in markers[:3]:
+        assert await columns_with(db, marker) == KEEPS_AS_ISSUED
+    assert ("orders", "email") in await columns_with(db, markers[3])
+
+
 def test_every_personal_attribute_is_erased_or_deleted() -> None:
     kept = {"response_code", "reference", "label", "state_id"}
     deleted = {"wishlist", "operator", "stock_location", "user"}

@@ -166,10 +166,8 @@ async def test_files_of_customers_need_the_permissions_of_customers(
     assert (await upload(reader, content, "customers")).status_code == 403
     assert (await merchandiser.get(EXPORT)).status_code == 403
     assert (await reader.get(EXPORT)).status_code == 200
-    page = (await merchandiser.get(IMPORTS)).text
-    assert path not in page
-    assert "Export customers" not in page
-    assert 'value="customers"' not in page
+    assert (await merchandiser.get(f"{IMPORTS}/customers")).status_code == 403
+    assert f"{IMPORTS}/customers" not in (await merchandiser.get(f"{IMPORTS}/products")).text
     for each in ("", "/errors"):
         assert (await merchandiser.get(f"{path}{each}")).status_code == 403
         assert (await reader.get(f"{path}{each}")).status_code == 200

@@ -22,9 +22,10 @@ COUNTS = ("created", "updated", "unchanged", "failed")
 
 async def upload(dashboard: Dashboard, content: bytes | str, kind: str = "products") -> httpx2.Response:
     data = content.encode() if isinstance(content, str) else content
-    form = {"csrf": await dashboard.csrf(), "kind": kind}
+    form = {"csrf": await dashboard.csrf()}
     files = {"file": ("file.csv", data, "text/csv")}
-    return await dashboard.http.post(IMPORTS, data=form, files=files, headers={**dashboard.cookie, **SAME_ORIGIN})
+    headers = {**dashboard.cookie, **SAME_ORIGIN}
+    return await dashboard.http.post(f"{IMPORTS}/{kind}", data=form, files=files, headers=headers)
 
 
 def mapping_of(page: str) -> dict[str, str]:
@@ -87,12 +88,13 @@ async def test_a_file_is_checked_and_then_imported_in_the_background(dashboard: 
     redirect_path(await dashboard.post(f"{path}/start"))
     row = await wait_for_end(db, path)
 
-    assert (row["state"], counts_of(row), row["content"]) == ("done", {"created": 1}, "")
+    assert (row["state"], counts_of(row)) == ("done", {"created": 1})
+    assert await db.fetchval("select count(*) from csv_import_chunks where import_id = $1", row["id"]) == 0
     assert await variants_of(db, slug) == [(sku, True, 1999)]
     assert await db.fetchval("select tags from products where slug = $1", slug) == ["new", "light"]
     actions = [action for action, _ in await events(db, actor=dashboard.id)]
     assert {"csv_import_created", "csv_import_started", "products_imported"} <= set(actions)
-    assert "finished" in (await dashboard.get(IMPORTS)).text
+    assert "finished" in (await dashboard.get(f"{IMPORTS}/products")).text
     # The same file again changes nothing.
     assert counts_of(await run(dashboard, db, content.replace("Lamp", "Lamps"))) == {"updated": 1}
     _, row = await check(dashboard, db, content.replace("Lamp", "Lamps"))
@@ -277,7 +279,6 @@ async def test_stock_is_imported_by_sku_and_location(dashboard: Dashboard, db: A
         (b"slug,name\n", "The file must have a line with the names of its columns and at least one more line."),
         (b"slug,name\nx\x00,y\n", "The file is not a text file."),
         (b"a" * 201 + b"\n1\n", "The file must have at most 200 columns with names of at most 200 characters."),
-        (b"slug\n" + b"x" * (10 * 1024 * 1024), "The file is larger than 10 MiB."),
         (b'slug\n"' + b"x" * 200_000, "The file cannot be read at line 2: field larger than field limit (131072)."),
     ],
 )
@@ -315,9 +316,9 @@ async def test_an_import_is_started_once_and_only_after_its_check(
 
     assert sorted(answer.status_code for answer in answers) == [303, 422]
     await wait_for_end(db, path)
-    assert redirect_path(await dashboard.post(f"{path}/delete")) == IMPORTS
+    assert redirect_path(await dashboard.post(f"{path}/delete")) == f"{IMPORTS}/products"
     assert (await dashboard.get(path)).status_code == 404
-    assert (await dashboard.post(f"{IMPORTS}/{UNKNOWN_ID}/start")).status_code == 404
+    assert (await dashboard.post(f"{IMPORTS}/products/{UNKNOWN_ID}/start")).status_code == 404
     assert (await dashboard.get("/admin/exports/secrets.csv")).status_code == 404
 
 

@@ -96,6 +96,7 @@ async def _erase_batch(ctx: Context, user_id: UUID | None) -> bool:
             await erasures.save_progress(ctx.db, erasure, last_id, len(batch))
         else:
             await erasures.forget_account(ctx.db, erasure.user_id, erased_account(erasure.user_id))
-            await erasures.erase_address_rows(ctx.db, erasure.email or "")
-            await erasures.end_erasure(ctx.db, erasure.id)
+            for address in await erasures.list_addresses(ctx.db, erasure.user_id, erasure.email or ""):
+                await erasures.erase_address_rows(ctx.db, address)
+            await erasures.end_erasure(ctx.db, erasure)
     return True

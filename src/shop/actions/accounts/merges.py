@@ -12,6 +12,7 @@ from shop.actions.event_subjects import ADDRESS, CUSTOMER, ORDER, STORE_CREDIT, 
 from shop.actions.events import note_event, note_locked, note_rows
 from shop.base.email import read_email
 from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.ids import new_id
 from shop.models.access.users import User, users
 from shop.queries import writes
 from shop.queries.accounts import erasures, merges
@@ -115,6 +116,7 @@ async def _close_account(ctx: Context, duplicate: User, survivor_id: UUID) -> No
     remains = erased_account(duplicate.id)
     await writes.update_record(ctx.db, users, duplicate.id, remains)
     await merges.close_account(ctx.db, duplicate.id, survivor_id)
+    await merges.remember_address(ctx.db, new_id(), duplicate.id, survivor_id, duplicate.email_key)
     await erasures.forget_account(ctx.db, duplicate.id, remains)
     await erasures.erase_address_rows(ctx.db, duplicate.email_key)
     note_event(ctx, "customer.merged", CUSTOMER, duplicate.id)

@@ -89,7 +89,9 @@ async def create_taxon(ctx: Context, values: TaxonInput) -> UUID:
     }
     note_change(ctx, TAXON, taxon_id)
     await writes.insert_record(ctx.db, taxons, taxon_id, fields)
-    await _number(ctx, parent.taxonomy_id, moved=(taxon_id, values.get("position", LAST)))
+    moved = (taxon_id, values.get("position", LAST))
+    # The last of its siblings changes nothing about the products of other taxons.
+    await _number(ctx, parent.taxonomy_id, moved=moved, refreshes_products="position" in values)
     return taxon_id
 
 
@@ -180,7 +182,9 @@ async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Ta
     return tree[parent_id]
 
 
-async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None) -> None:
+async def _number(
+    ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None, *, refreshes_products: bool = True
+) -> None:
     """Renumbers a tree; `moved` is a taxon and its new index among its siblings."""
     tree = await queries.list_tree(ctx.db, taxonomy_id)
     positions = number_tree(move_to_index(tree, *moved) if moved else tree)
@@ -190,7 +194,7 @@ async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | Non
         # The position among siblings changes with every move; only the moved taxon has an event then.
         if (taxon.permalink, taxon.pretty_name) != (positions[taxon.id].permalink, positions[taxon.id].pretty_name):
             note_change(ctx, TAXON, taxon.id, taxon)
-    if await queries.place_taxons(ctx.db, positions):
+    if await queries.place_taxons(ctx.db, positions) and refreshes_products:
         await refresh_products(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 
 

@@ -39,7 +39,7 @@ from shop.rules.imports.csv_columns import CUSTOMER_COLUMNS
 from shop.rules.imports.rows import Errors
 
 _NOT_STORED = "is not imported: the file was deleted, because a customer was erased"
-_ERASED = "is the address of an erased customer"
+_ERASED_ADDRESS = "is the address of an erased customer"
 
 
 async def export_customers(ctx: Context) -> AsyncGenerator[bytes]:
@@ -58,15 +58,15 @@ async def export_customers(ctx: Context) -> AsyncGenerator[bytes]:
 
 
 async def import_customers(
-    ctx: Context, import_id: UUID, lines: AsyncIterator[ImportLine[CustomerRow]], *, dry_run: bool
+    ctx: Context, import_id: UUID | None, lines: AsyncIterator[ImportLine[CustomerRow]], *, dry_run: bool
 ) -> ImportReport:
-    """Imports customers as long as their file is stored: erasing a customer deletes it."""
+    """Imports customers, of a stored file only as long as it exists: erasing a customer deletes it."""
     work = partial(_import_batch, import_id=import_id)
     return await run_import(ctx, lines, work, "customers_imported", dry_run=dry_run, has_personal_keys=True)
 
 
-async def _import_batch(ctx: Context, rows: Sequence[CustomerRow], *, import_id: UUID) -> Outcomes:
-    if not await is_stored(ctx.db, import_id):
+async def _import_batch(ctx: Context, rows: Sequence[CustomerRow], *, import_id: UUID | None) -> Outcomes:
+    if import_id and not await is_stored(ctx.db, import_id):
         return [{"email": [_NOT_STORED]} for _ in rows]
     present = await queries.lock_customers(ctx.db, [row.email_key for row in rows])
     return [await _save(ctx, row, present.get(row.email_key)) for row in rows]
@@ -74,7 +74,7 @@ async def _import_batch(ctx: Context, rows: Sequence[CustomerRow], *, import_id:
 
 async def _save(ctx: Context, row: CustomerRow, user: User | None) -> str | Errors:
     if user and user.erased_at:
-        return {"email": [_ERASED]}
+        return {"email": [_ERASED_ADDRESS]}
     try:
         async with ctx.db.savepoint():
             if user is None:

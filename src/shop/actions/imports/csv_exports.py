@@ -8,14 +8,15 @@ from shop.actions.imports.exports import BATCH
 from shop.base.csv_cells import csv_line
 from shop.queries.catalog import full_products
 from shop.queries.imports.csv_exports import list_stock_after
-from shop.rules.imports.csv_columns import STOCK_COLUMNS, product_columns
+from shop.rules.imports.csv_columns import COST_COLUMNS, STOCK_COLUMNS, product_columns
 from shop.rules.imports.csv_exports import product_rows
 
 
-async def export_products(ctx: Context) -> AsyncGenerator[bytes]:
+async def export_products(ctx: Context, *, with_costs: bool = True) -> AsyncGenerator[bytes]:
     """Yields products in our columns, ordered by slug."""
     shop = ctx.shared.shop
-    yield csv_line(product_columns(shop.currencies)).encode()
+    columns = [name for name in product_columns(shop.currencies) if with_costs or name not in COST_COLUMNS]
+    yield csv_line(columns).encode()
     slug = ""
     while True:
         async with ctx.db.transaction(is_snapshot=True):
@@ -23,7 +24,7 @@ async def export_products(ctx: Context) -> AsyncGenerator[bytes]:
         if not products:
             return
         slug = products[-1].row.slug
-        yield "".join(csv_line(row) for product in products for row in product_rows(product, shop)).encode()
+        yield "".join(csv_line(row) for product in products for row in product_rows(product, shop, columns)).encode()
 
 
 async def export_stock(ctx: Context) -> AsyncGenerator[bytes]:

@@ -19,6 +19,7 @@ from shop.actions.event_subjects import (
 )
 from shop.actions.events import Subject, note_change, note_rows
 from shop.actions.imports.batch_runner import ImportLine, ImportReport, Outcomes, run_import
+from shop.actions.imports.categories import add_categories
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.catalog.full_products import FullProduct
@@ -64,6 +65,7 @@ async def import_prices(ctx: Context, lines: AsyncIterator[ImportLine[PriceLine]
 
 
 async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
+    lines = await add_categories(ctx, lines)
     # Read names first: otherwise, if another import creates the product in between, its SKU would seem to belong to a
     # different product.
     names = await import_queries.find_names(ctx.db, collect_names(lines))

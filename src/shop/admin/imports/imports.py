@@ -1,5 +1,10 @@
-"""Pages of CSV imports: upload, columns, result of the check, progress and errors; and the CSV exports."""
+"""Pages of CSV imports: upload, columns, result of the check, progress and errors; and the CSV exports.
 
+Each kind of file has its own pages, with the permissions of its resource.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -7,21 +12,23 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.customers import csv_customers
 from shop.actions.imports import csv_exports, csv_imports
-from shop.actions.imports.csv_imports import KINDS, get_import
+from shop.actions.imports.csv_files import create_import, open_beginning
+from shop.actions.imports.csv_imports import get_import
 from shop.admin.fields import Fields, id_of
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import require_permission
 from shop.base.errors import Invalid, NotFound
-from shop.models.imports.csv_imports import CsvImport, CsvLineError
+from shop.models.imports.csv_imports import KINDS, CsvImport, CsvLineError
 from shop.queries.imports import csv_imports as queries
-from shop.rules.imports.csv_columns import FORMATS, target_columns
+from shop.rules.imports.csv_columns import COST_COLUMNS, FORMATS, STOCK_IN_PRODUCTS, target_columns
 from shop.rules.imports.csv_files import MAX_BYTES, read_rows
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/imports"
 STATES = {
+    "uploading": "being uploaded",
     "uploaded": "choose columns",
     "checking": "being checked",
     "checked": "checked",
@@ -29,136 +36,171 @@ STATES = {
     "done": "finished",
     "failed": "failed",
 }
-_CUSTOMERS = "customers"
+_PERMISSIONS: Mapping[str, str] = {
+    **dict.fromkeys(STOCK_IN_PRODUCTS, "stock:write"),
+    **dict.fromkeys(COST_COLUMNS, "costs:read"),
+}
+"""The permissions that columns of a product file need, beside the one to write products."""
 _PREVIEW = 5
 _SHOWN_ERRORS = 20
 _NOTICES = {"uploaded": "File uploaded.", "deleted": "Import deleted.", "queued": "Started in the background."}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
+    return await _list(request, ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
 async def upload(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    kind = Fields(request).texts.get("kind", "")
-    # Files of both other kinds can contain stock.
-    require_permission(page_context, "customers:write" if kind == _CUSTOMERS else "stock:write")
+    kind = _kind_of(request)
     try:
-        import_id = await csv_imports.create_import(ctx, kind, request.file("file") or b"")
+        import_id = await create_import(ctx, kind, request.file_chunks())
     except Invalid as error:
-        return await _list(ctx, page_context, 422, errors=error.errors)
-    return redirect(f"{PATH}/{import_id}?done=uploaded")
+        await request.discard_body()
+        return await _list(request, ctx, page_context, 422, errors=error.errors)
+    return redirect(f"{PATH}/{kind}/{import_id}?done=uploaded")
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    row = await _get_permitted(request, ctx, page_context, "read")
+    row = await _get(request, ctx)
     return await _show(ctx, page_context, row, notice=notice_of(request, _NOTICES))
 
 
 async def check(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    fields, import_id = Fields(request), (await _get_permitted(request, ctx, page_context, "write")).id
-    mapping = {key: text for key, text in fields.group("mapping").items() if isinstance(text, str) and text}
+    row = await _get(request, ctx)
+    mapping = {key: text for key, text in Fields(request).group("mapping").items() if isinstance(text, str) and text}
+    _require_columns(page_context, row, mapping)
     try:
-        await csv_imports.check_import(ctx, import_id, mapping)
+        await csv_imports.check_import(ctx, row.id, mapping)
     except Invalid as error:
-        row = await get_import(ctx, import_id)
+        row = await get_import(ctx, row.id)
         return await _show(ctx, page_context, row, 422, errors=error.errors, mapping=mapping)
-    return redirect(f"{PATH}/{import_id}?done=queued")
+    return redirect(f"{_path_of(row)}?done=queued")
 
 
 async def start(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    import_id = (await _get_permitted(request, ctx, page_context, "write")).id
+    row = await _get(request, ctx)
+    _require_columns(page_context, row, row.mapping)
     try:
-        await csv_imports.start_import(ctx, import_id)
+        await csv_imports.start_import(ctx, row.id)
     except Invalid as error:
-        return await _show(ctx, page_context, await get_import(ctx, import_id), 422, errors=error.errors)
-    return redirect(f"{PATH}/{import_id}?done=queued")
+        return await _show(ctx, page_context, await get_import(ctx, row.id), 422, errors=error.errors)
+    return redirect(f"{_path_of(row)}?done=queued")
 
 
 async def delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    import_id = (await _get_permitted(request, ctx, page_context, "write")).id
+    row = await _get(request, ctx)
     try:
-        await csv_imports.delete_import(ctx, import_id)
+        await csv_imports.delete_import(ctx, row.id)
     except Invalid as error:
-        return await _show(ctx, page_context, await get_import(ctx, import_id), 422, errors=error.errors)
-    return redirect(f"{PATH}?done=deleted")
+        return await _show(ctx, page_context, await get_import(ctx, row.id), 422, errors=error.errors)
+    return redirect(f"{PATH}/{row.kind}?done=deleted")
 
 
-async def download_errors(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    row = await _get_permitted(request, ctx, page_context, "read")
+async def download_errors(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    row = await _get(request, ctx)
     rows = [(str(error.line), error.key, error.reason) for error in _list_errors(row)]
     return table_reply("import-errors", ("line", "key", "reason"), rows)
 
 
-async def export(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    exports = {"products": csv_exports.export_products, "stock": csv_exports.export_stock}
-    kind = request.path_params["kind"].removesuffix(".csv")
-    if kind not in exports:
-        raise NotFound()
-    require_permission(page_context, "costs:read" if kind == "products" else "stock:read")
-    return stream_reply(kind, exports[kind](ctx))
+async def export_products(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    return stream_reply("products", csv_exports.export_products(ctx, with_costs=page_context.can("costs:read")))
+
+
+async def export_stock(_request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    return stream_reply("stock", csv_exports.export_stock(ctx))
 
 
 async def export_customers(_request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    return stream_reply(_CUSTOMERS, csv_customers.export_customers(ctx))
+    return stream_reply("customers", csv_customers.export_customers(ctx))
 
 
-async def _get_permitted(request: Request, ctx: Context, page_context: PageContext, act: str) -> CsvImport:
-    """Returns the import; that of a file of customers only to operators who may read or write customers."""
+def _kind_of(request: Request) -> str:
+    """Returns the kind of file that the path names."""
+    return str(request.scope["path"]).removeprefix(f"{PATH}/").partition("/")[0]
+
+
+def _path_of(row: CsvImport) -> str:
+    return f"{PATH}/{row.kind}/{row.id}"
+
+
+async def _get(request: Request, ctx: Context) -> CsvImport:
     row = await get_import(ctx, id_of(request, "import_id"))
-    if row.kind == _CUSTOMERS:
-        require_permission(page_context, f"customers:{act}")
+    if row.kind != _kind_of(request):
+        raise NotFound()
     return row
 
 
-async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+def _require_columns(page_context: PageContext, row: CsvImport, mapping: Mapping[str, Any]) -> None:
+    """Refuses columns of a product file that the operator may not change."""
+    if row.kind == "products":
+        for column in mapping.values():
+            if permission := _PERMISSIONS.get(column):
+                require_permission(page_context, permission)
+
+
+def _list_targets(ctx: Context, page_context: PageContext, row: CsvImport) -> list[str]:
+    columns = target_columns(row.kind, ctx.shared.shop.currencies)
+    return [
+        column
+        for column in columns
+        if row.kind != "products" or column not in _PERMISSIONS or page_context.can(_PERMISSIONS[column])
+    ]
+
+
+async def _list(request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    kind = _kind_of(request)
     return page(
         "imports/imports.html",
         page_context,
         status,
         **more,
-        imports=[
-            row
-            for row in await queries.list_imports(ctx.db)
-            if row.kind != _CUSTOMERS or page_context.can("customers:read")
-        ],
+        imports=await queries.list_imports(ctx.db, kind),
+        kind=kind,
         kinds=KINDS,
-        uploads={
-            kind: label
-            for kind, label in KINDS.items()
-            if page_context.can("customers:write" if kind == _CUSTOMERS else "stock:write")
-        },
         states=STATES,
         formats=FORMATS,
         most_megabytes=MAX_BYTES // 1024 // 1024,
+        path=f"{PATH}/{kind}",
     )
 
 
 async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status: int = 200, **more: Any) -> Reply:
     errors = more.pop("errors", {})
-    preview = []
-    if row.content:
-        rows = read_rows(row.content)
-        next(rows, None)
-        preview = [cells for _, (_, cells) in zip(range(_PREVIEW), rows, strict=False)]
+    targets = _list_targets(ctx, page_context, row)
+    mapping = more.pop("mapping", {number: column for number, column in row.mapping.items() if column in targets})
     return page(
         "imports/import.html",
         page_context,
         status,
-        **{"mapping": row.mapping, **more},
+        **more,
+        mapping=mapping,
         errors={name: texts for name, texts in errors.items() if name != "base"},
         refusal=" ".join(errors.get("base", ())),
         row=row,
-        can_write=row.kind != _CUSTOMERS or page_context.can("customers:write"),
-        preview=preview,
-        targets=target_columns(row.kind, ctx.shared.shop.currencies),
+        can_write=page_context.can(f"{row.kind}:write"),
+        can_start=all(column in targets for column in row.mapping.values()),
+        preview=await _read_preview(ctx, row),
+        left_out=[header for number, header in enumerate(row.headers) if header and str(number) not in mapping],
+        targets=targets,
         line_errors=_list_errors(row)[:_SHOWN_ERRORS],
         kinds=KINDS,
         states=STATES,
         formats=FORMATS,
         labels={"mapping": "The columns", **{f"mapping-{n}": header for n, header in enumerate(row.headers)}},
-        path=f"{PATH}/{row.id}",
+        path=_path_of(row),
     )
+
+
+async def _read_preview(ctx: Context, row: CsvImport) -> list[list[str]]:
+    """Returns the first rows of the file, as far as its beginning contains them."""
+    if row.state not in ("uploaded", "checked"):
+        return []
+    rows = read_rows(await open_beginning(ctx, row))
+    next(rows, None)
+    preview: list[list[str]] = []
+    with suppress(ValueError):
+        preview += (cells for _, (_, cells) in zip(range(_PREVIEW), rows, strict=False))
+    return preview
 
 
 def _list_errors(row: CsvImport) -> list[CsvLineError]:

@@ -6,8 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from shop.db.rows import Row, check, index, key, table
+from shop.db.rows import Row, check, index, key, refers, table
 
+KINDS = {"products": "Products", "stock": "Stock", "customers": "Customers"}
+"""The kinds of files with their labels; each is also the resource whose permissions a file needs."""
 COUNTS = ("created", "updated", "unchanged", "failed")
 
 
@@ -25,13 +27,14 @@ class CsvImport(Row, frozen=True, kw_only=True):
     id: UUID
     kind: str
     format: str
-    content: str
-    """The text of the file; empty after the run."""
+    encoding: str = "utf-8-sig"
+    size: int = 0
+    """Of the file in bytes. Its chunks are deleted after the run."""
     headers: list[str]
     mapping: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
     """The column of the shop by the number of the column in the file; columns without one are not imported."""
     state: str = "uploaded"
-    """`uploaded`, `checking`, `checked`, `running`, `done` or `failed`."""
+    """`uploading`, `uploaded`, `checking`, `checked`, `running`, `done` or `failed`."""
     position: int = 0
     """The number of records that the current run has finished."""
     total: int = 0
@@ -57,5 +60,21 @@ csv_imports = table(
     key("id"),
     index("ix_csv_imports_state", "state", "id", where="state in ('checking', 'running')"),
     check("kind_is_known", "kind in ('products', 'stock', 'customers')"),
-    check("state_is_known", "state in ('uploaded', 'checking', 'checked', 'running', 'done', 'failed')"),
+    check("state_is_known", "state in ('uploading', 'uploaded', 'checking', 'checked', 'running', 'done', 'failed')"),
+)
+
+
+class CsvImportChunk(Row, frozen=True, kw_only=True):
+    """A part of an uploaded file."""
+
+    import_id: UUID
+    number: int
+    data: bytes
+
+
+csv_import_chunks = table(
+    "csv_import_chunks",
+    CsvImportChunk,
+    key("import_id", "number"),
+    refers("import_id", csv_imports, on_delete="cascade"),
 )

@@ -14,6 +14,7 @@ from shop.base.values import NOT_EMAIL, read_line, read_text
 from shop.platform.imports.import_rows import product_line
 from shop.rules.customers.csv_customers import ADDRESS_FIELDS, CustomerRow
 from shop.rules.form_values import split_words
+from shop.rules.imports.categories import read_category_path
 from shop.rules.imports.csv_products import CsvRecord
 from shop.rules.imports.rows import Errors, ProductLine
 from shop.rules.imports.stock import StockRow
@@ -35,13 +36,19 @@ def parse_record(kind: str, record: CsvRecord) -> ImportLine[Any]:
 
 def _parse_product(record: CsvRecord) -> ImportLine[ProductLine]:
     size = sum(len(str(value)) for value in record.value.values())
-    line = product_line(RawLine(record.line, size, record.value))
+    value = {name: each for name, each in record.value.items() if name != "category_paths"}
+    line = product_line(RawLine(record.line, size, value))
     if line.value is None:
         return line
+    try:
+        paths = [read_category_path(text) for text in record.value.get("category_paths", ())]
+    except ValueError as error:
+        return replace(line, value=None, errors={"category": [str(error)]})
     # A file may lack some currencies and has two properties only; other prices and properties remain.
     master = line.value.master and replace(line.value.master, has_all_prices=False)
     variants = [replace(variant, has_all_prices=False) for variant in line.value.variants]
-    return replace(line, value=replace(line.value, master=master, variants=variants, has_all_properties=False))
+    parts = {"master": master, "variants": variants, "category_paths": paths}
+    return replace(line, value=replace(line.value, **parts, has_all_properties=False))
 
 
 def _parse_stock(record: CsvRecord) -> ImportLine[StockRow]:

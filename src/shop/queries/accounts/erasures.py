@@ -13,6 +13,7 @@ from shop.db.statements import Statement, any_of, into, statement
 from shop.models.access.sessions import login_requests, sessions
 from shop.models.access.users import users
 from shop.models.accounts.erasures import Erasure, erasures
+from shop.models.accounts.merges import merged_addresses
 from shop.models.cart.orders import Order, customer_of, line_items, order_lookups, orders
 from shop.models.checkout.coupons import promotion_uses
 from shop.models.checkout.payments import payment_attempts, payment_sources, payments, refunds
@@ -146,6 +147,17 @@ _LOCK_GUEST = [
     )
     for condition in (_is_address, _is_open_cart)
 ]
+# An address that belongs to another account by now is that account's, with the orders of guests.
+_MERGED_ADDRESSES = statement(
+    select(merged_addresses.c.email_key).where(
+        merged_addresses.c.user_id == _user_id,
+        ~exists().where(users.c.email_key == merged_addresses.c.email_key, users.c.verified_at.is_not(None)),
+    ),
+    lambda record: cast(str, record[0]),
+)
+_DELETE_ADDRESSES = statement(
+    delete(merged_addresses).where(merged_addresses.c.user_id == _user_id).returning(merged_addresses.c.id), _first
+)
 _ids_of_parts = {
     "shipment": select(shipments.c.id).where(shipments.c.order_id == _of_orders),
     "payment": select(payments.c.id).where(payments.c.order_id == _of_orders),
@@ -210,7 +222,15 @@ _UNFINISHED = [
 async def list_unfinished_orders(db: DatabaseSession, user_id: UUID, email: str, *, most: int) -> list[Order]:
     """Returns orders for which the shop still needs the data: to ship, to pay, to refund, or being paid."""
     own, guest = _UNFINISHED
-    return [*await db.all(own, user_id=user_id, most=most), *await db.all(guest, email=email, most=most)]
+    unfinished = await db.all(own, user_id=user_id, most=most)
+    for address in await list_addresses(db, user_id, email):
+        unfinished += await db.all(guest, email=address, most=most)
+    return unfinished
+
+
+async def list_addresses(db: DatabaseSession, user_id: UUID, email: str) -> list[str]:
+    """Returns the address of an account, and those of accounts that were merged into it."""
+    return [email, *await db.all(_MERGED_ADDRESSES, user_id=user_id)]
 
 
 async def insert_erasure(db: DatabaseSession, erasure_id: UUID, user_id: UUID, email: str) -> None:
@@ -245,10 +265,11 @@ async def lock_orders(db: DatabaseSession, erasure: Erasure, *, most: int) -> li
     own = await db.all(_LOCK_OWN, user_id=erasure.user_id, after=after, most=most)
     if own:
         return own
-    values: Mapping[str, Any] = {"email": erasure.email, "spellings": [erasure.email], "user_id": erasure.user_id}
-    for each in _LOCK_GUEST:
-        if rows := await db.all(each, **values, most=most):
-            return rows
+    for address in await list_addresses(db, erasure.user_id, erasure.email or ""):
+        values: Mapping[str, Any] = {"email": address, "spellings": [address], "user_id": erasure.user_id}
+        for each in _LOCK_GUEST:
+            if rows := await db.all(each, **values, most=most):
+                return rows
     return []
 
 
@@ -277,6 +298,7 @@ async def save_progress(db: DatabaseSession, erasure: Erasure, last_order_id: UU
     await db.one(_SAVE, erasure_id=erasure.id, last_order_id=last_order_id, count=count)
 
 
-async def end_erasure(db: DatabaseSession, erasure_id: UUID) -> None:
-    """Ends an erasure, which then forgets the address."""
-    await db.one(_END, erasure_id=erasure_id)
+async def end_erasure(db: DatabaseSession, erasure: Erasure) -> None:
+    """Ends an erasure, which then forgets the addresses."""
+    await db.all(_DELETE_ADDRESSES, user_id=erasure.user_id)
+    await db.one(_END, erasure_id=erasure.id)

@@ -6,13 +6,14 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import BigInteger, Table, bindparam, case, delete, exists, func, literal_column, select, update
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import customer_group_members, users
+from shop.models.accounts.merges import merged_addresses
 from shop.models.cart.orders import Order, orders
 from shop.models.catalog.prices import price_list_users
 from shop.models.checkout.coupons import promotion_uses
@@ -161,6 +162,20 @@ _BALANCE_LEDGER = statement(
 _END_SESSIONS = statement(
     delete(sessions).where(sessions.c.user_id == _duplicate_id).returning(sessions.c.id), _read_id
 )
+_REMEMBER = statement(
+    insert(merged_addresses)
+    .values(id=bindparam("id"), user_id=bindparam("user_id"), email_key=bindparam("email_key"), created_at=_now)
+    .on_conflict_do_nothing()
+    .returning(merged_addresses.c.id),
+    _read_id,
+)
+_MOVE_ADDRESSES = statement(
+    update(merged_addresses)
+    .where(merged_addresses.c.user_id == _duplicate_id)
+    .values(user_id=_survivor_id)
+    .returning(merged_addresses.c.id),
+    _read_id,
+)
 _CLOSE = statement(
     update(users)
     .where(users.c.id == bindparam("closed_id", type_=_ID))
@@ -197,6 +212,14 @@ async def move_rows(db: DatabaseSession, duplicate_id: UUID, survivor_id: UUID) 
     await db.all(_MOVE_WISHLISTS, **ids, default_of=survivor_id)
     await db.all(_BALANCE_LEDGER, survivor_id=survivor_id)
     await db.all(_END_SESSIONS, duplicate_id=duplicate_id)
+
+
+async def remember_address(
+    db: DatabaseSession, address_id: UUID, duplicate_id: UUID, survivor_id: UUID, key: str
+) -> None:
+    """Saves the address of a closed account for the other one, with those of accounts merged into it before."""
+    await db.all(_MOVE_ADDRESSES, duplicate_id=duplicate_id, survivor_id=survivor_id)
+    await db.one(_REMEMBER, id=address_id, user_id=survivor_id, email_key=key)
 
 
 async def close_account(db: DatabaseSession, duplicate_id: UUID, survivor_id: UUID) -> None:

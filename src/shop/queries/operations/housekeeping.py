@@ -14,6 +14,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    or_,
     select,
     tuple_,
 )
@@ -165,9 +166,15 @@ PURGES: dict[str, Purge] = {
     ),
     "imports": _purge(
         csv_imports,
-        and_(
-            csv_imports.c.created_at < _now - timedelta(days=14),
-            csv_imports.c.state.not_in([literal_column("'checking'"), literal_column("'running'")]),
+        or_(
+            and_(
+                csv_imports.c.created_at < _now - timedelta(days=14),
+                csv_imports.c.state.not_in([literal_column("'checking'"), literal_column("'running'")]),
+            ),
+            and_(
+                csv_imports.c.created_at < _now - timedelta(days=1),
+                csv_imports.c.state == literal_column("'uploading'"),
+            ),
         ),
     ),
     "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),

@@ -1,17 +1,17 @@
 """Builds the rows of exported CSV files, in our own columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shop.models.catalog.full_products import FullProduct
 from shop.models.setup.shop import Shop
-from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS, product_columns
+from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS
 from shop.rules.imports.exports import product_line
 
 
-def product_rows(product: FullProduct, shop: Shop) -> Iterator[list[str]]:
+def product_rows(product: FullProduct, shop: Shop, columns: Sequence[str]) -> Iterator[list[str]]:
     """Yields a row for the product and its master, and one for each variant that has options."""
-    line, columns = product_line(product), product_columns(shop.currencies)
+    line = product_line(product)
     fields = {name: _text(line[name]) for name in PRODUCT_TEXTS}
     fields |= {"tags": ", ".join(line["tags"]), "categories": "; ".join(line["taxons"])}
     fields |= {column: line["properties"].get(name, "") for column, name in PROPERTIES.items()}

@@ -10,12 +10,19 @@ import msgspec
 
 from shop.base.csv_cells import read_cell
 from shop.base.texts import fold_text
-from shop.rules.form_values import read_number
-from shop.rules.imports.csv_columns import MAX_OPTIONS, PRODUCT_TEXTS, PROPERTIES, VARIANT_TEXTS
-from shop.rules.setup.units import SIZES, convert_size
+from shop.rules.imports.csv_columns import (
+    CATEGORY_COLUMNS,
+    MAX_OPTIONS,
+    PRODUCT_TEXTS,
+    PROPERTIES,
+    VARIANT_TEXTS,
+)
+from shop.rules.imports.csv_values import Row, Units, convert_row
 
-Row = Mapping[str, str]
-MAX_IMAGES = 10
+MAX_IMAGES = 250
+MAX_ROWS = 5000
+"""Of one product."""
+_LAST = 10**9
 _NO_OPTION = "Default Title"
 """The option value of a Shopify product without variants."""
 _PRICE = re.compile(r"(compare_at_price|price)_([A-Z]{3})")
@@ -26,8 +33,18 @@ class CsvDefaults(msgspec.Struct, frozen=True):
 
     currency: str
     location: str | None
-    weight_unit: str = "kg"
-    dimension_unit: str = "cm"
+    units: Units
+    file_format: str = "own"
+    has_tracker: bool = False
+    """Whether the file says which variants are tracked."""
+
+
+class CsvImage(msgspec.Struct, frozen=True):
+    """A link to an image, of the product or of the variant with this SKU."""
+
+    url: str
+    alt: str = ""
+    sku: str | None = None
 
 
 class CsvRecord(msgspec.Struct, frozen=True):
@@ -35,8 +52,7 @@ class CsvRecord(msgspec.Struct, frozen=True):
 
     line: int
     value: dict[str, Any]
-    images: Sequence[tuple[str, str]] = ()
-    """The links to images, each with its description."""
+    images: Sequence[CsvImage] = ()
 
 
 def map_rows(rows: Iterable[tuple[int, list[str]]], mapping: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
@@ -48,11 +64,15 @@ def map_rows(rows: Iterable[tuple[int, list[str]]], mapping: Mapping[str, str]) 
 
 
 def build_products(rows: Iterable[tuple[int, Row]], defaults: CsvDefaults) -> Iterator[CsvRecord]:
+    """Yields the products; raises ValueError if one has too many rows."""
     group: list[tuple[int, Row]] = []
-    for line, row in rows:
+    for line, cells in rows:
+        row = convert_row(cells, defaults.file_format, defaults.units, has_tracker=defaults.has_tracker)
         if group and row.get("slug", "") != group[0][1].get("slug", ""):
             yield _build_product(group, defaults)
             group = []
+        elif len(group) == MAX_ROWS:
+            raise ValueError(f"has more than {MAX_ROWS:,} rows for one product at line {line}")
         group.append((line, row))
     if group:
         yield _build_product(group, defaults)
@@ -68,39 +88,71 @@ def _build_product(group: list[tuple[int, Row]], defaults: CsvDefaults) -> CsvRe
     product: dict[str, Any] = {"slug": group[0][1].get("slug", "")}
     option_names: dict[int, str] = {}
     variants: list[dict[str, Any]] = []
+    images: list[_RowImage] = []
     for _, row in group:
-        product |= {name: row[name] for name in PRODUCT_TEXTS if name in row}
-        if "tags" in row:
-            product["tags"] = [tag.strip() for tag in row["tags"].split(",") if tag.strip()]
-        if "categories" in row:
-            product["taxons"] = [name.strip() for name in row["categories"].split(";") if name.strip()]
-        if properties := {name: row[column] for column, name in PROPERTIES.items() if column in row}:
-            product["properties"] = {**product.get("properties", {}), **properties}
+        _add_product_cells(product, row)
         # Shopify names the options in the first row of a product only.
         option_names |= {
             number: row[f"option{number}_name"] for number in range(1, MAX_OPTIONS + 1) if f"option{number}_name" in row
         }
         options = _read_options(row, option_names)
         variant = _build_variant(row, defaults)
+        sku = None
         if options:
             sku = variant.get("sku") or _build_sku(product["slug"], options)
             variants.append({**variant, "sku": sku, "options": options})
         elif variant:
             product["master"] = {**product.get("master", {}), **variant}
+        images += _list_row_images(row, sku, is_of_variant=defaults.file_format == "spree")
     if "status" in product:
         product["status"] = product["status"].lower()
     value = {**product, "variants": variants} if variants else product
-    return CsvRecord(group[0][0], value, _list_images(row for _, row in group))
+    return CsvRecord(group[0][0], value, _merge_images(images))
 
 
-def _list_images(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Returns the links of all rows, each once."""
-    links: dict[str, str] = {}
-    for row in rows:
-        for number in (1, 2, 3):
-            if f"image{number}_src" in row:
-                links.setdefault(row[f"image{number}_src"], row.get(f"image{number}_alt", "")[:250])
-    return list(links.items())[:MAX_IMAGES]
+def _add_product_cells(product: dict[str, Any], row: Row) -> None:
+    product |= {name: row[name] for name in PRODUCT_TEXTS if name in row}
+    if "tags" in row:
+        product["tags"] = [tag.strip() for tag in row["tags"].split(",") if tag.strip()]
+    if "categories" in row:
+        product["taxons"] = [name.strip() for name in row["categories"].split(";") if name.strip()]
+    if paths := [row[column] for column in CATEGORY_COLUMNS if column in row]:
+        product["category_paths"] = [*product.get("category_paths", ()), *paths]
+    if properties := {name: row[column] for column, name in PROPERTIES.items() if column in row}:
+        product["properties"] = {**product.get("properties", {}), **properties}
+
+
+class _RowImage(msgspec.Struct, frozen=True):
+    """A link of a row, with the number by which the images are sorted."""
+
+    image: CsvImage
+    position: int = _LAST
+
+
+def _list_row_images(row: Row, sku: str | None, *, is_of_variant: bool) -> Iterator[_RowImage]:
+    """Yields the links of a row; `is_of_variant` if all links of a variant's row are its own."""
+    position = row.get("image1_position", "")
+    first = int(position) if position.isascii() and position.isdigit() and len(position) < 7 else _LAST
+    for number in (1, 2, 3):
+        if f"image{number}_src" in row:
+            alt = row.get(f"image{number}_alt", "")[:250]
+            image = CsvImage(row[f"image{number}_src"], alt, sku if is_of_variant else None)
+            yield _RowImage(image, first if number == 1 else _LAST)
+    if "variant_image_src" in row:
+        yield _RowImage(CsvImage(row["variant_image_src"], "", sku))
+
+
+def _merge_images(row_images: Iterable[_RowImage]) -> list[CsvImage]:
+    """Returns the links in their order, each once. One that variants name too belongs to each of them instead."""
+    by_url: dict[str, list[_RowImage]] = {}
+    for each in sorted(row_images, key=lambda each: each.position):
+        by_url.setdefault(each.image.url, []).append(each)
+    images: list[CsvImage] = []
+    for url, same in by_url.items():
+        alt = next((each.image.alt for each in same if each.image.alt), "")
+        skus = list(dict.fromkeys(each.image.sku for each in same))
+        images += [CsvImage(url, alt, sku) for sku in skus if sku or len(skus) == 1]
+    return images
 
 
 def _read_options(row: Row, names: Mapping[int, str]) -> dict[str, str]:
@@ -111,36 +163,18 @@ def _read_options(row: Row, names: Mapping[int, str]) -> dict[str, str]:
 
 
 def _build_variant(row: Row, defaults: CsvDefaults) -> dict[str, Any]:
-    variant: dict[str, Any] = {name: row[name] for name in ("sku", *VARIANT_TEXTS) if name in row}
-    variant |= _convert_sizes(row, defaults)
+    variant: dict[str, Any] = {name: row[name] for name in ("sku", "track_inventory", *VARIANT_TEXTS) if name in row}
     if "cost_price" in variant:
         variant.setdefault("cost_currency", defaults.currency)
     elif "cost_currency" in variant:
         del variant["cost_currency"]
     if prices := _read_prices(row, defaults):
         variant["prices"] = prices
-    if "stock" in row and defaults.location:
-        variant["stock"] = {defaults.location: row["stock"]}
+    names = {"count_on_hand": "stock", "backorderable": "backorderable"}
+    stock = {name: row[column] for name, column in names.items() if column in row}
+    if stock and defaults.location:
+        variant["stock"] = {defaults.location: stock}
     return variant
-
-
-def _convert_sizes(row: Row, defaults: CsvDefaults) -> dict[str, str]:
-    """Returns the sizes of a row that names their units, in the units of the shop."""
-    sizes: dict[str, str] = {}
-    texts = {name: row[name] for name in SIZES if name in row}
-    units = dict.fromkeys(SIZES, row.get("dimension_unit", "")) | {"weight": row.get("weight_unit", "")}
-    if "weight_grams" in row:
-        texts["weight"], units["weight"] = row["weight_grams"], "g"
-    for name, text in texts.items():
-        unit = units[name].lower()
-        shop_unit = defaults.weight_unit if name == "weight" else defaults.dimension_unit
-        if unit:
-            try:
-                sizes[name] = f"{convert_size(name, read_number(text), unit, shop_unit):f}"
-            except (ValueError, KeyError):
-                # Refused with the line, since it is no number.
-                sizes[name] = f"{text} {unit}"
-    return sizes
 
 
 def _read_prices(row: Row, defaults: CsvDefaults) -> dict[str, dict[str, str]]:
@@ -149,7 +183,8 @@ def _read_prices(row: Row, defaults: CsvDefaults) -> dict[str, dict[str, str]]:
     for column, text in row.items():
         match = _PRICE.fullmatch(column)
         name, currency = match.groups() if match else (column, row.get("currency", defaults.currency).upper())
-        if name in names:
+        # Spree and Shopify write 0 for none.
+        if name in names and not (name == "compare_at_price" and not text.strip("0.")):
             prices.setdefault(currency, {})[names[name]] = text
     # A compare-at price belongs to a price.
     return {currency: price for currency, price in prices.items() if "amount" in price}

@@ -213,7 +213,7 @@ def _change_taxons(
         return
     before = existing.taxons if existing else {}
     for permalink, link_id in before.items():
-        if permalink not in line.taxons:
+        if line.has_all_taxons and permalink not in line.taxons:
             changes.delete("classifications", link_id)
     for permalink in line.taxons:
         if permalink not in before:

@@ -46,6 +46,10 @@ class ProductLine(msgspec.Struct, frozen=True, kw_only=True):
     tax_category: str | UnsetType | None = UNSET
     shipping_category: str | UnsetType | None = UNSET
     taxons: Sequence[str] | UnsetType = UNSET
+    has_all_taxons: bool = True
+    """Whether the product is removed from other taxons."""
+    category_paths: Sequence[Sequence[str]] = ()
+    """Further categories by the names from the root; an import creates those that are missing."""
     option_types: Sequence[str] | UnsetType = UNSET
     properties: Mapping[str, str] | UnsetType = UNSET
     has_all_properties: bool = True

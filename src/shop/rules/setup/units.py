@@ -6,7 +6,13 @@ from decimal import Decimal
 WEIGHT_UNITS = {"kg": "Kilograms (kg)", "g": "Grams (g)", "lb": "Pounds (lb)", "oz": "Ounces (oz)"}
 DIMENSION_UNITS = {"cm": "Centimeters (cm)", "m": "Meters (m)", "in": "Inches (in)", "ft": "Feet (ft)"}
 _GRAMS = {"kg": Decimal(1000), "g": Decimal(1), "lb": Decimal("453.59237"), "oz": Decimal("28.349523125")}
-_CENTIMETERS = {"cm": Decimal(1), "m": Decimal(100), "in": Decimal("2.54"), "ft": Decimal("30.48")}
+_CENTIMETERS = {
+    "cm": Decimal(1),
+    "mm": Decimal("0.1"),
+    "m": Decimal(100),
+    "in": Decimal("2.54"),
+    "ft": Decimal("30.48"),
+}
 SIZES: Mapping[str, Mapping[str, Decimal]] = {"weight": _GRAMS} | dict.fromkeys(
     ("height", "width", "depth"), _CENTIMETERS
 )

@@ -13,7 +13,7 @@ from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMe
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Message, Receive, Scope
 from shop.web.input.strict_json import load_json
-from shop.web.input.uploads import MAX_PARTS, MULTIPART, Parts, read_parts
+from shop.web.input.uploads import MAX_PARTS, MULTIPART, FileStream, Parts, read_parts
 
 MAX_PATH = 2048
 MAX_QUERY = 8192
@@ -29,6 +29,8 @@ PARAMETERS = ("application/json", "application/vnd.api+json", "text/x-json", _FO
 """The media types of a body that is parsed into parameters."""
 UPLOAD = (MULTIPART,)
 """The media types of a body with files and parameters."""
+FILE = (*PARAMETERS, MULTIPART)
+"""The media types of a form whose file the handler reads while it arrives."""
 LINES = ("application/x-ndjson", "application/jsonl")
 """The media types of an NDJSON body."""
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
@@ -41,6 +43,7 @@ class Request:
 
     __slots__ = (
         "_body_params",
+        "_file",
         "_is_read",
         "_params",
         "_parts",
@@ -71,6 +74,7 @@ class Request:
         self._params: Mapping[str, Any] | None = None
         self._body_params: Mapping[str, Any] | None = None
         self._parts: Parts | None = None
+        self._file: FileStream | None = None
 
     @property
     def query_string(self) -> bytes:
@@ -175,6 +179,33 @@ class Request:
             message = await self._next()
             self._is_read = not message.get("more_body", False)
             yield message.get("body", b"")
+
+    async def read_fields(self, limit: int) -> None:
+        """Reads the fields of a form up to its file, whose data `file_chunks` yields; other forms as a whole."""
+        if self._media_type() != MULTIPART or not self.has_body:
+            await self.read_body(limit)
+            return
+        self._check_media(FILE)
+        self._file = FileStream(self.headers.get(b"content-type", b""))
+        while not self._is_read and not self._file.has_file:
+            await self._feed(self._file)
+        self._body_params = _build_tree(self._file.fields)
+
+    async def file_chunks(self) -> AsyncGenerator[bytes]:
+        """Yields the data of the file of a form: no limit on the total size, and a timeout for each chunk."""
+        if self._file is None:
+            return
+        yield self._file.take()
+        while not self._is_read:
+            await self._feed(self._file)
+            yield self._file.take()
+
+    async def _feed(self, file: FileStream) -> None:
+        message = await self._next()
+        file.write(message.get("body", b""))
+        if not message.get("more_body", False):
+            self._is_read = True
+            file.end()
 
     async def _next(self) -> Message:
         try:
