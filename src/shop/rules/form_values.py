@@ -16,6 +16,8 @@ from shop.base.money import currency_digits, minor_units
 from shop.base.texts import fold_text
 from shop.base.values import NOT_INTEGER, read_decimal, read_integer
 
+AND = " & "
+"""Joins the words of a text search query."""
 _WORDS = re.compile(r"[^\s'\\]+")
 MAX_LINES = 1000
 
@@ -70,7 +72,7 @@ def split_words(text: str) -> list[str]:
 
 def prefix_query(text: str) -> str:
     """Returns a PostgreSQL text search query that matches all these words as prefixes."""
-    return " & ".join(f"'{word}':*" for word in _WORDS.findall(fold_text(text)))
+    return AND.join(f"'{word}':*" for word in _WORDS.findall(fold_text(text)))
 
 
 class PriceListLine(msgspec.Struct, frozen=True):

@@ -245,7 +245,7 @@ async def test_every_page_of_a_long_list_uses_an_index(own_database: Callable[..
     for tab, sort, direction in product((None, "to_ship"), SORTS, (None, "before", "after")):
         if tab and SORTS[sort][0] == "total":
             continue
-        statement = order_list._list_statement(tab, (), sort, direction)
+        statement = order_list._list_statement(order_list._ListKind((), tab, sort, direction))
         lines = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
         plans[tab, sort, direction] = [row[0] for row in lines]
     await db.close()

@@ -1,6 +1,6 @@
 """Statements for the list of orders: filters, search, sorting, and how much work waits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -18,9 +18,15 @@ from shop.models.cart.order_index import order_listings
 from shop.models.cart.orders import orders
 from shop.models.cart.promotions import promotions
 from shop.models.catalog.products import products, variants
+from shop.rules.form_values import AND
 
 COUNT_LIMIT = 1000
 """Tabs count at most so many orders."""
+WINDOW = 5000
+"""The first orders of a list are searched one by one; that is the fastest way to find a word that many have."""
+SAMPLE = 500
+COMMON = 100
+"""A word that so many orders of the sample have is not looked up in the index, which would collect them all."""
 _ID = PG_UUID(as_uuid=True)
 
 
@@ -108,14 +114,19 @@ _COLUMNS = (
 _marks = _listing.product_ids.op("||")(_listing.promotion_ids)
 
 
+def _matches(vector: Any, name: str) -> Any:
+    query = func.to_tsquery(literal_column("'simple'", REGCONFIG()), bindparam(name, type_=Text()))
+    return vector.op("@@", return_type=Boolean())(query)
+
+
 def _has_mark(name: str) -> Any:
     return _marks.op("@>", return_type=Boolean())(bindparam(name, type_=ARRAY(_ID)))
 
 
 _CONDITIONS: Mapping[str, Any] = {
-    "words": _listing.search.op("@@", return_type=Boolean())(
-        func.to_tsquery(literal_column("'simple'", REGCONFIG()), bindparam("words", type_=Text()))
-    ),
+    "rare_words": _matches(_listing.search, "rare_words"),
+    # An expression, which has no index.
+    "common_words": _matches(_listing.search.op("||")(literal_column("''::tsvector")), "common_words"),
     "payment_state": _listing.payment_state == bindparam("payment_state", type_=Text()),
     "shipment_state": _listing.shipment_state == bindparam("shipment_state", type_=Text()),
     "country": _listing.country == bindparam("country", type_=Text()),
@@ -129,25 +140,91 @@ _CONDITIONS: Mapping[str, Any] = {
     "numbers": orders.c.number == func.any(bindparam("numbers", type_=ARRAY(Text()))),
 }
 
+_FILTERS = tuple(name for name in _CONDITIONS if name not in {"rare_words", "common_words"})
+
+
+class _ListKind(msgspec.Struct, frozen=True):
+    """What the statement of a list depends on."""
+
+    names: tuple[str, ...]
+    """The names of its conditions."""
+    tab: str | None
+    sort: str
+    side: str | None
+    """The side of the cursor."""
+
+
+def _sorted_by(kind: _ListKind) -> tuple[Any, Any, bool]:
+    """Returns the column, the condition of the cursor, and whether the statement ascends."""
+    column, is_ascending = SORTS[kind.sort]
+    at, key = _listing[column], _listing.order_id
+    rises = is_ascending == (kind.side not in {"after", "back"})
+    if not kind.side:
+        return at, literal_column("true"), rises
+    cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=_ID))
+    return at, tuple_(at, key) > cursor if rises else tuple_(at, key) < cursor, rises
+
+
+def _order(clause: Any, at: Any, *, rises: bool) -> Any:
+    return clause.order_by(*(each if rises else each.desc() for each in (at, _listing.order_id)))
+
+
+def _select(kind: _ListKind, *conditions: Any) -> Any:
+    clause = select(*_COLUMNS).select_from(order_listings.join(orders, orders.c.id == _listing.order_id))
+    clause = clause.where(*conditions, *(_CONDITIONS[name] for name in kind.names))
+    return clause.where(_TABS[kind.tab]) if kind.tab else clause
+
+
+def _limit(clause: Any) -> Statement[ListedOrder]:
+    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(ListedOrder))
+
 
 @lru_cache(maxsize=512)
-def _list_statement(tab: str | None, names: tuple[str, ...], sort: str, side: str | None) -> Statement[ListedOrder]:
+def _list_statement(kind: _ListKind) -> Statement[ListedOrder]:
     """Builds one statement for each combination of filters, so that each can use its index."""
-    column, is_ascending = SORTS[sort]
-    at, key = _listing[column], _listing.order_id
-    clause = (
-        select(*_COLUMNS)
-        .select_from(order_listings.join(orders, orders.c.id == _listing.order_id))
-        .where(*(_CONDITIONS[name] for name in names))
+    at, is_beyond, rises = _sorted_by(kind)
+    return _limit(_order(_select(kind, is_beyond), at, rises=rises))
+
+
+@lru_cache(maxsize=512)
+def _window_statement(kind: _ListKind) -> Statement[ListedOrder]:
+    """Searches the first orders only, in their order."""
+    at, is_beyond, rises = _sorted_by(kind)
+    first = select(at.label("at")).where(is_beyond, _TABS[kind.tab] if kind.tab else literal_column("true"))
+    first = _order(first, at, rises=rises).limit(literal_column(str(WINDOW))).subquery()
+    last = select((func.max if rises else func.min)(first.c.at)).scalar_subquery()
+    clause = _select(kind, is_beyond, at <= last if rises else at >= last)
+    return _limit(_order(clause, at, rises=rises))
+
+
+@lru_cache(maxsize=512)
+def _search_statement(kind: _ListKind) -> Statement[ListedOrder]:
+    """Searches all orders by the index of words, and sorts what it finds: as an expression, which has no index."""
+    at, is_beyond, rises = _sorted_by(kind)
+    zero: Any = literal_column("interval '0'" if at.name == "placed_at" else "0")
+    return _limit(_order(_select(kind, is_beyond), at + zero, rises=rises))
+
+
+_sample = (
+    select(_listing.search)
+    .order_by(_listing.placed_at.desc(), _listing.order_id.desc())
+    .limit(literal_column(str(SAMPLE)))
+    .subquery()
+)
+_sampled_word = (
+    func.unnest(bindparam("sampled_words", type_=ARRAY(Text()))).table_valued("word", name="sampled").render_derived()
+)
+_COUNT_WORDS = statement(
+    select(_sampled_word.c.word, func.count())
+    .select_from(_sampled_word.join(_sample, literal_column("true")))
+    .where(
+        _sample.c.search.op("@@", return_type=Boolean())(
+            func.to_tsquery(literal_column("'simple'", REGCONFIG()), _sampled_word.c.word)
+        )
     )
-    if tab:
-        clause = clause.where(_TABS[tab])
-    rises = is_ascending == (side not in {"after", "back"})
-    if side:
-        cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=_ID))
-        clause = clause.where(tuple_(at, key) > cursor if rises else tuple_(at, key) < cursor)
-    clause = clause.order_by(at, key) if rises else clause.order_by(at.desc(), key.desc())
-    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(ListedOrder))
+    .group_by(_sampled_word.c.word),
+    lambda record: cast(tuple[str, int], tuple(record)),
+)
 
 
 def _count(condition: Any = None) -> Any:
@@ -180,17 +257,36 @@ async def list_orders(
     db: DatabaseSession, query: OrderQuery, cursor: CursorPosition | NumberCursor | None, *, most: int
 ) -> list[ListedOrder]:
     """Returns the orders of a page, in the sort order of the query."""
-    values: dict[str, Any] = {name: value for name in _CONDITIONS if (value := getattr(query, name)) is not None}
+    values: dict[str, Any] = {name: value for name in _FILTERS if (value := getattr(query, name)) is not None}
     side = cursor.side if cursor else None
-    arrays: dict[str, Any] = {name: [values[name]] for name in ("tag", "product_id", "promotion_id") if name in values}
-    rows = await db.all(
-        _list_statement(query.tab, tuple(sorted(values)), query.sort, side),
-        **{**values, **arrays, "numbers": list(query.numbers or ())},
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
+    values |= {name: [values[name]] for name in ("tag", "product_id", "promotion_id") if name in values}
+    if query.numbers:
+        values["numbers"] = list(query.numbers)
+    places = {"at_": cursor and cursor.at, "id_": cursor and cursor.id, "most": most}
+
+    async def run(build: Callable[[_ListKind], Statement[ListedOrder]], **words: str) -> list[ListedOrder]:
+        kind = _ListKind(tuple(sorted(values | words)), query.tab, query.sort, side)
+        return await db.all(build(kind), **values, **words, **places)
+
+    if query.words is None:
+        rows = await run(_list_statement)
+    else:
+        rows = await run(_window_statement, common_words=query.words)
+        if len(rows) < most:
+            rows = await run(_search_statement, **await _divide_words(db, query.words))
     return rows[::-1] if side in {"after", "back"} else rows
+
+
+async def _divide_words(db: DatabaseSession, query: str) -> dict[str, str]:
+    """Returns the rare words, which the index finds, and the common ones, which are checked afterwards."""
+    words = query.split(AND)
+    if len(words) == 1:
+        return {"rare_words": query}
+    counts = dict.fromkeys(words, 0) | dict(await db.all(_COUNT_WORDS, sampled_words=words))
+    rarest = min(words, key=lambda word: counts[word])
+    rare = [word for word in words if counts[word] < COMMON or word == rarest]
+    common = [word for word in words if word not in rare]
+    return {"rare_words": AND.join(rare)} | ({"common_words": AND.join(common)} if common else {})
 
 
 async def count_work(db: DatabaseSession) -> WorkCounts:
