@@ -98,10 +98,7 @@ _TABS = {"to_ship": _listing.is_to_ship, "unpaid": _listing.is_unpaid, "open": _
 _COLUMNS = (
     orders.c.id,
     orders.c.number,
-    _listing.placed_at,
-    _listing.name,
     orders.c.email,
-    _listing.country,
     orders.c.channel,
     orders.c.item_count,
     orders.c.total,
@@ -111,7 +108,6 @@ _COLUMNS = (
     orders.c.canceled_at,
     orders.c.tags,
 )
-_marks = _listing.product_ids.op("||")(_listing.promotion_ids)
 
 
 def _matches(vector: Any, name: str) -> Any:
@@ -119,27 +115,28 @@ def _matches(vector: Any, name: str) -> Any:
     return vector.op("@@", return_type=Boolean())(query)
 
 
-def _has_mark(name: str) -> Any:
-    return _marks.op("@>", return_type=Boolean())(bindparam(name, type_=ARRAY(_ID)))
+def _has_mark(listing: Any, name: str) -> Any:
+    marks = listing.product_ids.op("||")(listing.promotion_ids)
+    return marks.op("@>", return_type=Boolean())(bindparam(name, type_=ARRAY(_ID)))
 
 
-_CONDITIONS: Mapping[str, Any] = {
-    "rare_words": _matches(_listing.search, "rare_words"),
+def _equals(name: str) -> Callable[[Any], Any]:
+    return lambda listing: listing[name] == bindparam(name, type_=Text())
+
+
+_CONDITIONS: Mapping[str, Callable[[Any], Any]] = {
+    "rare_words": lambda listing: _matches(listing.search, "rare_words"),
     # An expression, which has no index.
-    "common_words": _matches(_listing.search.op("||")(literal_column("''::tsvector")), "common_words"),
-    "payment_state": _listing.payment_state == bindparam("payment_state", type_=Text()),
-    "shipment_state": _listing.shipment_state == bindparam("shipment_state", type_=Text()),
-    "country": _listing.country == bindparam("country", type_=Text()),
-    "currency": _listing.currency == bindparam("currency", type_=Text()),
-    "channel": _listing.channel == bindparam("channel", type_=Text()),
-    "tag": _listing.tags.op("@>", return_type=Boolean())(bindparam("tag", type_=ARRAY(Text()))),
-    "product_id": _has_mark("product_id"),
-    "promotion_id": _has_mark("promotion_id"),
-    "since": _listing.placed_at >= bindparam("since", type_=DateTime(timezone=True)),
-    "until": _listing.placed_at < bindparam("until", type_=DateTime(timezone=True)),
-    "numbers": orders.c.number == func.any(bindparam("numbers", type_=ARRAY(Text()))),
+    "common_words": lambda listing: _matches(listing.search.op("||")(literal_column("''::tsvector")), "common_words"),
+    **{name: _equals(name) for name in ("payment_state", "shipment_state", "country", "currency", "channel")},
+    "tag": lambda listing: listing.tags.op("@>", return_type=Boolean())(bindparam("tag", type_=ARRAY(Text()))),
+    "product_id": lambda listing: _has_mark(listing, "product_id"),
+    "promotion_id": lambda listing: _has_mark(listing, "promotion_id"),
+    "since": lambda listing: listing.placed_at >= bindparam("since", type_=DateTime(timezone=True)),
+    "until": lambda listing: listing.placed_at < bindparam("until", type_=DateTime(timezone=True)),
+    "numbers": lambda _listing: orders.c.number == func.any(bindparam("numbers", type_=ARRAY(Text()))),
 }
-
+"""The condition of each filter, by the columns of the index table."""
 _FILTERS = tuple(name for name in _CONDITIONS if name not in {"rare_words", "common_words"})
 
 
@@ -153,56 +150,66 @@ class _ListKind(msgspec.Struct, frozen=True):
     side: str | None
     """The side of the cursor."""
 
+    @property
+    def column(self) -> str:
+        return SORTS[self.sort][0]
 
-def _sorted_by(kind: _ListKind) -> tuple[Any, Any, bool]:
-    """Returns the column, the condition of the cursor, and whether the statement ascends."""
-    column, is_ascending = SORTS[kind.sort]
-    at, key = _listing[column], _listing.order_id
-    rises = is_ascending == (kind.side not in {"after", "back"})
+    @property
+    def rises(self) -> bool:
+        return SORTS[self.sort][1] == (self.side not in {"after", "back"})
+
+
+def _order(clause: Any, kind: _ListKind, at: Any, key: Any) -> Any:
+    return clause.order_by(*(each if kind.rises else each.desc() for each in (at, key)))
+
+
+def _limit_scope(clause: Any, kind: _ListKind) -> Any:
+    """Limits a selection to the tab and to what follows the cursor."""
+    if kind.tab:
+        clause = clause.where(_TABS[kind.tab])
     if not kind.side:
-        return at, literal_column("true"), rises
-    cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=_ID))
-    return at, tuple_(at, key) > cursor if rises else tuple_(at, key) < cursor, rises
+        return clause
+    place = tuple_(_listing[kind.column], _listing.order_id)
+    cursor = tuple_(bindparam("at_", type_=_listing[kind.column].type), bindparam("id_", type_=_ID))
+    return clause.where(place > cursor if kind.rises else place < cursor)
 
 
-def _order(clause: Any, at: Any, *, rises: bool) -> Any:
-    return clause.order_by(*(each if rises else each.desc() for each in (at, _listing.order_id)))
+def _build(kind: _ListKind, listing: Any, rows: Any, at: Any) -> Statement[ListedOrder]:
+    """Builds a statement that finds the rows of a page in the index table, and then reads their orders."""
+    if "numbers" in kind.names:
+        rows = rows.join(orders, orders.c.id == listing.order_id)
+    rows = rows.where(*(_CONDITIONS[name](listing) for name in kind.names))
+    rows = _order(rows, kind, at, listing.order_id).limit(bindparam("most", type_=BigInteger)).subquery("listed")
+    columns = (*_COLUMNS, rows.c.placed_at, rows.c.name, rows.c.country)
+    clause = select(*columns).join_from(rows, orders, orders.c.id == rows.c.order_id)
+    return dynamic_statement(_order(clause, kind, rows.c.at, rows.c.order_id), into(ListedOrder))
 
 
-def _select(kind: _ListKind, *conditions: Any) -> Any:
-    clause = select(*_COLUMNS).select_from(order_listings.join(orders, orders.c.id == _listing.order_id))
-    clause = clause.where(*conditions, *(_CONDITIONS[name] for name in kind.names))
-    return clause.where(_TABS[kind.tab]) if kind.tab else clause
-
-
-def _limit(clause: Any) -> Statement[ListedOrder]:
-    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(ListedOrder))
+def _select_rows(listing: Any, at: Any) -> Any:
+    return select(listing.order_id, listing.placed_at, listing.name, listing.country, at.label("at"))
 
 
 @lru_cache(maxsize=512)
 def _list_statement(kind: _ListKind) -> Statement[ListedOrder]:
     """Builds one statement for each combination of filters, so that each can use its index."""
-    at, is_beyond, rises = _sorted_by(kind)
-    return _limit(_order(_select(kind, is_beyond), at, rises=rises))
+    at = _listing[kind.column]
+    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), at)
 
 
 @lru_cache(maxsize=512)
 def _window_statement(kind: _ListKind) -> Statement[ListedOrder]:
     """Searches the first orders only, in their order."""
-    at, is_beyond, rises = _sorted_by(kind)
-    first = select(at.label("at")).where(is_beyond, _TABS[kind.tab] if kind.tab else literal_column("true"))
-    first = _order(first, at, rises=rises).limit(literal_column(str(WINDOW))).subquery()
-    last = select((func.max if rises else func.min)(first.c.at)).scalar_subquery()
-    clause = _select(kind, is_beyond, at <= last if rises else at >= last)
-    return _limit(_order(clause, at, rises=rises))
+    first = _order(_limit_scope(select(order_listings), kind), kind, _listing[kind.column], _listing.order_id)
+    window = first.limit(literal_column(str(WINDOW))).subquery("first").c
+    return _build(kind, window, _select_rows(window, window[kind.column]), window[kind.column])
 
 
 @lru_cache(maxsize=512)
 def _search_statement(kind: _ListKind) -> Statement[ListedOrder]:
-    """Searches all orders by the index of words, and sorts what it finds: as an expression, which has no index."""
-    at, is_beyond, rises = _sorted_by(kind)
-    zero: Any = literal_column("interval '0'" if at.name == "placed_at" else "0")
-    return _limit(_order(_select(kind, is_beyond), at + zero, rises=rises))
+    """Searches all orders by the index of words, and sorts what it finds: by an expression, which has no index."""
+    at = _listing[kind.column]
+    zero: Any = literal_column("interval '0'" if kind.column == "placed_at" else "0")
+    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), at + zero)
 
 
 _sample = (
