@@ -22,6 +22,7 @@ from shop.web.reply import Reply
 
 Act = Callable[[Context, UUID], Awaitable[None]]
 MAX_REASON_LENGTH = 255
+MAX_AMOUNT_DIGITS = 18
 _REFUND_LABELS = {"amount": "Amount", "reason": "Reason", "base": "The refund"}
 
 
@@ -107,12 +108,19 @@ async def refund(request: Request, ctx: Context, page_context: PageContext) -> R
         amount = fields.amount("amount", order.currency, required=True)
         reason = fields.line("reason", most=MAX_REASON_LENGTH, required=True)
         fields.check()
-        await operations.refund(ctx, payment_view.payment.id, minor_units(amount or Decimal(0), order.currency), reason)
-    except Invalid as error:
-        return _refund_page(page_context, order, payment_view, texts, 422, error.errors)
-    except Conflict as conflict:
-        return _refund_page(page_context, order, payment_view, texts, 409, {"base": [conflict.sentence]})
+        minor = minor_units(amount or Decimal(0), order.currency)
+        displayed_amount = _read_minor(fields.texts.get("seen", ""))
+        await operations.refund(ctx, payment_view.payment.id, minor, reason, displayed_amount=displayed_amount)
+    except (Invalid, Conflict) as error:
+        errors = error.errors if isinstance(error, Invalid) else {"base": [error.sentence]}
+        current = await order_pages.get_payment_view(ctx, order, payment_view.payment.id)
+        return _refund_page(page_context, order, current, texts, error.status, errors)
     return redirect(f"{address_of(order)}?done=refunded")
+
+
+def _read_minor(text: str) -> int:
+    """Returns the refunded amount that the form showed; another one than any payment has if it is not valid."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_AMOUNT_DIGITS else -1
 
 
 def _refund_page(
