@@ -244,3 +244,14 @@ async def test_an_approved_refund_goes_where_it_was_asked_for(
 
     query = "select sum(amount) from store_credits c join orders o on o.user_id = c.user_id where o.id = $1"
     assert await db.fetchval(query, UUID(order.id)) == 2000
+
+
+async def test_a_request_from_before_the_choice_of_store_credit_is_shown(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    order, _ = await buy(buyer)
+    await request_refund(dashboard, order, other="16.00")
+    query = "update refund_requests set refund = refund - 'is_to_credit' where id = $1"
+    await db.execute(query, await find_request(db, order))
+
+    assert f"{order['number']} $16.00 Damaged or defective you" in text_of((await dashboard.get(APPROVALS)).text)
