@@ -123,7 +123,9 @@ async def test_voiding_asks_for_confirmation_and_voids_the_payment(dashboard: Da
     order, _ = await buy(buyer, pays="check")
     payment = await payment_of(db, order)
 
-    assert f'action="{payment}/void"' in (await dashboard.get(f"{payment}/void")).text
+    question = (await dashboard.get(f"{payment}/void")).text
+    assert f'action="{payment}/void"' in question
+    assert "The payment is no longer expected" in question
     assert saved_message(await dashboard.post(f"{payment}/void")) == "voided"
 
     assert (await states(db, order))[3] == "void"

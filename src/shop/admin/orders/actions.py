@@ -84,7 +84,9 @@ async def show_void(request: Request, ctx: Context, page_context: PageContext) -
     return confirmation_page(
         page_context,
         question=f"Void payment {payment_view.payment.number}?",
-        sentence="This releases the authorized amount and refunds the captured amount.",
+        sentence="This refunds the captured amount. It cannot be undone."
+        if payment_view.payment.captured_amount
+        else "The payment is no longer expected, and an authorized amount is released. This cannot be undone.",
         action=f"{address_of(order)}/payments/{payment_view.payment.id}/void",
         button="Void payment",
         back=(address_of(order), f"Order {order.number}"),
