@@ -71,6 +71,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "orders/line_items",
         "orders/manual_adjustments",
         "orders/shipments",
+        "payments/returns",
         "promotions/promotions",
         "setup/payment_methods",
     },

@@ -5,6 +5,10 @@ import re
 from typing import Any
 from uuid import UUID
 
+import httpx2
+
+from tests.admin.catalog_forms import field
+from tests.admin.dashboard import Dashboard
 from tests.checkout_builders import Buyer
 from tests.shopper import Answer
 
@@ -37,6 +41,14 @@ async def states(db: Any, order: Answer) -> tuple[Any, ...]:
     query = """select o.state, o.payment_state, o.shipment_state, p.state, s.state from orders o
         join payments p on p.order_id = o.id join shipments s on s.order_id = o.id where o.id = $1"""
     return tuple(await db.fetchrow(query, UUID(order.id)))
+
+
+async def refund_payment(
+    dashboard: Dashboard, payment: str, *, amount: str, reason: str = "Chipped"
+) -> httpx2.Response:
+    """Opens the form that refunds a payment, and submits it."""
+    page = (await dashboard.get(f"{payment}/refund")).text
+    return await dashboard.post(f"{payment}/refund", seen=field(page, "seen"), amount=amount, reason=reason)
 
 
 def text_of(page: str) -> str:

@@ -1,7 +1,7 @@
 """Loads the timeline of an order or a customer as sentences with their actors."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
@@ -14,10 +14,12 @@ from shop.models.cart.timeline import TimelineRow
 from shop.models.checkout.payments import Payment, PaymentAttempt, Refund
 from shop.models.checkout.shipments import Shipment
 from shop.queries import logs, timeline
+from shop.queries.payments import payments as payment_queries
 from shop.rules.timeline import describe
 from shop.rules.timeline_history import derive_customer_entries, derive_order_entries, merge_entries
 
 MAX_ENTRIES = 100
+_REFUND_CAUSES = frozenset({"refund.created", "payment.voided", "order.updated"})
 
 
 class TimelineItem(msgspec.Struct, frozen=True):
@@ -45,6 +47,44 @@ async def list_customer_timeline(ctx: Context, customer: User, orders: Sequence[
     """Returns the timeline of a customer, newest first; `orders` are the newest ones."""
     rows = await timeline.list_of_customer(ctx.db, customer.id, most=MAX_ENTRIES)
     return await _describe_entries(ctx, merge_entries(rows, derive_customer_entries(customer, orders)))
+
+
+async def describe_cause(ctx: Context, order_id: UUID, *types: str, number: str | None = None) -> str:
+    """Returns who caused the newest event of these types, of the order or of its part with this number, and when; empty
+    if it is not known. Only operators learn it.
+    """
+    entries = await timeline.list_of_order(ctx.db, order_id, most=MAX_ENTRIES)
+    return await _describe_newest(
+        ctx, [each for each in entries if each.type in types and number in {None, each.facts.get("number")}]
+    )
+
+
+async def describe_refund_cause(ctx: Context, order: Order) -> str:
+    """Returns who last changed what can be refunded, and when; also a refund that the provider has not confirmed."""
+    entries = await timeline.list_of_order(ctx.db, order.id, most=MAX_ENTRIES)
+    open_refunds = [
+        TimelineRow(
+            id=attempt.id,
+            at=attempt.created_at,
+            type="refund.created",
+            actor_kind=attempt.actor_kind,
+            actor_id=attempt.actor_id,
+            facts={"amount": attempt.amount, "currency": order.currency},
+        )
+        for attempt in await payment_queries.list_attempts(ctx.db, order.id)
+        if attempt.act == "refund" and attempt.outcome == "unknown"
+    ]
+    return await _describe_newest(ctx, [*open_refunds, *(each for each in entries if each.type in _REFUND_CAUSES)])
+
+
+async def _describe_newest(ctx: Context, entries: Sequence[TimelineRow]) -> str:
+    newest = sorted(entries, key=lambda entry: entry.at)[-1:] if ctx.actor.kind == "operator" else []
+    return " ".join(_say_with_time(item) for item in await _describe_entries(ctx, newest))
+
+
+def _say_with_time(item: TimelineItem) -> str:
+    at = item.at.astimezone(UTC)
+    return f"{item.actor_name or ''} {item.text} ({at.day} {at:%b %Y, %H:%M} UTC).".strip()
 
 
 async def _describe_entries(ctx: Context, entries: Sequence[TimelineRow]) -> list[TimelineItem]:

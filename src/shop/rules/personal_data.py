@@ -151,7 +151,8 @@ IMPERSONAL: Mapping[str, frozenset[str]] = {
         ]
     ),
     "price_list_user": _TIMES | {"price_list_id", "user_id"},
-    "refund": _TIMES | {"order_id", "payment_id", "amount", "state", "currency", "store_credit_id"},
+    "refund": _TIMES
+    | {"order_id", "payment_id", "amount", "state", "currency", "store_credit_id", "group_id", "shipping_amount"},
     "shipment": _TIMES
     | _TAXES
     | frozenset(

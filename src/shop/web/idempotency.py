@@ -1,5 +1,6 @@
-"""Reads the Idempotency-Key header and binds it to the caller and the request."""
+"""Binds the Idempotency-Key header, or the id of a form, to the caller and the request."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from uuid import UUID
 
@@ -33,6 +34,15 @@ def read_idempotency_key(request: Request, method: str, route: str) -> RequestKe
         scope=sha256(b"\x00".join((claim.kind.encode(), claim.bearer or b"", _cart_bytes(claim)))).digest(),
         key=sha256(key).digest(),
         fingerprint=sha256(b"\x00".join(fingerprint_parts)).digest(),
+    )
+
+
+def build_form_key(form_id: UUID, operator_id: UUID, values: Mapping[str, object]) -> RequestKey:
+    """Returns the key of a form with an id of its own, so that a repeated submission does nothing more."""
+    return RequestKey(
+        scope=sha256(b"form\x00" + operator_id.bytes).digest(),
+        key=sha256(form_id.bytes).digest(),
+        fingerprint=sha256(repr(sorted(values.items())).encode()).digest(),
     )
 
 

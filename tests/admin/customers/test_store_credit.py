@@ -1,5 +1,6 @@
 """Store credit on the customer's page: the balance, the ledger, and grants and withdrawals with a reason."""
 
+import asyncio
 import re
 from typing import Any
 from uuid import UUID
@@ -57,6 +58,23 @@ def ledger_of(page: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", page.partition("<h2>Ledger</h2>")[2], re.DOTALL)
     cells = [[text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)][1:] for row in rows]
     return [row for row in cells if row]
+
+
+async def test_a_form_that_is_submitted_twice_grants_once(dashboard: Dashboard, member: Member, db: Any) -> None:
+    path = f"{await customer_path(member)}/credit/grant"
+    form_id = field((await dashboard.get(path)).text, "id")
+    await dashboard.csrf()
+
+    answers = await asyncio.gather(*(grant(dashboard, member, id=form_id) for _ in range(2)))
+    other = await grant(dashboard, member, id=form_id, amount="3.00")
+
+    assert [saved_message(answer) for answer in answers] == ["granted"] * 2
+    assert other.status_code == 422
+    assert "This form granted another store credit already." in error_messages(other)[0]
+    count = "select count(*) from store_credits where user_id = $1"
+    assert await db.fetchval(count, await member.id()) == 1
+    assert saved_message(await grant(dashboard, member, id=field(other.text, "id"), amount="3.00")) == "granted"
+    assert await db.fetchval(count, await member.id()) == 2
 
 
 async def test_the_ledger_shows_granted_spent_and_withdrawn_credit(

@@ -19,13 +19,13 @@ from tests.admin.documents.builders import (
     pdf_text,
     save_settings,
 )
-from tests.admin.order_builders import ORDERS, buy, payment_of, text_of
+from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, text_of
 from tests.checkout_builders import Buyer, CheckoutSetup
 from tests.concurrency import wait_for_locks
 
 
 async def refund(dashboard: Dashboard, db: Any, order: Any, amount: str) -> str:
-    answer = await dashboard.post(f"{await payment_of(db, order)}/refund", amount=amount, reason="Chipped")
+    answer = await refund_payment(dashboard, await payment_of(db, order), amount=amount)
     assert answer.status_code == 303
     query = "select id from refunds where order_id = $1 order by id desc limit 1"
     return str(await db.fetchval(query, UUID(order.id)))

@@ -12,7 +12,7 @@ from shop.queries.operations.verify import _CHECKS
 from tests.admin.catalog_forms import error_messages
 from tests.admin.dashboard import Dashboard, events
 from tests.admin.drafts.builders import CASH, LINK, DraftClient, new_draft, new_ready_draft
-from tests.admin.order_builders import text_of
+from tests.admin.order_builders import refund_payment, text_of
 from tests.checkout_builders import CheckoutSetup, on_hand, set_stock
 from tests.concurrency import wait_for_locks
 
@@ -76,9 +76,8 @@ async def test_cash_is_captured_at_once_and_the_order_can_be_shipped(
     assert (row["payment_state"], row["payment_total"], row["shipment_state"]) == ("paid", 2500, "ready")
     assert await find_problems(db, draft) == []
     payment_id = await db.fetchval("select id from payments where order_id = $1", row["id"])
-    refund = await dashboard.post(
-        f"/admin/orders/{draft.number}/payments/{payment_id}/refund", amount="5.00", reason="Chipped"
-    )
+    path = f"/admin/orders/{draft.number}/payments/{payment_id}"
+    refund = await refund_payment(dashboard, path, amount="5.00")
     assert refund.headers["location"].endswith("?done=refunded")
 
 

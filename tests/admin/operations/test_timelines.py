@@ -18,7 +18,7 @@ from shop.platform.resources.registry import COLLECTIONS
 from tests.accounts import sign_in
 from tests.admin.catalog_forms import saved_message
 from tests.admin.dashboard import Dashboard
-from tests.admin.order_builders import ORDERS, buy, payment_of, shipment_of, text_of
+from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, shipment_of, text_of
 from tests.checkout_builders import Buyer
 from tests.platform.client import Machine, operator_context
 
@@ -46,7 +46,7 @@ async def test_an_order_tells_what_happened_to_it_once(dashboard: Dashboard, buy
     order, _ = await buy(buyer)
     number = await db.fetchval("select number from shipments where order_id = $1", UUID(order.id))
     saved_message(await dashboard.post(f"{await shipment_of(db, order)}/ship", tracking="1Z9"))
-    saved_message(await dashboard.post(f"{await payment_of(db, order)}/refund", amount="5.00", reason="Broken"))
+    saved_message(await refund_payment(dashboard, await payment_of(db, order), amount="5.00"))
 
     timeline = await read_timeline(dashboard, f"{ORDERS}/{order['number']}")
     assert sorted(timeline[2:4]) == [

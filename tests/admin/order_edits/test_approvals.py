@@ -11,7 +11,7 @@ import pytest
 from tests.accounts import sign_in
 from tests.admin.catalog_forms import error_messages, saved_message
 from tests.admin.dashboard import Dashboard, backdate_session, events, new_dashboard, new_role
-from tests.admin.order_builders import ORDERS, buy, payment_of, states, text_of
+from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, states, text_of
 from tests.admin.order_edits.forms import find_problems, line_ids
 from tests.admin.order_edits.test_refunds import preview, refunded
 from tests.checkout_builders import Buyer, SignedInBuyer
@@ -123,15 +123,40 @@ async def test_no_other_way_refunds_more_without_approval(dashboard: Dashboard, 
     order, _ = await buy(buyer)
     before = await states(db, order)
 
-    payment = await dashboard.post(f"{await payment_of(db, order)}/refund", amount="15.01", reason="late")
+    payment = await payment_of(db, order)
+
+    refund = await refund_payment(dashboard, payment, amount="15.01")
+    void = await dashboard.post(f"{payment}/void")
     cancellation = await dashboard.post(f"{ORDERS}/{order['number']}/cancel")
 
-    for answer in (payment, cancellation):
+    for answer in (refund, void, cancellation):
         assert answer.status_code == 422
         assert "needs a second operator" in error_messages(answer)[0]
     assert (await refunded(db, order), await states(db, order)) == ([], before)
-    assert saved_message(await dashboard.post(f"{await payment_of(db, order)}/refund", amount="15", reason="late"))
+    assert f"{payment}/void" not in (await dashboard.get(f"{ORDERS}/{order['number']}")).text
+    assert saved_message(await refund_payment(dashboard, payment, amount="15"))
     assert [amount for amount, *_ in await refunded(db, order)] == [1500]
+
+
+async def test_a_cancellation_counts_all_payments_together(
+    dashboard: Dashboard, http: httpx2.AsyncClient, buyer: Buyer, writer: Machine, db: Any
+) -> None:
+    member_buyer = SignedInBuyer(http, buyer.checkout_setup, member := await sign_in(http))
+    credit = {"user_id": str(await member.id()), "amount": "12.00", "currency": "USD", "memo": "Sorry"}
+    assert (await writer.post("/store_credits", {"store_credit": credit})).status == 201
+    await member_buyer.add_items((await buyer.checkout_setup.product(), 2))
+    await member_buyer.enter_address()
+    await member_buyer.post("/checkout/add_store_credit")
+    await member_buyer.pay()
+    order = await member_buyer.complete()
+    amounts = await db.fetch("select captured_amount from payments where order_id = $1", UUID(order.id))
+    assert sorted(row[0] for row in amounts) == [1200, 1300]
+
+    answer = await dashboard.post(f"{ORDERS}/{order['number']}/cancel")
+
+    assert answer.status_code == 422
+    assert "needs a second operator" in error_messages(answer)[0]
+    assert await refunded(db, order) == []
 
 
 async def test_approval_needs_the_permission_a_limit_a_recent_password_and_a_fresh_request(
@@ -219,3 +244,14 @@ async def test_an_approved_refund_goes_where_it_was_asked_for(
 
     query = "select sum(amount) from store_credits c join orders o on o.user_id = c.user_id where o.id = $1"
     assert await db.fetchval(query, UUID(order.id)) == 2000
+
+
+async def test_a_request_from_before_the_choice_of_store_credit_is_shown(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    order, _ = await buy(buyer)
+    await request_refund(dashboard, order, other="16.00")
+    query = "update refund_requests set refund = refund - 'is_to_credit' where id = $1"
+    await db.execute(query, await find_request(db, order))
+
+    assert f"{order['number']} $16.00 Damaged or defective you" in text_of((await dashboard.get(APPROVALS)).text)

@@ -8,30 +8,27 @@ import msgspec
 from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
-from shop.actions.catalog.reservations import restock
 from shop.actions.checkout.store_credit import refund_to_credit
 from shop.actions.context import Context
-from shop.actions.order_edits.pages import count_fixed
 from shop.actions.orders.operations import execute_call, lock_checkout, needs_approval, record_attempt
+from shop.actions.payments.returns import restock_refund
 from shop.actions.payments.settlement import update_order_states
+from shop.actions.timeline import describe_refund_cause
 from shop.base.errors import Conflict, Invalid, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.base.money import major_units
 from shop.gateways.payments import Call
 from shop.models.cart.orders import CartLine, Order
-from shop.models.catalog.products import variants
 from shop.models.checkout.payments import Payment
 from shop.models.order_edits.approvals import refund_requests
 from shop.queries import bulk, writes
-from shop.queries.catalog import stock
-from shop.queries.catalog.stock import OrderStock
 from shop.queries.customers import users
 from shop.queries.order_edits.approvals import find_open_request
-from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units
+from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units, sum_refunded_shipping
 from shop.queries.payments import payments as payment_queries
 from shop.rules.checkout.payments import find_refusal
 from shop.rules.form_values import fingerprint
-from shop.rules.order_edits.refunds import divide_refund, price_units, share_lines
+from shop.rules.order_edits.refunds import divide_refund, price_units, share_lines, subtract_restocked
 
 REFUNDED_MEANWHILE = "The order was refunded or changed since the preview. Nothing was refunded: check the new preview."
 
@@ -55,7 +52,13 @@ class RefundableLine(msgspec.Struct, frozen=True):
     line: CartLine
     cost: int
     refunded_count: int
-    restockable_count: int
+    restocked_count: int
+    restockable_counts: Mapping[UUID, int]
+    """The shipped units that are not back in stock, by the stock location that sent them."""
+
+    @property
+    def restockable_count(self) -> int:
+        return sum(self.restockable_counts.values())
 
     @property
     def open_count(self) -> int:
@@ -74,6 +77,8 @@ class RefundableOrder(msgspec.Struct, frozen=True):
     method_names: Mapping[UUID, str]
     can_credit: bool
     """Whether the customer can get store credit instead of the money."""
+    refunded_shipping: int
+    """The shipping costs that were refunded before."""
 
     @property
     def amount(self) -> int:
@@ -81,7 +86,9 @@ class RefundableOrder(msgspec.Struct, frozen=True):
 
     @property
     def shipping_amount(self) -> int:
-        return sum(each.cost + each.adjustment_total for each in self.checkout.shipments)
+        """The shipping costs that can still be refunded."""
+        costs = sum(each.cost + each.adjustment_total for each in self.checkout.shipments)
+        return max(costs - self.refunded_shipping, 0)
 
 
 class RefundPlan(msgspec.Struct, frozen=True):
@@ -97,8 +104,8 @@ class RefundPlan(msgspec.Struct, frozen=True):
 class RefundConflict(Conflict):
     """The refund would differ from its preview."""
 
-    def __init__(self, plan: RefundPlan) -> None:
-        super().__init__(REFUNDED_MEANWHILE)
+    def __init__(self, plan: RefundPlan, cause: str) -> None:
+        super().__init__(f"{REFUNDED_MEANWHILE} {cause}".strip())
         self.plan = plan
 
 
@@ -119,8 +126,11 @@ async def build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
     parts_total = sum(line.total for line in checkout.lines)
     parts_total += sum(each.cost + each.adjustment_total for each in checkout.shipments)
     costs = share_lines(checkout.lines, order.total - parts_total)
-    shipped_counts = {} if order.canceled_at else count_fixed(checkout)
-    lines = [_build_line(line, costs[line.id], units.get(line.id), shipped_counts) for line in checkout.lines]
+    shipped_counts = {} if order.canceled_at else _count_shipped(checkout)
+    lines = [
+        _build_line(line, costs[line.id], units.get(line.id, RefundedUnits()), shipped_counts.get(line.id, {}))
+        for line in checkout.lines
+    ]
     payments = [
         each
         for each in sorted(checkout.payments, key=is_credit)
@@ -129,7 +139,8 @@ async def build_refundable(ctx: Context, checkout: Checkout) -> RefundableOrder:
     methods = await payment_queries.list_methods_of(ctx.db, [each.payment_method_id for each in payments])
     names = {each.id: methods[each.payment_method_id].name for each in payments}
     can_credit = not all(map(is_credit, payments)) and await _can_have_credit(ctx, order)
-    return RefundableOrder(checkout, lines, payments, names, can_credit)
+    refunded_shipping = await sum_refunded_shipping(ctx.db, order.id)
+    return RefundableOrder(checkout, lines, payments, names, can_credit, refunded_shipping)
 
 
 async def _can_have_credit(ctx: Context, order: Order) -> bool:
@@ -138,12 +149,21 @@ async def _can_have_credit(ctx: Context, order: Order) -> bool:
     return user is not None and user.disabled_at is None and order.currency in ctx.shared.shop.currencies
 
 
-def _build_line(
-    line: CartLine, cost: int, units: RefundedUnits | None, shipped_counts: Mapping[UUID, int]
-) -> RefundableLine:
-    restocked_count = units.restocked_count if units else 0
-    restockable_count = shipped_counts.get(line.id, 0) - restocked_count
-    return RefundableLine(line, cost, units.quantity if units else 0, max(restockable_count, 0))
+def _count_shipped(checkout: Checkout) -> dict[UUID, dict[UUID, int]]:
+    """Returns the shipped units by line item and stock location."""
+    locations = {each.id: each.stock_location_id for each in checkout.shipments if each.state == "shipped"}
+    counts: dict[UUID, dict[UUID, int]] = {}
+    for item in checkout.items:
+        if item.shipment_id in locations:
+            by_location = counts.setdefault(item.line_item_id, {})
+            location_id = locations[item.shipment_id]
+            by_location[location_id] = by_location.get(location_id, 0) + item.quantity
+    return counts
+
+
+def _build_line(line: CartLine, cost: int, units: RefundedUnits, shipped_counts: Mapping[UUID, int]) -> RefundableLine:
+    restockable_counts = subtract_restocked(shipped_counts, units.restocked_counts)
+    return RefundableLine(line, cost, units.quantity, sum(units.restocked_counts.values()), restockable_counts)
 
 
 def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundPlan:
@@ -163,7 +183,7 @@ def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundP
     if refund.is_to_credit and not refundable.can_credit:
         raise _error("destination", "Store credit needs a customer with an account, and a currency of the shop.")
     if refund.shipping_amount > refundable.shipping_amount:
-        raise _error("shipping", "is more than the shipping costs")
+        raise _error("shipping", "is more than the shipping costs that are not refunded yet")
     amount = sum(price for _, _, price in lines) + refund.shipping_amount + refund.other_amount
     if not amount:
         raise _error("base", "Enter what to refund.")
@@ -176,7 +196,8 @@ def plan_refund(refundable: RefundableOrder, refund: LineRefundInput) -> RefundP
         {
             "lines": [(str(line.line.id), count, price, line.refunded_count) for line, count, price in lines],
             "payments": [(str(payment.id), payment.refunded_amount, part) for payment, part in payments],
-            "order": [refundable.amount, refundable.checkout.order.total, refund.other_amount, refund.shipping_amount],
+            "order": [refundable.amount, refundable.checkout.order.total, refund.other_amount],
+            "shipping": [refund.shipping_amount, refundable.refunded_shipping],
             "reason": refund.reason,
             "restocked": sorted(map(str, refund.restocked_ids)),
             "is_to_credit": refund.is_to_credit,
@@ -198,7 +219,7 @@ async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, pr
         checkout = await lock_checkout(work, order_id)
         plan = plan_refund(await build_refundable(work, checkout), refund)
         if plan.fingerprint != preview_mark:
-            raise RefundConflict(plan)
+            raise RefundConflict(plan, await describe_refund_cause(work, checkout.order))
         # The sum: each payment has only a part of it.
         await check_refund_limit(work, major_units(plan.amount, checkout.order.currency))
         is_waiting = await needs_approval(work, checkout.order, plan.amount)
@@ -248,9 +269,10 @@ async def record_refund(
         calls.append((payment, call))
     if credit_parts:
         await refund_to_credit(ctx, order, credit_parts, refund.reason)
+    await _group_refunds(ctx, refund_ids, refund)
     await _save_items(ctx, order, plan, refund, refund_ids[0])
-    await _restock(ctx, checkout, plan, refund)
     if credit_parts:
+        await restock_refund(ctx, order, refund_ids[0])
         await update_order_states(ctx, await lock_checkout(ctx, order.id))
     detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
     detail |= {"store_credit": sum(amount for _, _, amount in credit_parts)} if credit_parts else {}
@@ -276,7 +298,18 @@ async def execute_refund(ctx: Context, order: Order, calls: Sequence[tuple[Payme
         raise errors[0]
 
 
+async def _group_refunds(ctx: Context, refund_ids: Sequence[UUID], refund: LineRefundInput) -> None:
+    """Saves which refunds were made together, and the shipping costs that they return."""
+    first_id = refund_ids[0]
+    rows = [
+        {"id": each, "group_id": first_id, "shipping_amount": refund.shipping_amount if each == first_id else 0}
+        for each in refund_ids
+    ]
+    await bulk.update_rows(ctx.db, "refunds", rows)
+
+
 async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: LineRefundInput, refund_id: UUID) -> None:
+    """Saves the units of a refund, with the stock location that each of them returns to."""
     rows = [
         {
             "id": new_id(),
@@ -284,27 +317,26 @@ async def _save_items(ctx: Context, order: Order, plan: RefundPlan, refund: Line
             "refund_id": refund_id,
             "line_item_id": line.line.id,
             "quantity": count,
-            "amount": price,
-            "is_restocked": line.line.id in refund.restocked_ids,
+            "amount": amount,
+            "is_restocked": location_id is not None,
+            "stock_location_id": location_id,
         }
-        for line, count, price in plan.lines
+        for line, total_count, _ in plan.lines
+        for location_id, count, amount in _divide_units(line, total_count, refund)
     ]
     await bulk.insert_rows(ctx.db, "refund_items", rows)
 
 
-async def _restock(ctx: Context, checkout: Checkout, plan: RefundPlan, refund: LineRefundInput) -> None:
-    """Returns shipped units to the stock locations that sent them. They stay part of the order and its shipments."""
-    locations = {each.id: each.stock_location_id for each in checkout.shipments if each.state == "shipped"}
-    returns: list[OrderStock] = []
-    for line, total_count, _ in plan.lines:
-        count = total_count if line.line.id in refund.restocked_ids else 0
-        for item in checkout.items:
-            if item.line_item_id != line.line.id or item.shipment_id not in locations or not count:
-                continue
-            stock_item = await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id])
-            if stock_item and await writes.find_value(ctx.db, variants, item.variant_id, "track_inventory"):
-                product_id = await writes.find_value(ctx.db, variants, item.variant_id, "product_id")
-                returns.append(OrderStock(stock_item.id, min(count, item.quantity), product_id))
-            count -= min(count, item.quantity)
-    if returns:
-        await restock(ctx, checkout.order, returns, note=f"{checkout.order.number} returned")
+def _divide_units(
+    line: RefundableLine, total_count: int, refund: LineRefundInput
+) -> list[tuple[UUID | None, int, int]]:
+    """Returns the stock locations that units return to, with their numbers and amounts; None for no return."""
+    if line.line.id not in refund.restocked_ids:
+        return [(None, total_count, line.price(total_count))]
+    parts: list[tuple[UUID | None, int, int]] = []
+    former_count = 0
+    for location_id, count in (divide_refund(total_count, line.restockable_counts) or {}).items():
+        amount = line.price(former_count + count) - line.price(former_count)
+        parts.append((location_id, count, amount))
+        former_count += count
+    return parts

@@ -20,6 +20,7 @@ MAX_TAGS = 20
 MAX_TAG_LENGTH = 40
 NO_BALANCE = "Nothing is due for this order."
 NO_ADDRESS = "The order has no e-mail address."
+SENT_BEFORE = "The customer got such an e-mail less than an hour ago."
 MAIL_OFF = "This e-mail is turned off at Settings → E-mails."
 
 
@@ -73,7 +74,8 @@ async def send_payment_link(ctx: Context, order_id: UUID) -> None:
             if is_refused:
                 raise Invalid({"base": [sentence]}, sentence)
         mail = MailRequest(kind=PAYMENT_ATTENTION, ref_id=order.id, order_id=order.id, is_free=True)
-        await queue_mails(ctx, [mail])
+        if not await queue_mails(ctx, [mail]):
+            raise Invalid({"base": [SENT_BEFORE]}, SENT_BEFORE)
         await audit(ctx, "payment_link", "done", subject_id=order.id)
 
 

@@ -17,7 +17,8 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import ORDER
 from shop.actions.events import note_event
 from shop.actions.payments.settlement import call_provider, settle, update_order_states
-from shop.base.errors import Invalid, NotFound, PaymentInProgress, ShopError
+from shop.actions.timeline import describe_cause
+from shop.base.errors import Conflict, Invalid, NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.base.money import major_units
 from shop.db.pool import ConstraintViolation
@@ -39,6 +40,7 @@ from shop.rules.checkout.payments import (
 
 CANCELED = store_credit.CANCELED_REASON
 NEEDS_APPROVAL = "A refund of this amount needs a second operator. Ask for it with “Refund …” on the page of the order."
+REFUNDED_MEANWHILE = "The payment was refunded meanwhile. Nothing was refunded now: check what remains."
 
 
 def illegal_transition(sentence: str) -> Invalid:
@@ -72,11 +74,14 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         checkout = await lock_checkout(ctx, order_id)
         order = checkout.order
         if order.completed_at is None or order.canceled_at is not None:
-            raise illegal_transition("Only a completed order that is not canceled can be canceled.")
+            cause = await describe_cause(ctx, order.id, "order.canceled") if order.canceled_at else ""
+            raise illegal_transition(f"Only a completed order that is not canceled can be canceled. {cause}".strip())
         # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
         if any(shipment.state == "shipped" for shipment in checkout.shipments):
             raise illegal_transition("An order with shipped items cannot be canceled.")
         refuse_while_charging(checkout.payments)
+        # The sum: each payment has only a part of it.
+        await _check_return(ctx, order, sum(map(_returnable_amount, checkout.payments)))
         await release_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.refund_credit(ctx, order, payment)
@@ -105,13 +110,24 @@ def refuse_while_charging(payments: Sequence[Payment]) -> None:
         raise PaymentInProgress()
 
 
+def _returnable_amount(payment: Payment) -> int:
+    return payment.captured_amount - payment.refunded_amount if payment.state == "completed" else 0
+
+
+async def _check_return(ctx: Context, order: Order, amount: int, *, is_approved: bool = False) -> None:
+    """Checks that the acting operator may return this amount of captured money, by refund, void or cancellation."""
+    await check_refund_limit(ctx, major_units(amount, order.currency))
+    if not is_approved and await needs_approval(ctx, order, amount):
+        raise Invalid({"base": [NEEDS_APPROVAL]}, NEEDS_APPROVAL, code="needs_approval")
+
+
 async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tuple[Payment, Call] | None:
-    left = payment.captured_amount - payment.refunded_amount
+    left = _returnable_amount(payment)
     if is_credit(payment):
         return None  # Released with the order: no provider is involved.
     if payment.state == "pending":
         return payment, await record_attempt(ctx, order, payment, "void", payment.amount)
-    if payment.state == "completed" and left:
+    if left:
         return payment, await record_attempt(ctx, order, payment, "refund", left, refund=(new_id(), CANCELED))
     return None
 
@@ -125,7 +141,9 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
             raise illegal_transition("Complete the order first.")
         shipment = next(each for each in checkout.shipments if each.id == shipment_id)
         if shipment.state not in SHIPMENT_MOVES[event]:
-            raise illegal_transition(f"The event {event} is not allowed for a shipment in the state {shipment.state}.")
+            sentence = f"The event {event} is not allowed for a shipment in the state {shipment.state}."
+            cause = await describe_cause(ctx, order_id, f"shipment.{shipment.state}", number=shipment.number)
+            raise illegal_transition(f"The shipment is {shipment.state} already. {cause}" if cause else sentence)
         fields: dict[str, object] = {"state": _next_shipment_state(checkout, shipment, event)}
         if event == "ship":
             await orders.mark_shipped(ctx.db, shipment_id)
@@ -181,10 +199,16 @@ async def void(ctx: Context, payment_id: UUID) -> None:
     await run_payment_act(ctx, payment_id, "void")
 
 
-async def refund(ctx: Context, payment_id: UUID, amount: int, reason: str) -> UUID:
-    """Refunds a payment; returns the id of the refund, which completes when the provider confirms it."""
+async def refund(
+    ctx: Context, payment_id: UUID, amount: int, reason: str, *, displayed_amount: int | None = None
+) -> UUID:
+    """Refunds a payment; returns the id of the refund, which completes when the provider confirms it. Raises Conflict
+    if more was refunded before than `displayed_amount`, which the operator saw.
+    """
     refund_id = new_id()
-    await run_payment_act(ctx, payment_id, "refund", amount, refund=(refund_id, reason))
+    await run_payment_act(
+        ctx, payment_id, "refund", amount, refund=(refund_id, reason), displayed_amount=displayed_amount
+    )
     return refund_id
 
 
@@ -211,7 +235,13 @@ async def _get_payment(ctx: Context, payment_id: UUID) -> Payment:
 
 
 async def run_payment_act(
-    ctx: Context, payment_id: UUID, act: Act, amount: int | None = None, *, refund: tuple[UUID, str] | None = None
+    ctx: Context,
+    payment_id: UUID,
+    act: Act,
+    amount: int | None = None,
+    *,
+    refund: tuple[UUID, str] | None = None,
+    displayed_amount: int | None = None,
 ) -> Order:
     """Records the attempt, calls the provider, and settles the result.
 
@@ -223,6 +253,9 @@ async def run_payment_act(
         payment = await _get_payment(work, payment_id)
         if order is None:
             raise NotFound()
+        if displayed_amount not in {None, payment.refunded_amount}:
+            cause = await describe_cause(work, order.id, "refund.created", "payment.voided")
+            raise Conflict(f"{REFUNDED_MEANWHILE} {cause}".strip())
         if is_credit(payment) and order.completed_at is None:
             raise illegal_transition("Reserved store credit is captured or released with the order.")
         if act == "capture" and order.canceled_at is not None:
@@ -269,10 +302,8 @@ async def record_attempt(
 ) -> Call:
     """Records a provider call in the current transaction, which holds the order's lock."""
     _check(payment, act, amount)
-    if refund:
-        await check_refund_limit(ctx, major_units(amount, order.currency))
-        if not is_approved and await needs_approval(ctx, order, amount):
-            raise Invalid({"base": [NEEDS_APPROVAL]}, NEEDS_APPROVAL, code="needs_approval")
+    if refund or act == "void":
+        await _check_return(ctx, order, amount if refund else _returnable_amount(payment), is_approved=is_approved)
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}

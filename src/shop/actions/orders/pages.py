@@ -58,7 +58,9 @@ class PaymentView(msgspec.Struct, frozen=True):
 
     @property
     def is_voidable(self) -> bool:
-        return find_refusal("void", build_payment_amounts(self.payment), self.payment.amount) is None
+        """Whether the authorization can be released. What was captured is refunded instead, in parts or as a whole."""
+        is_refused = find_refusal("void", build_payment_amounts(self.payment), self.payment.amount) is not None
+        return not is_refused and not self.payment.captured_amount
 
     @property
     def is_refundable(self) -> bool:

@@ -18,6 +18,7 @@ from shop.actions.checkout.shipments import explain_totals
 from shop.actions.context import Context, Shared
 from shop.actions.event_subjects import ORDER, PAYMENT, REFUND
 from shop.actions.events import note_change, note_event
+from shop.actions.payments.returns import restock_refund
 from shop.actions.payments.saved_cards import save_card
 from shop.base.actor import GUEST_ACTOR, Actor
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
@@ -97,11 +98,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
     ):
         raise AssertionError("a payment with an open attempt cannot change concurrently")
-    if attempt.act == "refund" and (refund_id := await queries.end_refund(ctx.db, str(attempt.id), "completed")):
-        note_change(ctx, REFUND, refund_id)
-        note_event(ctx, "order.refunded", ORDER, order.id)
-    if is_credit(payment) and attempt.act in {"refund", "void"}:
-        await store_credit.restore_credit(ctx, order, payment, attempt.amount)
+    if attempt.act in {"refund", "void"}:
+        await _complete_return(ctx, order, payment, attempt)
     if attempt.act == "undo":
         return order
     is_charge = attempt.act in _FIRST
@@ -111,6 +109,18 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     if is_charge:
         await _void_awaited_payments(ctx, order, payment)
     return await update_order_states(ctx, await load_checkout(ctx, order))
+
+
+async def _complete_return(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> None:
+    """Completes the refund, restores store credit, and returns refunded units to the stock."""
+    refund_id = await queries.end_refund(ctx.db, str(attempt.id), "completed") if attempt.act == "refund" else None
+    if is_credit(payment):
+        await store_credit.restore_credit(ctx, order, payment, attempt.amount)
+    if refund_id:
+        note_change(ctx, REFUND, refund_id)
+        note_event(ctx, "order.refunded", ORDER, order.id)
+        # The common lock order: credit, then products and stock items.
+        await restock_refund(ctx, order, refund_id)
 
 
 async def _void_awaited_payments(ctx: Context, order: Order, new_payment: Payment) -> None:

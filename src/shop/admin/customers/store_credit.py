@@ -11,17 +11,19 @@ from shop.admin.customers.customer_form import PATH, get_customer
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
-from shop.base.errors import Invalid, NotFound
-from shop.base.ids import as_uuid
+from shop.base.errors import IdempotencyKeyConflict, InFlight, Invalid, NotFound
+from shop.base.ids import as_uuid, new_id
 from shop.models.access.users import AccountUser
 from shop.models.checkout.store_credit import StoreCredit
 from shop.queries.checkout import store_credit_pages as credit_pages
 from shop.rules.setup.names import label_currency
+from shop.web.idempotency import build_form_key
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 MAX_REASON_LENGTH = 255
 LABELS = {"amount": "Amount", "currency": "Currency", "memo": "Reason", "reason": "Reason", "base": "The grant"}
+_GRANTED_BEFORE = "This form granted another store credit already. Press the button again to grant this one too."
 _NOTICES = {
     "granted": "Store credit granted.",
     "withdrawn": "Store credit withdrawn.",
@@ -47,7 +49,8 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 
 async def new(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return _grant_page(page_context, await get_customer(request, ctx), {"amount": "", "currency": "", "memo": ""})
+    values = {"id": str(new_id()), "amount": "", "currency": "", "memo": ""}
+    return _grant_page(page_context, await get_customer(request, ctx), values)
 
 
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -57,11 +60,15 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         amount = None if fields.errors else fields.amount("amount", currency, required=True)
         memo = fields.line("memo", most=MAX_REASON_LENGTH, required=True)
         fields.check()
-        grant = {"amount": amount or Decimal(0), "currency": currency, "memo": memo}
-        await records.create(ctx, STORE_CREDIT, {"user_id": customer.id, **grant})
-    except Invalid as error:
-        texts = {name: fields.texts.get(name, "") for name in ("amount", "currency", "memo")}
-        return _grant_page(page_context, customer, texts, 422, error.errors)
+        grant = {"user_id": customer.id, "amount": amount or Decimal(0), "currency": currency, "memo": memo}
+        ctx.request_key = build_form_key(fields.id("id") or new_id(), page_context.operator_session.operator.id, grant)
+        await records.create(ctx, STORE_CREDIT, grant)
+    except (Invalid, InFlight) as error:
+        texts = {name: fields.texts.get(name, "") for name in ("id", "amount", "currency", "memo")}
+        errors: Any = error.errors if isinstance(error, Invalid) else {"base": [error.sentence]}
+        if isinstance(error, IdempotencyKeyConflict):
+            texts, errors = {**texts, "id": str(new_id())}, {"base": [_GRANTED_BEFORE]}
+        return _grant_page(page_context, customer, texts, error.status, errors)
     return redirect(f"{_path_of(customer)}?done=granted")
 
 

@@ -22,6 +22,7 @@ from shop.web.reply import Reply
 
 Act = Callable[[Context, UUID], Awaitable[None]]
 MAX_REASON_LENGTH = 255
+MAX_AMOUNT_DIGITS = 18
 _REFUND_LABELS = {"amount": "Amount", "reason": "Reason", "base": "The refund"}
 
 
@@ -83,7 +84,9 @@ async def show_void(request: Request, ctx: Context, page_context: PageContext) -
     return confirmation_page(
         page_context,
         question=f"Void payment {payment_view.payment.number}?",
-        sentence="This releases the authorized amount and refunds the captured amount.",
+        sentence="This refunds the captured amount. It cannot be undone."
+        if payment_view.payment.captured_amount
+        else "The payment is no longer expected, and an authorized amount is released. This cannot be undone.",
         action=f"{address_of(order)}/payments/{payment_view.payment.id}/void",
         button="Void payment",
         back=(address_of(order), f"Order {order.number}"),
@@ -107,12 +110,19 @@ async def refund(request: Request, ctx: Context, page_context: PageContext) -> R
         amount = fields.amount("amount", order.currency, required=True)
         reason = fields.line("reason", most=MAX_REASON_LENGTH, required=True)
         fields.check()
-        await operations.refund(ctx, payment_view.payment.id, minor_units(amount or Decimal(0), order.currency), reason)
-    except Invalid as error:
-        return _refund_page(page_context, order, payment_view, texts, 422, error.errors)
-    except Conflict as conflict:
-        return _refund_page(page_context, order, payment_view, texts, 409, {"base": [conflict.sentence]})
+        minor = minor_units(amount or Decimal(0), order.currency)
+        displayed_amount = _read_minor(fields.texts.get("seen", ""))
+        await operations.refund(ctx, payment_view.payment.id, minor, reason, displayed_amount=displayed_amount)
+    except (Invalid, Conflict) as error:
+        errors = error.errors if isinstance(error, Invalid) else {"base": [error.sentence]}
+        current = await order_pages.get_payment_view(ctx, order, payment_view.payment.id)
+        return _refund_page(page_context, order, current, texts, error.status, errors)
     return redirect(f"{address_of(order)}?done=refunded")
+
+
+def _read_minor(text: str) -> int:
+    """Returns the refunded amount that the form showed; another one than any payment has if it is not valid."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_AMOUNT_DIGITS else -1
 
 
 def _refund_page(

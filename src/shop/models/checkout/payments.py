@@ -141,6 +141,10 @@ class Refund(Row, frozen=True, kw_only=True):
     reference: str | None = None
     store_credit_id: UUID | None = None
     """The store credit that the customer got instead of money."""
+    group_id: UUID | None = None
+    """The first of the refunds that were made together, one for each payment; None if only a payment was refunded."""
+    shipping_amount: int = 0
+    """The shipping costs that the refunds of a group return; stored with the first one."""
     created_at: datetime
     updated_at: datetime
 

@@ -14,12 +14,18 @@ class RefundItem(Row, frozen=True, kw_only=True):
     id: UUID
     order_id: UUID
     refund_id: UUID
-    """The refund; the first one if several payments of the order are refunded together."""
+    """The refund; the first one of its group if several payments of the order are refunded together."""
     line_item_id: UUID | None = None
     """None if the line item was removed since."""
     quantity: int
     amount: int
     is_restocked: bool = False
+    """Whether the units return to the stock when the money is returned."""
+    stock_location_id: UUID | None = None
+    """The stock location that sent them, and to which they return. It exists as long as the shipment. None for units
+    that returned before locations were stored.
+    """
+    restocked_at: datetime | None = None
     created_at: datetime
 
 

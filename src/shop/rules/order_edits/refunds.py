@@ -48,7 +48,9 @@ def price_units(cost: int, line_quantity: int, refunded_count: int, count: int) 
 
 
 def divide_refund(amount: int, refundable_amounts: Mapping[P, int]) -> dict[P, int] | None:
-    """Divides a refund among payments, each as far as it can be refunded; None if it is more than all of them."""
+    """Divides a refund among payments, each as far as it can be refunded; None if it is more than all of them. Returned
+    units are divided among stock locations in the same way.
+    """
     amounts: dict[P, int] = {}
     for payment, refundable_amount in refundable_amounts.items():
         part = min(amount, refundable_amount)
@@ -56,3 +58,19 @@ def divide_refund(amount: int, refundable_amounts: Mapping[P, int]) -> dict[P, i
             amounts[payment] = part
         amount -= part
     return None if amount else amounts
+
+
+def subtract_restocked(
+    shipped_counts: Mapping[UUID, int], restocked_counts: Mapping[UUID | None, int]
+) -> dict[UUID, int]:
+    """Returns the shipped units that are not back in stock, by stock location. Units that returned before locations
+    were stored returned to the first ones.
+    """
+    unknown_count = restocked_counts.get(None, 0)
+    counts = {}
+    for location_id, shipped_count in shipped_counts.items():
+        count = max(shipped_count - restocked_counts.get(location_id, 0), 0)
+        part = min(count, unknown_count)
+        unknown_count -= part
+        counts[location_id] = count - part
+    return counts
