@@ -91,6 +91,7 @@ users = table(
     index("ix_users_unverified", "created_at", where="verified_at is null"),
     index("ix_users_disabled", "created_at", "id", where="disabled_at is not null"),
     search_index("ix_users_tags", "tags"),
+    index("ix_users_tagged", "created_at", where="tags <> '{}'"),
 )
 customer_lookups = table(
     "customer_lookups",

@@ -20,6 +20,7 @@ from shop.models.cart.orders import orders
 
 COUNT_LIMIT = 1000
 """The list counts at most so many customers."""
+TAGGED_LIMIT = 5000
 SORTS: Mapping[str, tuple[str, bool]] = {
     "newest": ("created_at", False),
     "oldest": ("created_at", True),
@@ -138,8 +139,18 @@ _IS_BLOCKED = statement(
     ),
     lambda record: cast(bool, record[0]),
 )
+_tagged = (
+    select(users.c.tags)
+    .where(users.c.tags != literal_column("'{}'"))
+    .order_by(users.c.created_at.desc())
+    .limit(literal_column(str(TAGGED_LIMIT)))
+    .subquery()
+)
 _TAGS = statement(
-    select(func.unnest(users.c.tags).label("tag")).distinct().order_by(literal_column("tag")).limit(bindparam("most")),
+    select(func.unnest(_tagged.c.tags).label("tag"))
+    .distinct()
+    .order_by(literal_column("tag"))
+    .limit(bindparam("most")),
     lambda record: cast(str, record[0]),
 )
 
@@ -171,7 +182,7 @@ def _filters(query: CustomerQuery) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 async def list_tags(db: DatabaseSession, *, most: int) -> list[str]:
-    """Returns the tags of all customers, for the filter."""
+    """Returns the tags of the newest customers that have any, for the filter."""
     return await db.all(_TAGS, most=most)
 
 
