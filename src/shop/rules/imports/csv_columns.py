@@ -1,6 +1,6 @@
 """The columns of CSV files: ours, and those of Shopify and Spree under our names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 MAX_OPTIONS = 5
 IMAGE_COLUMNS = tuple(f"image{number}_{part}" for number in (1, 2, 3) for part in ("src", "alt"))
@@ -14,7 +14,8 @@ PROPERTIES = {"vendor": "Vendor", "type": "Type"}
 """The properties of a product that have columns."""
 UNITS = ("weight_unit", "dimension_unit")
 """The units of the sizes in a row; those of the shop without them."""
-VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
+COST_COLUMNS = ("cost_price", "cost_currency")
+VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", *COST_COLUMNS)
 STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
 CUSTOMER_COLUMNS = (
     *("email", "first_name", "last_name", "phone", "tags", "note"),
@@ -98,6 +99,14 @@ def target_columns(kind: str, currencies: Sequence[str]) -> tuple[str, ...]:
         "stock",
         *IMAGE_COLUMNS,
     )
+
+
+def list_permissions(kind: str, columns: Iterable[str] = ()) -> list[str]:
+    """Returns the permissions to import these columns, in addition to the one to change products."""
+    if kind != "products":
+        return [f"{kind}:write"]
+    needs = {"costs:read": COST_COLUMNS, "stock:write": ("stock",)}
+    return [permission for permission, names in needs.items() if not set(columns).isdisjoint(names)]
 
 
 def find_format(kind: str, headers: Sequence[str]) -> str:
