@@ -134,7 +134,9 @@ async def fill_catalog(dashboard: Dashboard, db: Any, email: str) -> Paths:
         )
     )
     saved_message(await dashboard.post(f"{group}/members", emails=email))
-    price_list = await new_list(dashboard, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
+    price_list = await new_list(
+        dashboard, name=f"Wholesale {unique_word()}", percent_off="12.5", starts_at="2026-01-01T00:00"
+    )
     saved_message(await dashboard.post(f"{price_list}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
     saved_message(await dashboard.post(f"{price_list}/customers", emails=email))
     saved_message(await dashboard.post(f"{price_list}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))

@@ -62,6 +62,7 @@ EXCEPTIONS = {
     "POST /admin/products/bulk": BATCH,
     "POST /admin/products/batches/{batch_id}/undo": BATCH,
     "POST /admin/approvals/{request_id}/decline": "only the dashboard knows requests of refunds; the audit has it",
+    "POST /admin/orders/selected": "leads to a document or a file about orders; changes nothing",
     "POST /admin/orders/{number}/payment-link": "sends an e-mail; the audit has it",
     "POST /api/v2/platform/webhook_endpoints/{id}/test": WEBHOOK,
     "POST /api/v2/platform/webhook_endpoints/{id}/replay": WEBHOOK,

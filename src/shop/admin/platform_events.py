@@ -21,8 +21,8 @@ class RenderedEvent(Protocol):
     def changes(self) -> dict[str, list[Any]]: ...
 
 
-RenderEvent = Callable[[Shared, Event, str], RenderedEvent]
-"""Renders an event of a shop with an origin for its URLs."""
+RenderEvent = Callable[[Shared, Event, str, bool], RenderedEvent]
+"""Renders an event of a shop with an origin for its URLs, and with or without cost prices."""
 
 
 class PlatformEvents(msgspec.Struct, frozen=True):

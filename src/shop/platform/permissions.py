@@ -10,13 +10,12 @@ from shop.base.listing import Condition, Path, Sort
 from shop.jsonapi.query import DocumentQuery, Tree
 from shop.jsonapi.resource import Resource
 from shop.platform.collection import Collection
-from shop.platform.resources.registry import ACCESS, COLLECTIONS, RESOURCES
+from shop.platform.resources.registry import ACCESS, COLLECTIONS, COST_ATTRIBUTES, RESOURCES
 from shop.rules.access.permissions import Act, resource_permission
 from shop.web.endpoint import Route
 
 _BASE = "/api/v2/platform/"
 _READ = "application: read"
-_COSTS = frozenset({"cost_price", "display_cost_price", "cost_currency"})
 _SPECIAL = {
     ("POST", "refunds"): "refunds:write",
     ("PATCH", "payments/{id}/void"): "refunds:write",
@@ -56,8 +55,8 @@ def limit_query(ctx: Context, collection: Collection, query: DocumentQuery) -> D
     oauth.check_reading(ctx, _included_access(query.include or {}, [collection.resource]))
     if oauth.can_read(ctx, "costs"):
         return query
-    types = [type_ for type_, each in RESOURCES.items() if _COSTS & _names_of(each)]
-    fields = {type_: query.fields.get(type_, _names_of(RESOURCES[type_])) - _COSTS for type_ in types}
+    types = [type_ for type_, each in RESOURCES.items() if COST_ATTRIBUTES & _names_of(each)]
+    fields = {type_: query.fields.get(type_, _names_of(RESOURCES[type_])) - COST_ATTRIBUTES for type_ in types}
     return msgspec.structs.replace(query, fields={**query.fields, **fields})
 
 
@@ -65,7 +64,7 @@ def check_list(ctx: Context, collection: Collection, conditions: Iterable[Condit
     """Checks that the token reads everything that a list is filtered and sorted by."""
     paths = [path for condition in conditions for path in condition.paths]
     oauth.check_reading(ctx, {access for path in paths for access in _path_access(path, collection)})
-    if _COSTS & {path[-1] for path in paths} or _COSTS & {sort.name for sort in sorts}:
+    if COST_ATTRIBUTES & {path[-1] for path in paths} or COST_ATTRIBUTES & {sort.name for sort in sorts}:
         oauth.check_reading(ctx, ["costs"])
 
 

@@ -8,11 +8,14 @@ import httpx2
 import pytest
 
 from tests.accounts import new_email, sign_in
+from tests.admin.catalog_forms import id_of, new_list
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, new_dashboard
 from tests.admin.order_builders import buy, text_of
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
 
 CUSTOMERS = "/admin/customers"
+MEMBERSHIPS = "select customer_group_id from customer_group_members where user_id = $1"
+PRICE_LISTS = "select price_list_id from price_list_users where user_id = $1"
 DETAILS = {
     "first_name": "Ada",
     "last_name": "Byron",
@@ -195,8 +198,8 @@ async def test_price_lists_are_assigned_and_removed(dashboard: Dashboard, db: An
     list_id = answer.headers["location"].rpartition("/")[2].partition("?")[0]
     count = "select count(*) from price_list_users where user_id = $1"
 
-    for ids, expected in (([list_id], 1), ([list_id], 1), ([], 0)):
-        saved = await dashboard.post(f"{path}/price-lists", **{"list_ids[]": ids})
+    for former_ids, ids, expected in (([], [list_id], 1), ([list_id], [list_id], 1), ([list_id], [], 0)):
+        saved = await dashboard.post(f"{path}/price-lists", **{"list_ids[]": ids, "former_ids[]": former_ids})
         assert saved.headers["location"] == f"{path}?done=lists"
         assert await db.fetchval(count, UUID(path.rpartition("/")[2])) == expected
     refusal = await dashboard.post(f"{path}/price-lists", **{"list_ids[]": [UNKNOWN_ID]})
@@ -260,3 +263,31 @@ async def test_a_blocked_customer_cannot_order_with_the_account_or_the_address(
     assert (await stranger.complete()).status == 200
     await dashboard.post(f"{path}/enable")
     assert (await guest.complete()).status == 200
+
+
+async def test_only_what_the_form_changed_of_the_groups_and_price_lists_is_saved(dashboard: Dashboard, db: Any) -> None:
+    path = await create(dashboard)
+    groups = [await new_group(dashboard, db) for _ in range(3)]
+    price_lists = [str(id_of(await new_list(dashboard))) for _ in range(3)]
+
+    for form, name, (first, second, third), query in (
+        ("groups", "group_ids[]", groups, MEMBERSHIPS),
+        ("price-lists", "list_ids[]", price_lists, PRICE_LISTS),
+    ):
+        await dashboard.post(f"{path}/{form}", **{name: [first]})
+        page = (await dashboard.get(path)).text
+        # Another operator adds a second one, and removes none.
+        await dashboard.post(f"{path}/{form}", **{name: [first, second], "former_ids[]": [first]})
+        answer = await dashboard.post(f"{path}/{form}", **{name: [third], "former_ids[]": [first]})
+
+        assert answer.status_code == 303
+        assert f'<input type="hidden" name="former_ids[]" value="{first}">' in page
+        assert f'name="former_ids[]" value="{second}"' not in page
+        ids = {str(row[0]) for row in await db.fetch(query, UUID(path.rpartition("/")[2]))}
+        assert ids == {second, third}, form
+
+
+async def new_group(dashboard: Dashboard, db: Any) -> str:
+    name = f"Group {uuid4().hex}"
+    await dashboard.post("/admin/customer-groups", name=name)
+    return str(await db.fetchval("select id from customer_groups where name = $1", name))

@@ -1,20 +1,31 @@
 """Erasing the personal data of a customer: nothing that the customer entered remains in any table."""
 
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import httpx2
+import pytest
 
 from shop.rules.accounts.erasures import REMAINS
 from shop.rules.personal_data import PERSONAL
 from tests.accounts import sign_in
+from tests.admin.catalog_forms import redirect_path, saved_message
 from tests.admin.customers.test_customer_forms import CUSTOMERS, seen_in
-from tests.admin.dashboard import Dashboard, backdate_session
+from tests.admin.dashboard import Dashboard, backdate_session, new_dashboard
+from tests.admin.drafts.builders import CASH, new_draft, new_ready_draft
 from tests.admin.imports.test_csv_imports import run as run_csv
 from tests.admin.imports.test_csv_imports import upload as upload_csv
 from tests.admin.order_builders import shipment_of
+from tests.admin.order_edits.forms import read_forms
+from tests.admin.order_edits.test_refunds import preview as preview_refund
 from tests.checkout_builders import ADDRESS, Buyer, CheckoutSetup, SignedInBuyer
-from tests.db.processes import until
+from tests.concurrency import wait_for_locks
+from tests.db.processes import kill, until
+from tests.service import KEYS, Service
 from tests.shopper import Answer
 
 COLUMNS = """select table_name, column_name, data_type from information_schema.columns
@@ -33,6 +44,13 @@ async def columns_with(db: Any, marker: str) -> set[tuple[str, str]]:
         if await db.fetchval(f"select exists (select from {table} where {text} ilike '%' || $1 || '%')", marker):
             columns.add((table, column))
     return columns
+
+
+async def has_no_report(db: Any, marker: str) -> bool:
+    """Whether the worker has calculated the figures again whose rows had the marker."""
+    query = """select not exists (select from refund_days where reason like $1)
+        and not exists (select from adjustment_days where label like $1)"""
+    return bool(await db.fetchval(query, f"%{marker}%"))
 
 
 async def order_with(buyer: Buyer, dashboard: Dashboard, db: Any, marker: str, email: str) -> Answer:
@@ -59,11 +77,40 @@ async def order_with(buyer: Buyer, dashboard: Dashboard, db: Any, marker: str, e
         marker,
     )
     await dashboard.post(f"{path}/messages", message=marker)
+    reason = {"reason": "damaged", "reason_text": marker}
+    _, refund = await preview_refund(dashboard, f"{path}/refund", other="1.00", **reason)
+    saved_message(await dashboard.post(f"{path}/refund", **refund, do="refund"))
     await dashboard.post(f"{path}/invoice")
     await db.execute(
         "update payments set public_metadata = $2 where order_id = $1", UUID(order.id), f'{{"x": "{marker}"}}'
     )
     return order
+
+
+async def order_with_discounts(dashboard: Dashboard, setup: CheckoutSetup, db: Any, marker: str, user_id: UUID) -> str:
+    """Places an order with a discount, whose reason contains the marker, and cancels one of its items."""
+    draft, _ = await new_ready_draft(dashboard, setup, quantity=3)
+    await draft.save("customer", user_id=str(user_id))
+    await draft.enter_address(firstname=marker)
+    await draft.save("discount", kind="amount", value="1", reason=f"{marker} is a friend")
+    assert (await draft.place(CASH)).status_code == 303
+    path, order_id = f"/admin/orders/{draft.number}", (await draft.row(db))["id"]
+    line = await db.fetchval("select id from line_items where order_id = $1", order_id)
+    fields = {f"cancel[{line}]": "1", "reason": "customer", "reason_text": f"{marker} called"}
+    _, cancellation = await preview_refund(dashboard, f"{path}/cancel-items", **fields)
+    redirect_path(await dashboard.post(f"{path}/cancel-items", **cancellation, do="save"))
+    _, refund = await preview_refund(dashboard, f"{path}/refund", **owed_fields(await dashboard.get(f"{path}/refund")))
+    saved_message(await dashboard.post(f"{path}/refund", **refund, do="refund"))
+    shipment = await db.fetchval("select id from shipments where order_id = $1", order_id)
+    saved_message(await dashboard.post(f"{path}/shipments/{shipment}/ship", tracking=""))
+    note = "select text from order_notes where order_id = $1"
+    assert await db.fetchval(note, order_id) == f"Items canceled. Customer changed their mind: {marker} called"
+    return path
+
+
+def owed_fields(page: httpx2.Response) -> dict[str, str]:
+    """The form of a refund, with what is owed to the customer."""
+    return {"other": read_forms(page.text, page.url.path)[-1]["other"]}
 
 
 async def fill_account(dashboard: Dashboard, buyer: SignedInBuyer, marker: str) -> str:
@@ -94,6 +141,12 @@ async def test_nothing_that_a_customer_entered_remains(
     buyer = SignedInBuyer(http, checkout_setup, member)
     path = await fill_account(dashboard, buyer, marker)
     order = await order_with(buyer, dashboard, db, marker, email)
+    # An order of the account can have another address.
+    await order_with(SignedInBuyer(http, checkout_setup, member), dashboard, db, marker, f"other.{email}")
+    await order_with_discounts(dashboard, checkout_setup, db, marker, UUID(path[-36:]))
+    draft = await new_draft(dashboard, user_id=path[-36:])
+    await draft.add(await checkout_setup.product())
+    await draft.save("discount", kind="percent", value="5", reason=marker)
     guest_order = await order_with(Buyer(http, checkout_setup), dashboard, db, marker, email.upper())
     # A file that is stored, and one that was imported, with an error about the customer.
     await upload_csv(dashboard, f"email,note\n{email},{marker}\n", "customers")
@@ -109,6 +162,10 @@ async def test_nothing_that_a_customer_entered_remains(
         ("orders", "email"),
         ("addresses", "firstname"),
         ("order_notes", "text"),
+        ("refunds", "reason"),
+        ("adjustments", "label"),
+        ("draft_discounts", "reason"),
+        ("outbox_mails", "recipient"),
     } <= await columns_with(db, marker)
 
     await db.execute("update order_notes set file = $1 where order_id = $2", marker.encode(), UUID(order.id))
@@ -116,6 +173,8 @@ async def test_nothing_that_a_customer_entered_remains(
     answer = await dashboard.post(f"{path}/erase", email=email.upper())
 
     assert answer.headers["location"] == f"{path}?done=erased", answer.text
+    # The figures of reports follow the orders.
+    await until(lambda: has_no_report(db, marker), 30)
     assert await columns_with(db, marker) == KEEPS_AS_ISSUED
     assert await db.fetchval("select count(file) from order_notes where order_id = $1", UUID(order.id)) == 0
     after = await db.fetch("select id, total, number from orders where id = any($1)", [row["id"] for row in before])
@@ -128,7 +187,7 @@ async def test_nothing_that_a_customer_entered_remains(
     erasure = await db.fetchrow(
         "select email, ended_at, order_count from erasures where user_id::text = $1", path[-36:]
     )
-    assert (erasure["email"], erasure["ended_at"] is not None, erasure["order_count"]) == (None, True, 2)
+    assert (erasure["email"], erasure["ended_at"] is not None, erasure["order_count"]) == (None, True, 5)
     user_id = UUID(path[-36:])
     action = """select actor_id, detail::text, changes::text from audit_events
         where action = 'customer_erased' and subject_id = $1"""
@@ -174,24 +233,64 @@ async def test_a_customer_with_unfinished_orders_is_not_erased(
     assert await member.is_signed_in()
 
 
-async def test_the_worker_continues_an_erasure_after_a_crash(
+async def insert_carts(db: Any, user_id: UUID, email: str, count: int) -> None:
+    """Gives a customer more orders than one batch of an erasure has."""
+    await db.execute(
+        """insert into orders (id, number, user_id, currency, email, state, created_at, updated_at)
+        select gen_random_uuid(), 'E' || $2 || n, $1, 'USD', $3, 'cart', now(), now() from generate_series(1, $4) n""",
+        user_id,
+        uuid4().hex[:8],
+        email,
+        count,
+    )
+
+
+HAS_ENDED = "select email is null from erasures where user_id = $1"
+REMAINING = "select count(*) from orders where user_id = $1 and email is not null"
+
+
+async def test_the_worker_erases_what_the_request_did_not(
     dashboard: Dashboard, http: httpx2.AsyncClient, db: Any
 ) -> None:
     member = await sign_in(http)
     user_id = await member.id()
-    await db.execute(
-        """insert into orders (id, number, user_id, currency, email, state, created_at, updated_at)
-        select gen_random_uuid(), 'E' || $2 || n, $1, 'USD', $3, 'cart', now(), now() from generate_series(1, 450) n""",
-        user_id,
-        uuid4().hex[:8],
-        member.email,
-    )
+    await insert_carts(db, user_id, member.email, 450)
 
     await dashboard.post(f"{CUSTOMERS}/{user_id}/erase", email=member.email)
 
-    has_ended = "select email is null from erasures where user_id = $1"
-    await until(lambda: db.fetchval(has_ended, user_id), 60)
-    assert await db.fetchval("select count(*) from orders where user_id = $1 and email is not null", user_id) == 0
+    await until(lambda: db.fetchval(HAS_ENDED, user_id), 60)
+    assert await db.fetchval(REMAINING, user_id) == 0
+
+
+@pytest.mark.torture
+async def test_an_erasure_continues_after_a_crash(own_data_dir: Callable[[], tuple[Path, str]]) -> None:
+    data_dir, url = own_data_dir()
+    environ = {"SHOP_DATA_DIR": str(data_dir), "SHOP_SECRET_KEYS": KEYS, "SHOP_DRAIN_SECONDS": "0"}
+    service, db = Service(**environ, TMPDIR=str(data_dir)), await asyncpg.connect(url)
+    try:
+        async with service.client() as http:
+            dashboard, member = await new_dashboard(http, db), await sign_in(http)
+            user_id = await member.id()
+            await insert_carts(db, user_id, member.email, 250)
+            # The second batch waits for this order when the process is killed.
+            order_id = await db.fetchval("select id from orders where user_id = $1 order by id offset 150", user_id)
+            async with db.transaction():
+                await db.execute("select from orders where id = $1 for update", order_id)
+                request = asyncio.create_task(dashboard.post(f"{CUSTOMERS}/{user_id}/erase", email=member.email))
+                await wait_for_locks(db, 1)
+                await asyncio.to_thread(kill, *service.worker_pids())
+                count = await db.fetchval("select order_count from erasures where user_id = $1", user_id)
+                remaining_count = await db.fetchval(REMAINING, user_id)
+            with pytest.raises(httpx2.TransportError):
+                await request
+        await until(lambda: db.fetchval(HAS_ENDED, user_id), 60)
+
+        assert (count, remaining_count) == (100, 150)
+        assert await db.fetchval(REMAINING, user_id) == 0
+        assert await db.fetchval("select order_count from erasures where user_id = $1", user_id) == 250
+    finally:
+        await db.close()
+        await asyncio.to_thread(service.stop)
 
 
 async def test_erasing_covers_guest_orders_of_merged_accounts(
@@ -221,8 +320,8 @@ async def test_erasing_covers_guest_orders_of_merged_accounts(
 
 
 def test_every_personal_attribute_is_erased_or_deleted() -> None:
-    kept = {"response_code", "reference", "label", "state_id"}
-    deleted = {"wishlist", "operator", "stock_location", "user"}
+    bookkeeping = {"response_code", "reference", "state_id"}
+    other_types = {"wishlist", "operator", "stock_location", "user"}
     for name, attributes in PERSONAL.items():
-        if attributes and name not in deleted | {"adjustment"}:
-            assert attributes - kept <= REMAINS[name].keys(), name
+        if attributes and name not in other_types:
+            assert attributes - bookkeeping <= REMAINS[name].keys(), name

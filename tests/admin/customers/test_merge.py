@@ -8,11 +8,14 @@ import httpx2
 
 from tests.accounts import new_email, sign_in
 from tests.admin.customers.test_customer_forms import CUSTOMERS, create, seen_in
-from tests.admin.customers.test_erasure import KEEPS_AS_ISSUED, columns_with, fill_account, order_with
+from tests.admin.customers.test_erasure import KEEPS_AS_ISSUED, columns_with, fill_account, has_no_report, order_with
 from tests.admin.dashboard import Dashboard, backdate_session, new_dashboard
-from tests.checkout_builders import CheckoutSetup, SignedInBuyer
+from tests.checkout_builders import ADDRESS, CheckoutSetup, SignedInBuyer
+from tests.db.processes import until
+from tests.platform.client import Machine
 
 TABLES = ("orders", "addresses", "wishlists", "store_credits", "store_credit_events", "payment_sources", "sessions")
+DETAILS = "select email, first_name, last_name, phone, disabled_at is null from users where id = $1"
 UNBALANCED = """select count(*) from store_credits c where amount - amount_used <>
     (select sum(amount) from store_credit_events e where e.store_credit_id = c.id) and c.user_id = $1"""
 
@@ -89,6 +92,7 @@ async def test_everything_moves_and_the_other_account_is_closed(
     # Whoever erases the survivor erases what came from the other account too.
     erased = await dashboard.post(f"{path}/erase", email=survivor.email)
     assert erased.status_code == 303, erased.text
+    await until(lambda: has_no_report(db, marker))
     assert await columns_with(db, marker) == KEEPS_AS_ISSUED
     assert await (await sign_in(http, email)).id() not in {survivor_id, duplicate_id}
 
@@ -176,3 +180,37 @@ async def test_an_order_that_completes_during_a_merge_belongs_to_the_survivor_or
     left = await db.fetchval("select sum(amount_used) from store_credits where user_id = $1", survivor_id)
     assert left == (500 if order.status == 200 else 0)
     assert await db.fetchval(UNBALANCED, survivor_id) == 0
+
+
+async def test_a_closed_account_cannot_be_changed(
+    dashboard: Dashboard, http: httpx2.AsyncClient, writer: Machine, db: Any
+) -> None:
+    member, other = await sign_in(http, new_email()), await sign_in(http, new_email())
+    erased, merged = [f"{CUSTOMERS}/{await each.id()}" for each in (await sign_in(http), other)]
+    erased_email = await db.fetchval("select email from users where id::text = $1", erased[-36:])
+    assert (await dashboard.post(f"{erased}/erase", email=erased_email)).status_code == 303
+    assert (await merge(dashboard, f"{CUSTOMERS}/{await member.id()}", other.email)).status_code == 303
+
+    for path in (erased, merged):
+        user_id = path[-36:]
+        page, credit = (await dashboard.get(path)).text, (await dashboard.get(f"{path}/credit")).text
+        assert "Grant credit" not in page + credit
+        before = await count_rows(db, UUID(user_id)), tuple(await db.fetchrow(DETAILS, UUID(user_id)))
+        seen = seen_in((await dashboard.get(f"{path}/edit")).text)
+        answers = [
+            await dashboard.post(f"{path}/edit", email=new_email(), first_name="Ada", seen=seen),
+            await dashboard.post(f"{path}/addresses/new", **ADDRESS),
+            await dashboard.post(f"{path}/credit/grant", amount="5", currency="USD", memo="Sorry"),
+            await dashboard.post(f"{path}/groups", **{"group_ids[]": []}),
+            await dashboard.post(f"{path}/enable"),
+        ]
+        assert [answer.status_code for answer in answers] == [422] * 5
+        assert all("erased, or merged into another one" in answer.text for answer in answers)
+        grant = {"user_id": user_id, "amount": "5", "currency": "USD", "memo": "Sorry"}
+        replies = [
+            await writer.patch(f"/users/{user_id}", {"user": {"first_name": "Ada"}}),
+            await writer.post("/addresses", {"address": {**ADDRESS, "user_id": user_id}}),
+            await writer.post("/store_credits", {"store_credit": grant}),
+        ]
+        assert [reply.status for reply in replies] == [422] * 3, replies
+        assert (await count_rows(db, UUID(user_id)), tuple(await db.fetchrow(DETAILS, UUID(user_id)))) == before

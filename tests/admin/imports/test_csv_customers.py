@@ -75,6 +75,7 @@ async def test_an_export_that_is_imported_again_changes_nothing(dashboard: Dashb
     await run(dashboard, db, f"{HEADER}\n{row}", "customers")
     content = await exported_file(dashboard, email)
     assert "'=Grace" in content
+    assert ("customers_exported", "done") in await events(db, actor=dashboard.id)
 
     path, result = await check(dashboard, db, content, "customers")
 

@@ -7,13 +7,17 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
+import httpx2
+import pytest
+
+from shop.rules.access.permissions import BUILT_IN
 from tests.admin.catalog_forms import unique_word
-from tests.admin.dashboard import Dashboard
+from tests.admin.dashboard import Dashboard, events, new_dashboard
 from tests.admin.order_builders import buy, states, text_of
 from tests.admin.orders.order_lists import ORDERS, list_numbers, wait_for_index
 from tests.checkout_builders import Buyer
 
-BULK = f"{ORDERS}/bulk"
+BULK, SELECTED = f"{ORDERS}/bulk", f"{ORDERS}/selected"
 
 
 async def new_buyer(buyer: Buyer) -> Buyer:
@@ -79,7 +83,7 @@ async def test_ticked_orders_are_exported(dashboard: Dashboard, buyer: Buyer, db
     order, _ = await buy(buyer)
     await wait_for_index(db)
 
-    answer = await dashboard.post(BULK, do="export", **{"numbers[]": [order["number"], "R0"]})
+    answer = await dashboard.post(SELECTED, do="export", **{"numbers[]": [order["number"], "R0"]})
     reply = await dashboard.get(answer.headers["location"])
 
     assert answer.status_code == 303
@@ -90,10 +94,42 @@ async def test_documents_of_ticked_orders_are_shown(dashboard: Dashboard, buyer:
     order, _ = await buy(buyer, name="Teapot")
 
     for action, title in (("packing_slips", "Packing slip"), ("pick_list", "Pick list")):
-        answer = await dashboard.post(BULK, do=action, **{"numbers[]": [order["number"]]})
+        answer = await dashboard.post(SELECTED, do=action, **{"numbers[]": [order["number"]]})
         page = (await dashboard.get(answer.headers["location"])).text
         assert title in page
         assert "Teapot" in page
+
+
+@pytest.mark.security("D-15")
+async def test_a_role_that_only_reads_prints_and_exports_ticked_orders(
+    http: httpx2.AsyncClient, dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    accountant = await new_dashboard(http, db, role_id=BUILT_IN["accountant"].id)
+    order, _ = await buy(buyer, name="Teapot")
+    await wait_for_index(db)
+
+    pages = [(await each.get(f"{ORDERS}?q={order['number']}")).text for each in (dashboard, accountant)]
+    actions = [set(re.findall(r'name="do" value="(\w+)"', page)) for page in pages]
+    for action in sorted(actions[1]):
+        answer = await accountant.post(SELECTED, do=action, **{"numbers[]": [order["number"]]})
+        assert answer.status_code == 303
+        assert order["number"] in (await accountant.get(answer.headers["location"])).text
+
+    assert actions[1] == {"packing_slips", "pick_list", "export"}
+    assert actions[0] - actions[1] == {"ready", "ship", "tag", "untag"}
+    assert ['name="tag"' in page.partition("bulk-tag")[2] for page in pages] == [True, False]
+    assert f'<form method="post" action="{SELECTED}">' in pages[1]
+    for action in ("ready", "ship", "export"):
+        answer = await accountant.post(BULK, do=action, **{"numbers[]": [order["number"]]})
+        assert answer.status_code == 403
+    assert (await dashboard.post(SELECTED, do="ship", **{"numbers[]": [order["number"]]})).status_code == 422
+    assert "Tick at least one order." in (await accountant.post(SELECTED, do="export")).text
+
+
+async def test_an_export_of_orders_is_audited(dashboard: Dashboard, db: Any) -> None:
+    await dashboard.get(f"{ORDERS}/export.csv?q=R0")
+
+    assert await events(db, actor=dashboard.id) == [("orders_exported", "done")]
 
 
 async def test_invalid_forms_say_what_is_missing(dashboard: Dashboard) -> None:

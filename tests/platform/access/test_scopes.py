@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from shop.rules.access.permissions import is_allowed, is_grantable, is_within
+from tests.events.feed import new_reader
 from tests.platform.catalog_builders import master_of, new
 from tests.platform.client import Machine, ask_for_token, new_app
 
@@ -89,6 +90,38 @@ async def test_cost_prices_need_their_permission(http: httpx2.AsyncClient, db: A
     assert ["cost_price" in each for each in attributes] == [False, True]
     assert explicit.json()["data"]["attributes"].keys() == {"sku"}
     assert [answer.status_code for answer in refusals] == [403, 403]
+
+
+@pytest.mark.security("P-08")
+async def test_events_show_cost_prices_only_with_their_permission(
+    http: httpx2.AsyncClient, db: Any, writer: Machine
+) -> None:
+    reader = await new_reader(writer)
+    product = await new(writer, "product")
+    variant = await master_of(writer, product.id)
+    body = {"variant": {"cost_price": "3.77", "cost_currency": "USD"}}
+    assert (await writer.patch(f"/variants/{variant}", body)).status == 200
+    start = reader.cursor
+    events = await reader.read_about(variant, until="variant.updated")
+    narrow, wide = [await token_for(http, db, f"events:read{more}") for more in ("", " costs:read")]
+    path = f"events?page[after]={start}&page[size]=100&filter[type_in]=variant.*"
+
+    answers = [(await get(http, each, path)).json()["data"] for each in (narrow, wide)]
+    own = [[each for each in answer if each["data"]["id"] == variant] for answer in answers]
+    streams = []
+    for headers in (narrow, wide):
+        query = f"{PLATFORM}/events/stream?page[after]={start}&filter[type_in]=variant.*"
+        async with http.stream("GET", query, headers=headers) as answer:
+            async for line in answer.aiter_lines():
+                if line.startswith("data:") and "variant.updated" in line and variant in line:
+                    streams.append(line)
+                    break
+
+    assert events[-1]["changes"]["cost_price"] == [None, "3.77"]
+    assert ["cost_price" in each[-1]["changes"] for each in own] == [False, True]
+    assert ["cost_price" in each[-1]["data"]["attributes"] for each in own] == [False, True]
+    assert own[0][-1]["data"]["relationships"].keys() == own[1][-1]["data"]["relationships"].keys()
+    assert ["cost" in line for line in streams] == [False, True]
 
 
 @pytest.mark.security("P-08")

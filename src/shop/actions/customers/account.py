@@ -22,6 +22,7 @@ from shop.queries.customers import users
 from shop.rules.customers.addresses import address_errors
 
 MAX_ADDRESSES = 100
+CLOSED = "The account is closed: it was erased, or merged into another one."
 _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
 _STORED = (*_TEXTS, "country_id", "state_id", "state_name")
 _ACCOUNT = ("first_name", "last_name", "selected_locale", "public_metadata", "bill_address_id", "ship_address_id")
@@ -53,7 +54,7 @@ async def update_account(
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return
-        user = await _lock_owner(ctx, user_id)
+        user = await lock_account(ctx, user_id)
         errors = dict(input_errors)
         # Clients may send back the whole account that they read.
         if values.email is not UNSET and not _is_email_of(values.email, user):
@@ -98,7 +99,7 @@ async def add_address(ctx: Context, values: AddressInput, owner_id: UUID | None 
         if idempotency.existing_id:
             return await get_address(ctx, idempotency.existing_id, user_id)
         fields = await address_fields(ctx, values, None)
-        user, address_id = await _lock_owner(ctx, user_id), new_id()
+        user, address_id = await lock_account(ctx, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or delete one"]})
         await insert_address(ctx, user, address_id, fields)
@@ -135,7 +136,7 @@ async def change_address(
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return await get_address(ctx, idempotency.existing_id, user_id)
-        user = await _lock_owner(ctx, user_id)
+        user = await lock_account(ctx, user_id)
         present = await get_address(ctx, address_id, user_id)
         fields = await address_fields(ctx, values, present)
         changed_id = await update_or_replace(ctx, user, present.id, fields)
@@ -161,7 +162,7 @@ async def update_or_replace(ctx: Context, user: User, address_id: UUID, fields: 
 async def remove_address(ctx: Context, address_id: UUID, owner_id: UUID | None = None) -> None:
     user_id = await _owner_id(ctx, owner_id)
     async with ctx.db.transaction():
-        user = await _lock_owner(ctx, user_id)
+        user = await lock_account(ctx, user_id)
         present = await get_address(ctx, address_id, user_id)
         await _note_hidden(ctx, user, present.id)
         await users.replace_default(ctx.db, user_id, old_id=present.id, new_id=None)
@@ -175,11 +176,19 @@ async def _owner_id(ctx: Context, owner_id: UUID | None) -> UUID:
     return owner_id or (await ctx.signed_in()).user.id
 
 
-async def _lock_owner(ctx: Context, user_id: UUID) -> User:
+async def lock_account(ctx: Context, user_id: UUID) -> User:
+    """Locks an account that can be changed."""
     user: User | None = await users.lock_user(ctx.db, user_id)
     if user is None:
         raise NotFound()
+    check_open(user)
     return user
+
+
+def check_open(user: User) -> None:
+    """Refuses to change an account that was erased, or merged into another one."""
+    if user.erased_at:
+        raise Invalid({"base": [CLOSED]}, CLOSED)
 
 
 async def _note_hidden(ctx: Context, user: User, address_id: UUID) -> None:

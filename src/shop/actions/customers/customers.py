@@ -1,17 +1,17 @@
 """Operator actions on customers: create them and change their details."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from shop.actions import records
 from shop.actions.context import Context
+from shop.actions.customers.account import lock_account
 from shop.actions.customers.users import USER
 from shop.actions.records import ResourceActions
-from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.errors import Conflict, Invalid
 from shop.base.listing import Condition, ListQuery, Page, Sort
 from shop.models.access.users import User
 from shop.models.customers.record_inputs import CustomerInput
-from shop.queries.customers import users
 from shop.queries.records import list_records
 from shop.rules.form_values import fingerprint
 
@@ -31,9 +31,7 @@ async def create_customer(ctx: Context, values: CustomerInput) -> UUID:
 async def change_customer(ctx: Context, user_id: UUID, values: CustomerInput, *, expected_fingerprint: str) -> None:
     """Saves the details. A new e-mail address ends all sessions, and both addresses are told."""
     async with ctx.db.transaction():
-        user: User | None = await users.lock_user(ctx.db, user_id)
-        if user is None:
-            raise NotFound()
+        user = await lock_account(ctx, user_id)
         if fingerprint_details(user) != expected_fingerprint:
             raise Conflict(_CONFLICT)
         await records.change(ctx, USER, user_id, {**values, "tags": check_tags(values.get("tags", []))})
@@ -54,18 +52,26 @@ def check_tags(tags: Sequence[str]) -> list[str]:
     return distinct
 
 
-async def set_links(ctx: Context, actions: ResourceActions, column: str, user_id: UUID, ids: Sequence[UUID]) -> None:
-    """Makes a customer a member of exactly these groups, or gives them exactly these price lists."""
+async def change_links(
+    ctx: Context,
+    actions: ResourceActions,
+    column: str,
+    user_id: UUID,
+    ids: Collection[UUID],
+    former_ids: Collection[UUID],
+) -> None:
+    """Applies the difference of two selections of groups or price lists; other links of the customer remain."""
     async with ctx.db.transaction():
-        if await users.lock_user(ctx.db, user_id) is None:
-            raise NotFound()
-        await replace_links(ctx, actions, column, user_id, ids)
+        await lock_account(ctx, user_id)
+        links = await _list_links(ctx, actions, column, user_id)
+        new_ids = (links.keys() - (set(former_ids) - set(ids))) | (set(ids) - set(former_ids))
+        await replace_links(ctx, actions, column, user_id, new_ids)
 
 
 async def replace_links(
-    ctx: Context, actions: ResourceActions, column: str, user_id: UUID, ids: Sequence[UUID]
+    ctx: Context, actions: ResourceActions, column: str, user_id: UUID, ids: Collection[UUID]
 ) -> None:
-    """Does the same for a customer that the caller has locked."""
+    """Gives a locked customer exactly these groups or price lists."""
     links = await _list_links(ctx, actions, column, user_id)
     for owner_id in sorted(links.keys() - set(ids)):
         await records.remove(ctx, actions, links[owner_id])

@@ -70,6 +70,12 @@ async def export_for_operator(ctx: Context, user: User) -> CompletePersonalData:
     return personal_data
 
 
+async def audit_bulk_export(ctx: Context, kind: str) -> None:
+    """Audits a file with the personal data of many: `customers` or `orders`."""
+    async with ctx.db.transaction():
+        await audit(ctx, f"{kind}_exported", "done")
+
+
 async def _collect(ctx: Context, user: User, rows: Sequence[Order]) -> dict[str, Any]:
     addresses = await users.list_addresses(ctx.db, user.id)
     entries = await store_credit.list_entries(ctx.db, user.id, most=MAX_ENTRIES)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.customers.account import lock_account
 from shop.actions.event_subjects import CUSTOMER
 from shop.actions.events import note_locked
 from shop.base.errors import NotFound
@@ -37,6 +38,7 @@ async def disable_customer(ctx: Context, user_id: UUID) -> None:
 
 async def enable_customer(ctx: Context, user_id: UUID) -> None:
     async with ctx.db.transaction():
+        await lock_account(ctx, user_id)
         await note_locked(ctx, CUSTOMER, user_id)
         if await customers.set_disabled(ctx.db, user_id, is_disabled=False):
             await audit(ctx, "user_enabled", "done", subject_id=user_id)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from shop.actions.audit import audit
 from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
-from shop.actions.customers.account import address_fields
+from shop.actions.customers.account import address_fields, check_open
 from shop.actions.event_subjects import CUSTOMER
 from shop.actions.events import note_locked
 from shop.actions.records import ResourceActions
@@ -16,7 +16,7 @@ from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.base.values import NOT_EMAIL, read_line
-from shop.models.access.users import users
+from shop.models.access.users import User, users
 from shop.models.customers.addresses import addresses
 from shop.models.customers.inputs import AddressInput
 from shop.models.customers.record_inputs import AddressRecordInput, UserInput
@@ -43,8 +43,10 @@ async def create_user(ctx: Context, values: UserInput) -> UUID:
 
 async def update_user(ctx: Context, user_id: UUID, values: UserInput) -> None:
     """Updates a user. A new e-mail address ends every session; its event tells both addresses."""
-    fields = await _validate_user(ctx, user_id, values)
     before = await user_queries.find_user(ctx.db, user_id)
+    if before:
+        check_open(before)
+    fields = await _validate_user(ctx, user_id, values)
     await writes.update_record(ctx.db, users, user_id, fields)
     if before and before.email_key != fields.get("email_key", before.email_key):
         await session_queries.end_users_sessions(ctx.db, user_id, "the e-mail was changed")
@@ -62,8 +64,11 @@ async def delete_user(ctx: Context, user_id: UUID) -> None:
 async def create_address(ctx: Context, values: AddressRecordInput) -> UUID:
     address_id = new_id()
     fields = {**await address_fields(ctx, _address_input(values), None), **_pick(values, _EXTRAS)}
-    if values.get("user_id"):
-        fields["user_id"] = values["user_id"]
+    if user_id := values.get("user_id"):
+        owner: User | None = await user_queries.lock_user(ctx.db, user_id)
+        if owner:
+            check_open(owner)
+        fields["user_id"] = user_id
     await writes.insert_record(ctx.db, addresses, address_id, fields)
     return address_id
 
@@ -72,6 +77,10 @@ async def update_address(ctx: Context, address_id: UUID, values: AddressRecordIn
     if await user_queries.is_used(ctx.db, address_id):
         raise Invalid({"base": ["belongs to a completed order and cannot be changed; create a new one"]})
     present = (await user_queries.find_addresses(ctx.db, [address_id]))[address_id]
+    # The caller has locked the address, which an erasure changes too: the owner needs no lock.
+    owner = await user_queries.find_user(ctx.db, present.user_id) if present.user_id else None
+    if owner:
+        check_open(owner)
     fields = {**await address_fields(ctx, _address_input(values), present), **_pick(values, _EXTRAS)}
     await writes.update_record(ctx.db, addresses, address_id, fields)
 

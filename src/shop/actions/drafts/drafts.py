@@ -148,7 +148,7 @@ async def set_discount(ctx: Context, order_id: UUID, discount: DiscountInput) ->
         await save_discount(ctx, checkout, discount)
         return checkout
 
-    detail = {"kind": discount.kind, "value": str(discount.value), "reason": discount.reason}
+    detail = {"kind": discount.kind, "value": str(discount.value)}
     await _change(ctx, order_id, "draft_discount", change, detail)
 
 

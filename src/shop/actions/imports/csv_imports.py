@@ -30,10 +30,12 @@ async def check_import(ctx: Context, import_id: UUID, mapping: Mapping[str, str]
         await start_run(ctx.db, import_id, "checking", dict(mapping), ctx.actor.id)
 
 
-async def start_import(ctx: Context, import_id: UUID) -> None:
-    """Queues the run of a file that was checked."""
+async def start_import(ctx: Context, import_id: UUID, mapping: Mapping[str, str]) -> None:
+    """Queues the run of a file that was checked with this mapping."""
     async with ctx.db.transaction():
         row = await _lock(ctx, import_id, "checked")
+        if row.mapping != mapping:
+            raise Invalid({"base": [_CHANGE_CONFLICT]}, _CHANGE_CONFLICT)
         await start_run(ctx.db, import_id, "running", row.mapping, ctx.actor.id)
         await audit(ctx, "csv_import_started", "done", subject_id=import_id, detail={"kind": row.kind})
 

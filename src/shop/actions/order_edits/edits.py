@@ -22,6 +22,7 @@ from shop.actions.order_edits.allocations import (
 )
 from shop.actions.order_edits.contacts import Contact, load_contact, save_contact
 from shop.actions.order_edits.line_items import change_lines, load_quotes
+from shop.actions.order_edits.notes import insert_note
 from shop.actions.orders.operations import illegal_transition, lock_checkout, refuse_while_charging
 from shop.actions.payments.settlement import save_adjustments, update_order_states
 from shop.base.errors import Conflict, Invalid
@@ -42,6 +43,7 @@ from shop.rules.checkout.payments import sum_covered_amount
 from shop.rules.checkout.shipments import with_shipment_amounts
 from shop.rules.form_values import fingerprint
 from shop.rules.order_edits.edits import change_promotions, select_rates, sum_order_discounts
+from shop.rules.order_edits.refunds import REASONS, find_reason_key
 
 NOTHING_CHANGED = "Nothing was changed."
 CHANGED_MEANWHILE = (
@@ -93,7 +95,7 @@ async def save_edit(
     ctx: Context, order_id: UUID, edit: OrderEdit, preview_mark: str, *, reason: str | None = None
 ) -> EditPreview:
     """Applies an edit, if it still does what its preview with this fingerprint showed. With a reason, the edit cancels
-    items.
+    items; an explanation becomes a note of the order.
     """
     async with ctx.db.transaction():
         preview = await _apply(ctx, order_id, edit)
@@ -102,7 +104,9 @@ async def save_edit(
         detail: dict[str, object] = {"total": preview.after.order.total, "difference": preview.difference}
         action = "order_edit"
         if reason is not None:
-            action, detail = "order_cancel_items", {**detail, "reason": reason}
+            action, detail = "order_cancel_items", {**detail, "reason": find_reason_key(reason)}
+            if reason not in REASONS.values():
+                await insert_note(ctx, preview.after.order, f"Items canceled. {reason}")
         await audit(ctx, action, "done", subject_id=order_id, detail=detail, record_id=order_id)
     return preview
 

@@ -8,6 +8,7 @@ from shop.actions.event_subjects import ORDER
 from shop.actions.events import note_event
 from shop.actions.mail_events import queue_mails
 from shop.base.errors import Conflict, Forbidden, Invalid, NotFound
+from shop.base.ids import new_id
 from shop.models.cart.orders import Order
 from shop.models.order_edits.notes import MAX_NOTES, MAX_TEXT_LENGTH, OrderNote, order_notes
 from shop.queries import writes
@@ -24,9 +25,14 @@ async def add_note(ctx: Context, order_id: UUID, note_id: UUID, text: str) -> No
     """Saves a note that only operators see; the same note again changes nothing."""
     async with ctx.db.transaction():
         order = await _lock(ctx, order_id)
-        if await _insert(ctx, order, note_id, "note", text):
-            note_event(ctx, "order.note_added", ORDER, order.id)
-            await audit(ctx, "order_note_added", "done", subject_id=order.id)
+        await insert_note(ctx, order, text, note_id)
+
+
+async def insert_note(ctx: Context, order: Order, text: str, note_id: UUID | None = None) -> None:
+    """Does the same in the caller's transaction, which has locked the order."""
+    if await _insert(ctx, order, note_id or new_id(), "note", text):
+        note_event(ctx, "order.note_added", ORDER, order.id)
+        await audit(ctx, "order_note_added", "done", subject_id=order.id)
 
 
 async def send_message(ctx: Context, order_id: UUID, message_id: UUID, text: str) -> None:

@@ -28,7 +28,13 @@ from shop.queries.order_edits.refunds import RefundedUnits, list_refunded_units,
 from shop.queries.payments import payments as payment_queries
 from shop.rules.checkout.payments import find_refusal
 from shop.rules.form_values import fingerprint
-from shop.rules.order_edits.refunds import divide_refund, price_units, share_lines, subtract_restocked
+from shop.rules.order_edits.refunds import (
+    divide_refund,
+    find_reason_key,
+    price_units,
+    share_lines,
+    subtract_restocked,
+)
 
 REFUNDED_MEANWHILE = "The order was refunded or changed since the preview. Nothing was refunded: check the new preview."
 
@@ -274,7 +280,7 @@ async def record_refund(
     if credit_parts:
         await restock_refund(ctx, order, refund_ids[0])
         await update_order_states(ctx, await lock_checkout(ctx, order.id))
-    detail = {"amount": plan.amount, "currency": order.currency, "reason": refund.reason}
+    detail = {"amount": plan.amount, "currency": order.currency, "reason": find_reason_key(refund.reason)}
     detail |= {"store_credit": sum(amount for _, _, amount in credit_parts)} if credit_parts else {}
     await audit(ctx, "order_refund", "done", subject_id=order.id, detail=detail)
     return calls

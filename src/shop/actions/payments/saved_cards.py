@@ -54,7 +54,8 @@ async def remove_cards_of(ctx: Context, user_id: UUID) -> None:
 
 
 async def _remove_card(ctx: Context, user_id: UUID, card_id: UUID) -> None:
-    removed_card = await saved_cards.soft_delete_card(ctx.db, user_id, card_id)
+    async with ctx.db.transaction():
+        removed_card = await saved_cards.soft_delete_card(ctx.db, user_id, card_id)
     if removed_card is None:
         raise NotFound()
     reference, method_id = removed_card

@@ -5,12 +5,13 @@ from uuid import UUID
 from shop.actions.catalog.products import check_currency, price_units
 from shop.actions.checkout import store_credit
 from shop.actions.context import Context
+from shop.actions.customers.account import check_open
 from shop.actions.orders import manual_adjustments
 from shop.actions.orders import removals as order_removals
 from shop.actions.promotions import promotions as promotion_editor
 from shop.actions.records import ResourceActions, default_actions
 from shop.base.errors import Invalid
-from shop.models.access.users import users
+from shop.models.access.users import User
 from shop.models.cart.promotions import (
     CouponBatch,
     Promotion,
@@ -40,8 +41,8 @@ from shop.models.checkout.store_credit import (
     store_credit_events,
     store_credit_types,
 )
-from shop.queries import writes
 from shop.queries.checkout.records import STORE_CREDITS
+from shop.queries.customers.users import lock_user
 from shop.queries.records import Records
 from shop.queries.setup.methods import currency_of
 
@@ -54,8 +55,10 @@ class PlatformAdjustment(Adjustment, frozen=True, kw_only=True):
 
 async def _grant(ctx: Context, values: StoreCreditInput) -> UUID:
     check_currency(ctx, values["currency"])
-    if await writes.find_value(ctx.db, users, values["user_id"], "id") is None:
+    user: User | None = await lock_user(ctx.db, values["user_id"])
+    if user is None:
         raise Invalid({"user_id": ["is not a customer"]})
+    check_open(user)
     amount = price_units(values["amount"], values["currency"], "amount")
     if not amount:
         raise Invalid({"amount": ["must be greater than 0"]})

@@ -22,6 +22,7 @@ from shop.web.reply import Reply
 PATH = "/admin/customers"
 MAX_NAME_LENGTH, MAX_GROUPS = 100, 500
 LABELS = {
+    "base": "The customer",
     "email": "E-mail address",
     "first_name": "First name",
     "last_name": "Last name",
@@ -70,14 +71,16 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 
 async def set_groups(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    user_id, ids = id_of(request, "user_id"), Fields(request).ids("group_ids")
-    await actions.set_links(ctx, CUSTOMER_GROUP_MEMBER, "customer_group_id", user_id, ids)
+    user_id, fields = id_of(request, "user_id"), Fields(request)
+    ids, former_ids = fields.ids("group_ids"), fields.ids("former_ids")
+    await actions.change_links(ctx, CUSTOMER_GROUP_MEMBER, "customer_group_id", user_id, ids, former_ids)
     return redirect(f"{PATH}/{user_id}?done=groups")
 
 
 async def set_price_lists(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
-    user_id, ids = id_of(request, "user_id"), Fields(request).ids("list_ids")
-    await actions.set_links(ctx, PRICE_LIST_USER, "price_list_id", user_id, ids)
+    user_id, fields = id_of(request, "user_id"), Fields(request)
+    ids, former_ids = fields.ids("list_ids"), fields.ids("former_ids")
+    await actions.change_links(ctx, PRICE_LIST_USER, "price_list_id", user_id, ids, former_ids)
     return redirect(f"{PATH}/{user_id}?done=lists")
 
 

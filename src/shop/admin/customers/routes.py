@@ -1,12 +1,14 @@
 """Dashboard routes of customers."""
 
 from shop.admin.customers import addresses, customer_form, customers, erasure, export, merge
-from shop.admin.customers.customer_form import PATH
+from shop.admin.customers.customer_form import MAX_GROUPS, PATH
 from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _ONE = f"{PATH}/{{user_id}}"
 _ADDRESS = f"{_ONE}/addresses/{{address_id}}"
+_TICKS = 2 * MAX_GROUPS + 10
+"""The ticks of all groups, and those that there were before."""
 
 
 def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
@@ -20,8 +22,13 @@ def customer_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_ONE}/export", export.export, "The personal data of a customer as a file"),
         page(f"{_ONE}/edit", customer_form.show, "Edit a customer", permission="customers:write"),
         act(f"{_ONE}/edit", customer_form.change, "Change a customer"),
-        act(f"{_ONE}/groups", customer_form.set_groups, "Change the groups of a customer"),
-        act(f"{_ONE}/price-lists", customer_form.set_price_lists, "Change the price lists of a customer"),
+        act(f"{_ONE}/groups", customer_form.set_groups, "Change the groups of a customer", most_params=_TICKS),
+        act(
+            f"{_ONE}/price-lists",
+            customer_form.set_price_lists,
+            "Change the price lists of a customer",
+            most_params=_TICKS,
+        ),
         *_irreversible_routes(builder),
         page(f"{_ONE}/addresses/new", addresses.new, "New address of a customer"),
         act(f"{_ONE}/addresses/new", addresses.create, "Add an address of a customer"),

@@ -15,7 +15,7 @@ from shop.actions.drafts.drafts import AddressUse
 from shop.admin.drafts.drafts import LABELS, draft_page, find_draft, path_of
 from shop.admin.fields import Fields
 from shop.admin.pages import PageContext, redirect
-from shop.admin.session import Page
+from shop.admin.session import Page, require_permission
 from shop.base.email import read_email
 from shop.base.errors import Conflict, Invalid, NotFound, TotalMismatch
 from shop.base.ids import as_uuid
@@ -38,10 +38,14 @@ _PRICES = (
 Change = Callable[[Context, Order, Fields], Awaitable[None]]
 
 
-def build_handler(change: Change, notice: str) -> Page:
-    """Returns the handler of a form: it changes the draft, or shows its page with the errors."""
+def build_handler(change: Change, notice: str, *, permission: str | None = None) -> Page:
+    """Returns the handler of a form: it changes the draft, or shows its page with the errors. `permission` is needed in
+    addition to that of the route.
+    """
 
     async def answer(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+        if permission:
+            require_permission(page_context, permission)
         order = await find_draft(request, ctx)
         if isinstance(order, Reply):
             return order
@@ -204,9 +208,9 @@ async def _remove_coupons(ctx: Context, order: Order, _fields: Fields) -> None:
     await actions.remove_coupons(ctx, order.id)
 
 
-choose_customer = build_handler(_choose_customer, "customer")
-enter_customer = build_handler(_enter_customer, "customer")
-use_address = build_handler(_use_address, "address")
+choose_customer = build_handler(_choose_customer, "customer", permission="customers:read")
+_use_email = build_handler(_enter_customer, "customer")
+use_address = build_handler(_use_address, "address", permission="customers:read")
 enter_address = build_handler(_enter_address, "address")
 add_item = build_handler(_add_item, "items")
 set_quantity = build_handler(_set_quantity, "items")
@@ -217,6 +221,12 @@ choose_rates = build_handler(_choose_rates, "shipping")
 choose_pickup = build_handler(_choose_pickup, "shipping")
 enter_coupon = build_handler(_enter_coupon, "coupon")
 remove_coupons = build_handler(_remove_coupons, "coupon-removed")
+
+
+async def enter_customer(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    if Fields(request).flag("creates_account"):
+        require_permission(page_context, "customers:write")
+    return await _use_email(request, ctx, page_context)
 
 
 async def place(request: Request, ctx: Context, page_context: PageContext) -> Reply:

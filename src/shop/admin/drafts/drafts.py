@@ -11,6 +11,7 @@ from shop.actions.drafts.quotes import MAX_NOTE_LENGTH
 from shop.admin.fields import Fields
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
+from shop.admin.session import require_permission
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.cart.orders import Order
@@ -85,13 +86,16 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     )
 
 
-async def create(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
+    user_id = fields.id("user_id")
+    if user_id:
+        require_permission(page_context, "customers:read")
     currencies = ctx.shared.shop.currencies
     currency = fields.texts.get("currency") or currencies[0]
     if currency not in currencies:
         raise Invalid({"currency": ["is not a currency of this shop"]})
-    order = await actions.create_draft(ctx, currency, fields.id("user_id"))
+    order = await actions.create_draft(ctx, currency, user_id)
     return redirect(f"{path_of(order)}?done=created")
 
 
@@ -143,6 +147,8 @@ async def draft_page(
 ) -> Reply:
     is_get = request.scope["method"] == "GET"
     params = {name: text_param(request, name) if is_get else "" for name in ("customer", "product")}
+    if not page_context.can("customers:read"):
+        params["customer"] = ""
     details = await draft_pages.get_page(ctx, order)
     return page(
         "drafts/draft.html",

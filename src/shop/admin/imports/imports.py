@@ -11,6 +11,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.actions.customers import csv_customers
+from shop.actions.customers.export import audit_bulk_export
 from shop.actions.imports import csv_exports, csv_imports
 from shop.actions.imports.csv_files import create_import, open_beginning
 from shop.actions.imports.csv_imports import get_import
@@ -21,7 +22,13 @@ from shop.admin.session import require_permission
 from shop.base.errors import Invalid, NotFound
 from shop.models.imports.csv_imports import KINDS, CsvImport, CsvLineError
 from shop.queries.imports import csv_imports as queries
-from shop.rules.imports.csv_columns import COST_COLUMNS, FORMATS, STOCK_IN_PRODUCTS, target_columns
+from shop.rules.imports.csv_columns import (
+    COST_COLUMNS,
+    FORMATS,
+    STOCK_IN_PRODUCTS,
+    suggest_mapping,
+    target_columns,
+)
 from shop.rules.imports.csv_files import MAX_BYTES, read_rows
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -81,7 +88,7 @@ async def start(request: Request, ctx: Context, page_context: PageContext) -> Re
     row = await _get(request, ctx)
     _require_columns(page_context, row, row.mapping)
     try:
-        await csv_imports.start_import(ctx, row.id)
+        await csv_imports.start_import(ctx, row.id, row.mapping)
     except Invalid as error:
         return await _show(ctx, page_context, await get_import(ctx, row.id), 422, errors=error.errors)
     return redirect(f"{_path_of(row)}?done=queued")
@@ -111,6 +118,7 @@ async def export_stock(_request: Request, ctx: Context, _page_context: PageConte
 
 
 async def export_customers(_request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    await audit_bulk_export(ctx, "customers")
     return stream_reply("customers", csv_customers.export_customers(ctx))
 
 
@@ -179,7 +187,7 @@ async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status:
         row=row,
         can_write=page_context.can(f"{row.kind}:write"),
         can_start=all(column in targets for column in row.mapping.values()),
-        preview=await _read_preview(ctx, row),
+        preview=await _read_preview(ctx, row, has_costs=page_context.can("costs:read")),
         left_out=[header for number, header in enumerate(row.headers) if header and str(number) not in mapping],
         targets=targets,
         line_errors=_list_errors(row)[:_SHOWN_ERRORS],
@@ -191,8 +199,10 @@ async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status:
     )
 
 
-async def _read_preview(ctx: Context, row: CsvImport) -> list[list[str]]:
-    """Returns the first rows of the file, as far as its beginning contains them."""
+async def _read_preview(ctx: Context, row: CsvImport, *, has_costs: bool) -> list[list[str]]:
+    """Returns the first rows of the file, as far as its beginning contains them; cells that look like costs are empty
+    without the permission.
+    """
     if row.state not in ("uploaded", "checked"):
         return []
     rows = read_rows(await open_beginning(ctx, row))
@@ -200,7 +210,11 @@ async def _read_preview(ctx: Context, row: CsvImport) -> list[list[str]]:
     preview: list[list[str]] = []
     with suppress(ValueError):
         preview += (cells for _, (_, cells) in zip(range(_PREVIEW), rows, strict=False))
-    return preview
+    if has_costs:
+        return preview
+    mappings = (row.mapping, suggest_mapping(row.kind, row.format, row.headers, ()))
+    hidden = {int(number) for mapping in mappings for number, column in mapping.items() if column in COST_COLUMNS}
+    return [["" if number in hidden else cell for number, cell in enumerate(cells)] for cells in preview]
 
 
 def _list_errors(row: CsvImport) -> list[CsvLineError]:

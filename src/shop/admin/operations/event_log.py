@@ -59,7 +59,7 @@ def make_event_page(render_event: RenderEvent) -> Page:
             page_context,
             event=event,
             public_id=event_id(event.id),
-            body=render_event(ctx.shared, event, page_context.origin),
+            body=render_event(ctx.shared, event, page_context.origin, page_context.can("costs:read")),
             deliveries=await logs.list_deliveries(ctx.db, event.id, most=MAX_DELIVERIES),
             names=await name_actors(ctx, [event]),
             subject_page=page_of(event.subject_type, event.subject_id, event.row),

@@ -28,24 +28,35 @@ _PAGES = {
 """Pages about the ticked orders, which change nothing."""
 
 
+async def open_page(request: Request, _ctx: Context, page_context: PageContext) -> Reply:
+    """Leads to a document or file about the ticked orders. The form is a POST to keep its CSRF token out of the URL."""
+    fields = Fields(request)
+    numbers, action = _read_numbers(fields), fields.choice("do", _PAGES)
+    if fields.errors:
+        return page("orders/bulk.html", page_context, 422, back=_back(fields), errors=fields.errors, result=None)
+    return redirect(f"{_PAGES[action]}?{urlencode({'numbers': ','.join(numbers)})}")
+
+
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
-    numbers = list(dict.fromkeys(fields.lines("numbers")))
-    action = fields.choice("do", {**_RESULTS, **_PAGES})
+    numbers, action = _read_numbers(fields), fields.choice("do", _RESULTS)
     tag = fields.line("tag", most=MAX_TAG_LENGTH, required=action in {"tag", "untag"}).casefold()
-    if not numbers:
-        fields.refuse("numbers", "Tick at least one order.")
-    if len(numbers) > MAX_ORDERS:
-        fields.refuse("numbers", f"Tick at most {MAX_ORDERS} orders.")
     values: dict[str, Any] = {"numbers": numbers, "back": _back(fields), "action": action, "tag": tag}
     if fields.errors:
         return page("orders/bulk.html", page_context, 422, **values, errors=fields.errors, result=None)
-    if action in _PAGES:
-        return redirect(f"{_PAGES[action]}?{urlencode({'numbers': ','.join(numbers)})}")
     if action == "ship" and not fields.flag("is_confirmed"):
         return page("orders/bulk_ship.html", page_context, **values)
     result = await bulk.change_orders(ctx, numbers, _choose(action, tag))
     return page("orders/bulk.html", page_context, **values, result=result, words=_RESULTS[action])
+
+
+def _read_numbers(fields: Fields) -> list[str]:
+    numbers = list(dict.fromkeys(fields.lines("numbers")))
+    if not numbers:
+        fields.refuse("numbers", "Tick at least one order.")
+    if len(numbers) > MAX_ORDERS:
+        fields.refuse("numbers", f"Tick at most {MAX_ORDERS} orders.")
+    return numbers
 
 
 def _choose(action: str, tag: str) -> Change:

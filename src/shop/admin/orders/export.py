@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from shop.actions.context import Context
+from shop.actions.customers.export import audit_bulk_export
 from shop.admin.operations.downloads import csv_lines, stream_reply
 from shop.admin.orders.order_filters import has_no_words, read_params, read_query
 from shop.admin.pages import PageContext
@@ -23,6 +24,7 @@ _HEADS = (
 async def export(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     params = read_params(request)
     query = await read_query(request, ctx, params)
+    await audit_bulk_export(ctx, "orders")
     return stream_reply("orders", _write_orders(ctx, query, is_empty=has_no_words(params)))
 
 

@@ -16,6 +16,13 @@ def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page("/admin/orders", orders.listing, "Orders"),
         page("/admin/orders/export.csv", export.export, "Orders as CSV"),
         act("/admin/orders/bulk", bulk.change, "Change several orders", most_params=300),
+        act(
+            "/admin/orders/selected",
+            bulk.open_page,
+            "Print or export several orders",
+            most_params=300,
+            permission="orders:read",
+        ),
         page("/admin/carts", carts.listing, "Carts"),
         page(_ORDER, orders.show, "One order"),
         act(f"{_ORDER}/details", details.change, "Change details of an order"),

@@ -16,7 +16,7 @@ from shop.models.access.operators import Operator
 from shop.models.access.roles import Role
 from shop.models.documents.invoices import InvoiceSummary
 from shop.models.events import Event
-from shop.platform.resources.registry import COLLECTIONS
+from shop.platform.resources.registry import COLLECTIONS, COST_ATTRIBUTES
 from shop.queries.records import Records
 from shop.web.image_urls import ImageOptions
 
@@ -100,8 +100,9 @@ class EventBody(msgspec.Struct, frozen=True):
     """Each attribute that an update changed, with its value before and after."""
 
 
-def render_event(shared: Shared, event: Event, origin: str) -> EventBody:
-    data, changes = _render_subject(shared, event, origin)
+def render_event(shared: Shared, event: Event, origin: str, has_costs: bool = True) -> EventBody:
+    """Renders an event; `has_costs` is whether the reader may see cost prices."""
+    data, changes = _render_subject(shared, event, origin, has_costs)
     return EventBody(
         event_id(event.id),
         event.type,
@@ -113,7 +114,9 @@ def render_event(shared: Shared, event: Event, origin: str) -> EventBody:
     )
 
 
-def _render_subject(shared: Shared, event: Event, origin: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def _render_subject(
+    shared: Shared, event: Event, origin: str, has_costs: bool
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     kind = SUBJECTS.get(event.subject_type)
     reference = {"id": str(event.subject_id), "type": event.subject_type}
     if kind is None:
@@ -122,10 +125,11 @@ def _render_subject(shared: Shared, event: Event, origin: str) -> tuple[dict[str
         return _truncate(reference, kind, origin), {}
     context = RenderContext(shared.shop.default_locale, ImageOptions(origin))
     changes: dict[str, list[Any]] = {}
+    fields = None if has_costs else frozenset([*kind.resource.kinds(), *kind.resource.relations]) - COST_ATTRIBUTES
     try:
-        data = _render_record(kind, event.row, event.links, context)
+        data = _render_record(kind, event.row, event.links, context, fields)
         if event.before:
-            former = _render_record(kind, {**event.row, **event.before}, event.links, context)
+            former = _render_record(kind, {**event.row, **event.before}, event.links, context, fields)
             changes = _compare(former["attributes"], data["attributes"])
     except msgspec.ValidationError:
         # Another version of the program wrote the row, with other columns: readers must not stop there.
@@ -135,10 +139,14 @@ def _render_subject(shared: Shared, event: Event, origin: str) -> tuple[dict[str
 
 
 def _render_record(
-    kind: SubjectKind, row: Mapping[str, Any], links: Mapping[str, Any], context: RenderContext
+    kind: SubjectKind,
+    row: Mapping[str, Any],
+    links: Mapping[str, Any],
+    context: RenderContext,
+    fields: frozenset[str] | None,
 ) -> dict[str, Any]:
     record = rebuild(kind.records, row, links)
-    rendered: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(encoder(kind.resource, None)(record, context)))
+    rendered: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(encoder(kind.resource, fields)(record, context)))
     return rendered
 
 

@@ -64,7 +64,7 @@ async def list_events(request: Request, ctx: Context) -> Reply:
     after = await _read_position(ctx, _page(request.params).get("after"))
     page = await _read_when_ready(ctx, after, size, patterns, wait)
     origin = request.origin(ctx.shared.settings.public_url)
-    bodies = [render_event(ctx.shared, event, origin) for event in page.events]
+    bodies = [render_event(ctx.shared, event, origin, oauth.can_read(ctx, "costs")) for event in page.events]
     return json_reply(EventFeed(bodies, EventFeedMeta(str(page.position))))
 
 
@@ -102,7 +102,7 @@ async def _stream(ctx: Context, after: int, patterns: Sequence[str], origin: str
         while await _is_authorized(ctx):
             page = await event_log.read_page(shared, position, MAX_SIZE, patterns)
             for event in page.events:
-                body = render_event(shared, event, origin)
+                body = render_event(shared, event, origin, oauth.can_read(ctx, "costs"))
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (body.position, body.type.encode(), _encode(body))
             if page.position == position:
                 await shared.event_tail.wait(shared.database, position, KEEP_ALIVE_SECONDS)

@@ -77,6 +77,8 @@ from shop.platform.resources.users import ADDRESSES, COUNTRIES, STATES, USERS
 from shop.platform.resources.wishlists import WISHED_ITEMS, WISHLISTS
 from shop.queries.records import Records, RelationLink
 
+COST_ATTRIBUTES = frozenset({"cost_price", "display_cost_price", "cost_currency"})
+"""Attributes that a token with permissions shows only with `costs:read`."""
 _ALL = (
     ORDERS,
     USERS,

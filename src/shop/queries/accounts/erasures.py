@@ -4,7 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Table, Text, bindparam, delete, exists, func, literal_column, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -15,12 +28,13 @@ from shop.models.access.users import users
 from shop.models.accounts.erasures import Erasure, erasures
 from shop.models.accounts.merges import merged_addresses
 from shop.models.cart.orders import Order, customer_of, line_items, order_lookups, orders
-from shop.models.checkout.coupons import promotion_uses
+from shop.models.checkout.coupons import adjustments, promotion_uses
 from shop.models.checkout.payments import payment_attempts, payment_sources, payments, refunds
 from shop.models.checkout.shipments import shipments
 from shop.models.checkout.store_credit import store_credit_events, store_credits
 from shop.models.customers.addresses import addresses
 from shop.models.customers.wishlists import wishlists
+from shop.models.drafts.drafts import draft_discounts
 from shop.models.events import events
 from shop.models.journal import outbox_mails
 from shop.models.order_edits.approvals import refund_requests
@@ -46,9 +60,28 @@ def _erase(name: str, table: Table, condition: Any, **more: Any) -> Statement[An
     return statement(update(table).where(condition).values(**values, **more).returning(table.c.id), _first)
 
 
+def _delete_mails(*refs: Any) -> Statement[Any]:
+    """Deletes e-mails about records, to whichever address they go."""
+    conditions = [
+        outbox_mails.c.ref_id.in_(ref) if isinstance(ref, Select) else outbox_mails.c.ref_id == ref for ref in refs
+    ]
+    return statement(delete(outbox_mails).where(or_(*conditions)).returning(outbox_mails.c.id), _first)
+
+
 _of_orders = any_of("order_ids", _ID)
+_ids_of_parts = {
+    "shipment": select(shipments.c.id).where(shipments.c.order_id == _of_orders),
+    "payment": select(payments.c.id).where(payments.c.order_id == _of_orders),
+    "refund": select(refunds.c.id).where(refunds.c.order_id == _of_orders),
+}
+_note_ids = select(order_notes.c.id).where(order_notes.c.order_id == _of_orders)
 _of_batch = [
+    # An order can have another address than its account.
+    _delete_mails(_of_orders, *_ids_of_parts.values(), _note_ids),
     _erase("order", orders, orders.c.id == _of_orders, token_version=orders.c.token_version + 1, updated_at=_now),
+    # Adjustments without a source are discounts that operators gave, with their reasons.
+    _erase("adjustment", adjustments, (adjustments.c.order_id == _of_orders) & adjustments.c.source_type.is_(None)),
+    _erase("draft_discount", draft_discounts, draft_discounts.c.order_id == _of_orders),
     _erase("order_note", order_notes, order_notes.c.order_id == _of_orders),
     _erase("line_item", line_items, line_items.c.order_id == _of_orders),
     _erase("shipment", shipments, shipments.c.order_id == _of_orders),
@@ -66,6 +99,8 @@ _of_account = [
     _erase("store_credit", store_credits, store_credits.c.user_id == _user_id),
     _erase("store_credit_event", store_credit_events, store_credit_events.c.user_id == _user_id),
     statement(delete(wishlists).where(wishlists.c.user_id == _user_id).returning(wishlists.c.id), _first),
+    # Before the sessions: e-mails about sign-ins and a new address can have an earlier recipient.
+    _delete_mails(_user_id, select(sessions.c.id).where(sessions.c.user_id == _user_id)),
     statement(delete(sessions).where(sessions.c.user_id == _user_id).returning(sessions.c.id), _first),
 ]
 _of_address = [
@@ -158,11 +193,6 @@ _MERGED_ADDRESSES = statement(
 _DELETE_ADDRESSES = statement(
     delete(merged_addresses).where(merged_addresses.c.user_id == _user_id).returning(merged_addresses.c.id), _first
 )
-_ids_of_parts = {
-    "shipment": select(shipments.c.id).where(shipments.c.order_id == _of_orders),
-    "payment": select(payments.c.id).where(payments.c.order_id == _of_orders),
-    "refund": select(refunds.c.id).where(refunds.c.order_id == _of_orders),
-}
 
 
 def _forget(subject_type: str, condition: Any) -> Statement[UUID]:

@@ -19,6 +19,8 @@ REMAINS: Mapping[str, Mapping[str, Any]] = {
         ),
         **_NO_METADATA,
     },
+    "adjustment": {"label": ERASED_TEXT},
+    "draft_discount": {"reason": ERASED_TEXT},
     "order": {"email": None, "special_instructions": None, "internal_note": None, "tags": [], **_NO_METADATA},
     "order_note": {"text": ERASED_TEXT, "file": None},
     "line_item": _NO_METADATA,

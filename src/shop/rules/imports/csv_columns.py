@@ -26,7 +26,8 @@ PROPERTIES = {"vendor": "Vendor", "type": "Type"}
 """The properties of a product that have columns."""
 UNITS = ("weight_unit", "dimension_unit")
 """The units of the sizes in a row; those of the shop without them."""
-VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", "cost_price", "cost_currency")
+COST_COLUMNS = ("cost_price", "cost_currency")
+VARIANT_TEXTS = ("barcode", "weight", "height", "width", "depth", *COST_COLUMNS)
 STOCK_COLUMNS = ("sku", "location", "count_on_hand", "backorderable")
 CUSTOMER_COLUMNS = (
     *("email", "first_name", "last_name", "phone", "tags", "note"),

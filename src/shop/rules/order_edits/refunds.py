@@ -28,6 +28,12 @@ def compose_reason(key: str, text: str) -> str:
     return text if key == "other" else f"{label}: {text}"
 
 
+def find_reason_key(reason: str) -> str:
+    """Returns the key of a composed reason: all that the audit stores of it, since explanations can be personal."""
+    keys = (key for key, label in REASONS.items() if reason == label or reason.startswith(f"{label}: "))
+    return next(keys, "other")
+
+
 def share_lines(lines: Sequence[LineItem], order_adjustment: int) -> dict[UUID, int]:
     """Returns what each line item cost, with its share of the discounts and adjustments of the whole order."""
     whole = sum(line.total for line in lines)
