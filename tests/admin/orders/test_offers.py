@@ -324,3 +324,22 @@ async def test_a_refund_above_the_own_limit_cannot_be_approved(shop: Shop, appro
     approve = f"/admin/approvals/{request_id}/approve"
     assert [approve in page for page in pages] == [False, True]
     assert "More than your role may refund." in pages[0]
+
+
+@pytest.fixture
+async def no_cards(db: Any) -> AsyncIterator[None]:
+    """A shop whose website cannot charge cards now."""
+    rows = await db.fetch("update payment_methods set active = false where active and type <> 'check' returning id")
+    yield
+    await db.execute("update payment_methods set active = true where id = any($1)", [row["id"] for row in rows])
+
+
+async def test_a_payment_link_needs_a_way_to_pay_online(shop: Shop, no_cards: None) -> None:
+    order = await buy_unpaid(shop)
+    path = f"{ORDERS}/{order['number']}"
+
+    page, answer = await shop.owner.get(path), await shop.owner.post(f"{path}/payment-link")
+
+    assert f"{path}/payment-link" not in page.text
+    sentence = "The website has no payment method for cards now: see Settings → Payment methods."
+    assert (answer.status_code, error_messages(answer)) == (422, [sentence])
