@@ -70,7 +70,6 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "customers/sessions",
         "orders/line_items",
         "orders/manual_adjustments",
-        "orders/shipments",
         "payments/returns",
         "promotions/promotions",
         "setup/payment_methods",

@@ -41,6 +41,9 @@ async def fill_orders(dashboard: Dashboard, db: Any, setup: CheckoutSetup) -> Pa
     assert (await dashboard.post(f"{path}/invoice")).status_code == 303
     refund_id = await db.fetchval("select id from refunds where order_id = $1", UUID(order.id))
     credit_note = (await dashboard.post(f"{path}/credit-notes", refund_id=str(refund_id))).headers["location"]
+    _, form = await preview(dashboard, f"{path}/refund", other="1.00")
+    saved_message(await dashboard.post(f"{path}/refund", **form, do="refund"))
+    open_refund_id = await db.fetchval("select id from refunds where order_id = $1 and amount = 100", UUID(order.id))
     return {
         "order, in part refunded": path,
         "order, unpaid": f"{ORDERS}/{unpaid['number']}",
@@ -52,6 +55,8 @@ async def fill_orders(dashboard: Dashboard, db: Any, setup: CheckoutSetup) -> Pa
         "payment, refund": f"{payment}/refund",
         "payment, void": f"{await payment_of(db, unpaid)}/void",
         "credit note": credit_note,
+        "credit note, issue": f"{path}/credit-notes?refund_id={open_refund_id}",
+        "order, resume": f"{ORDERS}/{unpaid['number']}/resume",
         "packing slips": f"/admin/documents/packing-slips?numbers={order['number']},{unpaid['number']}",
         "carts": "/admin/carts",
         "carts, none": "/admin/carts?q=R0000",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from shop.actions.audit import audit_change
 from shop.actions.context import Context
 from shop.actions.events import Subject, note_change, note_deletion
-from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.listing import ListQuery, Page
 from shop.base.money import major_units, plain_decimal
@@ -137,14 +137,14 @@ async def create(ctx: Context, actions: ResourceActions, values: Values) -> UUID
 async def update(
     ctx: Context, actions: ResourceActions, record_id: UUID, values: Values, seen_at: str | None = None
 ) -> None:
-    """Updates a record; raises Conflict if it has changed since `seen_at`, the time of its last change in a form."""
+    """Updates a record; raises ChangedMeanwhile if it changed after `seen_at`, the last change that a form showed."""
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return
         if seen_at is not None:
             row: Any = await _lock_record(ctx, actions, record_id)
             if row.updated_at.isoformat() != seen_at:
-                raise Conflict("Someone else changed it; review the changes and try again.")
+                raise ChangedMeanwhile()
         await change(ctx, actions, record_id, values)
         idempotency.record(record_id)
 

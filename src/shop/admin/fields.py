@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import as_uuid
+from shop.base.ids import as_uuid, new_id
 from shop.base.texts import is_line, is_prose
 from shop.base.values import REQUIRED, read_boolean, read_time
 from shop.rules.form_values import read_amount, read_number, read_whole
@@ -50,6 +50,11 @@ class Fields:
     def flag(self, name: str) -> bool:
         """Returns whether a checkbox is ticked; a browser does not send one that is not."""
         return self._read(name, read_boolean) or False
+
+    def form_id(self) -> UUID:
+        """Returns the id that the form has for its new record, so that a repeated submit creates only one."""
+        record_id = as_uuid(self.texts.get("id", ""))
+        return record_id if record_id and record_id.version == 7 else new_id()
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> str:
         text = self.texts.get(name, "")
@@ -128,3 +133,32 @@ def id_of(request: Request, name: str) -> UUID:
     if record_id is None:
         raise NotFound()
     return record_id
+
+
+def list_differences(
+    labels: Mapping[str, str], submitted: Mapping[str, Any], stored: Mapping[str, Any]
+) -> dict[str, str]:
+    """Returns the stored values that differ from those of a form, as texts by label."""
+    return {
+        labels.get(name, name): _describe(value)
+        for name, value in stored.items()
+        if name in labels and _comparable(value) != _comparable(submitted.get(name))
+    }
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").strip()
+    return set(value) if isinstance(value, list | tuple | frozenset) else value
+
+
+def _describe(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{key}: {text}" for key, text in sorted(value.items()))
+        case list() | tuple() | set() | frozenset():
+            words = sorted(map(str, value))
+            return f"{len(words)} chosen" if any(map(as_uuid, words)) else ", ".join(words)
+    return str(value)

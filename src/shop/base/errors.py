@@ -164,6 +164,12 @@ class Conflict(ShopError):
     sentence = "The record has changed; reload it and try again."
 
 
+class ChangedMeanwhile(Conflict):
+    """Someone else changed the record since a form showed it."""
+
+    sentence = "Someone else changed it; review the changes and try again."
+
+
 class TotalMismatch(Conflict):
     """Carries the differences from the quote, and the token that accepts them."""
 

@@ -5,19 +5,26 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ForeignKeyConstraint, Table, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Table, bindparam, delete, func, select, update
 from sqlalchemy import all_ as sql_all
 from sqlalchemy import column as sql_column
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, dynamic_statement
+from shop.db.statements import Statement, dynamic_statement, statement
+
+_LOCK_FORM = statement(select(func.pg_advisory_xact_lock(bindparam("form_key", type_=BigInteger))), lambda record: True)
 
 
 async def insert_record(db: DatabaseSession, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:
     fields = {"id": record_id, **values}
     await db.one(_insert(table, tuple(sorted(fields))), **_parameters(fields))
+
+
+async def lock_form(db: DatabaseSession, form_id: UUID) -> None:
+    """Waits for a concurrent transaction that creates the record of the same form; locks until the transaction ends."""
+    await db.one(_LOCK_FORM, form_key=int.from_bytes(form_id.bytes[8:], "big", signed=True))
 
 
 async def update_record(db: DatabaseSession, table: Table, record_id: UUID, values: Mapping[str, Any]) -> None:

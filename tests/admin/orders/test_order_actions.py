@@ -128,7 +128,8 @@ async def test_a_canceled_order_without_refund_is_resumed(dashboard: Dashboard, 
     order_path = f"{ORDERS}/{order['number']}"
     saved_message(await dashboard.post(f"{order_path}/cancel"))
 
-    assert f'action="{order_path}/resume"' in (await dashboard.get(order_path)).text
+    assert f'href="{order_path}/resume"' in (await dashboard.get(order_path)).text
+    assert f'action="{order_path}/resume"' in (await dashboard.get(f"{order_path}/resume")).text
     assert saved_message(await dashboard.post(f"{order_path}/resume")) == "resumed"
 
     assert await on_hand(db, variant) == 8

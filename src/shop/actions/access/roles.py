@@ -9,7 +9,7 @@ from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.event_subjects import ROLE
 from shop.actions.events import note_change, note_deletion
-from shop.base.errors import Conflict, Forbidden, Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Conflict, Forbidden, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import is_line
 from shop.models.access.roles import Role
@@ -49,18 +49,6 @@ async def lock_own_role(ctx: Context) -> Role:
     return own_role
 
 
-async def check_refund_limit(ctx: Context, amount: Decimal) -> None:
-    """Checks that the role of the acting operator allows a refund of this amount; applications have no limit."""
-    role = (
-        await roles.find_operators_role(ctx.db, ctx.actor.id) if ctx.actor.kind == "operator" and ctx.actor.id else None
-    )
-    if role is not None and role.refund_limit is not None and amount > role.refund_limit:
-        sentence = (
-            f"Your role allows refunds of at most {role.refund_limit:f} at once. Ask an operator with a higher limit."
-        )
-        raise Invalid({"base": [sentence]}, sentence, code="refund_limit")
-
-
 async def create_role(ctx: Context, values: RoleInput) -> UUID:
     values, role_id = _check(values), new_id()
     async with ctx.db.transaction():
@@ -74,14 +62,18 @@ async def create_role(ctx: Context, values: RoleInput) -> UUID:
     return role_id
 
 
-async def change_role(ctx: Context, role_id: UUID, values: RoleInput) -> None:
-    """Changes a role, with the next request of its operators. Only the refund limit of a built-in role can change."""
+async def change_role(ctx: Context, role_id: UUID, values: RoleInput, *, seen_at: str | None = None) -> None:
+    """Changes a role, with the next request of its operators. Only the refund limit of a built-in role can change.
+    Raises ChangedMeanwhile if the role has changed since `seen_at`, the time of its last change in a form.
+    """
     async with ctx.db.transaction():
         own_role, role = await lock_own_role(ctx), await roles.lock_role(ctx.db, role_id)
         if role is None:
             raise NotFound()
         if is_owner(role):
             raise Conflict("The role of owners cannot be changed.")
+        if seen_at is not None and role.updated_at.isoformat() != seen_at:
+            raise ChangedMeanwhile()
         if role.code is not None:
             values = RoleInput(role.name, role.permissions, values.refund_limit)
             _check_limit(values.refund_limit)

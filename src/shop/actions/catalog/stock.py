@@ -32,8 +32,9 @@ async def move_stock(
     reason: str = "recounted",
     note: str | None = None,
     field_name: str = "quantity",
+    movement_id: UUID | None = None,
 ) -> UUID:
-    """Moves stock and returns the id of the movement.
+    """Moves stock and returns the id of the movement: a new one, or that of a form.
 
     Only backorderable items can go below zero. `field_name` is the caller's name for the quantity in errors.
     """
@@ -49,7 +50,7 @@ async def move_stock(
             raise Invalid({"stock_item_id": ["is not a stock item"]})
         raise Invalid({field_name: ["exceeds the count on hand, and the item is not backorderable"]})
     note_change(ctx, STOCK_ITEM, item_id, replace(item, count_on_hand=item.count_on_hand - quantity))
-    movement_id = new_id()
+    movement_id = movement_id or new_id()
     await stock.insert_movement(
         ctx.db,
         id=movement_id,

@@ -22,6 +22,7 @@ from shop.queries.catalog_admin.products import ProductFilter
 from shop.queries.catalog_bulk import batches as queries
 from shop.queries.catalog_bulk import cells as cell_queries
 from shop.queries.catalog_bulk.batches import ListedBatch
+from shop.queries.writes import lock_form
 from shop.rules.catalog_bulk.operations import BulkOperation, list_edits
 
 BATCH_PRODUCTS = 100
@@ -59,10 +60,15 @@ async def preview_batch(ctx: Context, selection: BatchSelection, operation: Bulk
     return BatchPreview(await count_selection(ctx, selection), list_edits(cells, ids, operation), cells)
 
 
-async def start_batch(ctx: Context, selection: BatchSelection, operation: BulkOperation, label: str) -> UUID:
-    """Stores a batch for the worker; returns its id."""
-    batch_id, product_filter = new_id(), selection.product_filter
+async def start_batch(
+    ctx: Context, batch_id: UUID, selection: BatchSelection, operation: BulkOperation, label: str
+) -> None:
+    """Stores a batch for the worker; the same batch again changes nothing."""
+    product_filter = selection.product_filter
     async with ctx.db.transaction():
+        await lock_form(ctx.db, batch_id)
+        if await queries.find_batch(ctx.db, batch_id):
+            return
         count = await count_selection(ctx, selection)
         await queries.insert_batch(
             ctx.db,
@@ -78,7 +84,6 @@ async def start_batch(ctx: Context, selection: BatchSelection, operation: BulkOp
         )
         detail = {"label": label, "product_count": count}
         await audit(ctx, "product_batch_created", "done", subject_id=batch_id, detail=detail)
-    return batch_id
 
 
 async def get_batch(ctx: Context, batch_id: UUID) -> ListedBatch:

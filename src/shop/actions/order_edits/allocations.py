@@ -19,7 +19,8 @@ from shop.queries import bulk
 from shop.queries.catalog import product_index, stock
 from shop.queries.catalog.stock import OrderStock
 from shop.queries.checkout import shipments as shipment_queries
-from shop.rules.order_edits.allocations import MOVABLE_STATES, Allocation, release_units, take_units
+from shop.rules.order_edits.allocations import Allocation, release_units, take_units
+from shop.rules.orders.shipments import MOVABLE_STATES
 
 _STAMPS = frozenset({"created_at", "updated_at"})
 

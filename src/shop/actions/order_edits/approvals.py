@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.order_edits.refunds import (
@@ -12,9 +11,8 @@ from shop.actions.order_edits.refunds import (
     plan_refund,
     record_refund,
 )
-from shop.actions.orders.operations import lock_checkout
+from shop.actions.orders.operations import check_refund, load_refund_limits, lock_checkout
 from shop.base.errors import Conflict, NotFound
-from shop.base.money import major_units
 from shop.models.order_edits.approvals import MAX_AGE_DAYS, RefundRequest
 from shop.queries.order_edits import approvals
 
@@ -34,7 +32,7 @@ async def approve_refund(ctx: Context, request_id: UUID) -> None:
         plan = plan_refund(await build_refundable(work, checkout), refund)
         if plan.amount != request.amount:
             raise Conflict(OTHER_AMOUNT)
-        await check_refund_limit(work, major_units(plan.amount, checkout.order.currency))
+        check_refund(await load_refund_limits(work), checkout.order, plan.amount, is_approved=True)
         calls = await record_refund(work, checkout, plan, refund, is_approved=True)
         await approvals.decide_request(work.db, request.id, "approved", ctx.actor.id)
         await audit(work, "refund_approved", "done", subject_id=request.order_id)

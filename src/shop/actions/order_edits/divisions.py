@@ -14,7 +14,7 @@ from shop.actions.orders.shipments import move_items
 from shop.base.errors import Invalid, NotFound
 from shop.models.cart.orders import CartLine, Order
 from shop.models.checkout.shipments import Shipment, ShipmentItem
-from shop.rules.order_edits.allocations import MOVABLE_STATES
+from shop.rules.orders.shipments import find_division_refusal, list_targets
 
 LEAVE_ONE = "Leave at least one unit in the shipment, or move everything to an existing one."
 
@@ -25,6 +25,8 @@ class DivisibleShipment(msgspec.Struct, frozen=True):
     shipment: Shipment
     items: Sequence[tuple[CartLine, ShipmentItem]]
     targets: Sequence[Shipment]
+    refusal: str | None
+    """Why it can neither be divided nor merged."""
 
 
 async def load_divisible(ctx: Context, order: Order, shipment_id: UUID) -> DivisibleShipment:
@@ -32,24 +34,11 @@ async def load_divisible(ctx: Context, order: Order, shipment_id: UUID) -> Divis
     source = _get_source(checkout, shipment_id)
     lines = {line.id: line for line in checkout.lines}
     items = [(lines[item.line_item_id], item) for item in checkout.items if item.shipment_id == source.id]
-    return DivisibleShipment(source, items, list_targets(checkout, source))
+    return DivisibleShipment(source, items, list_targets(checkout.shipments, source), _find_refusal(checkout, source))
 
 
-def list_targets(checkout: Checkout, source: Shipment) -> list[Shipment]:
-    """Returns the other shipments of the same stock location that were not sent."""
-    return [
-        each
-        for each in checkout.shipments
-        if each.id != source.id and each.state in MOVABLE_STATES and each.stock_location_id == source.stock_location_id
-    ]
-
-
-def find_division_refusal(order: Order, shipment: Shipment) -> str | None:
-    """Returns why a shipment cannot be divided, or None if it can."""
-    if order.completed_at is None or order.canceled_at is not None:
-        return "Only a placed order can be edited."
-    is_movable = shipment.state in MOVABLE_STATES
-    return None if is_movable else f"The shipment is {shipment.state} and cannot be changed any more."
+def _find_refusal(checkout: Checkout, source: Shipment) -> str | None:
+    return find_division_refusal(checkout.order, source, checkout.shipments, checkout.items)
 
 
 def _get_source(checkout: Checkout, shipment_id: UUID) -> Shipment:
@@ -66,9 +55,9 @@ async def move_units(
     async with ctx.db.transaction():
         checkout = await lock_editable(ctx, order_id)
         source = _get_source(checkout, shipment_id)
-        if refusal := find_division_refusal(checkout.order, source):
+        if refusal := _find_refusal(checkout, source):
             raise illegal_transition(refusal)
-        target = next((each for each in list_targets(checkout, source) if each.id == target_id), None)
+        target = next((each for each in list_targets(checkout.shipments, source) if each.id == target_id), None)
         if target_id and target is None:
             raise Invalid({"target": ["is not another shipment of this stock location that was not sent"]})
         moves = _check_moves(checkout, source, quantities)

@@ -20,7 +20,7 @@ from shop.queries.catalog import quotes
 from shop.queries.catalog_admin.price_preview import search_variants
 from shop.queries.checkout import shipments
 from shop.rules.form_values import prefix_query
-from shop.rules.order_edits.allocations import MOVABLE_STATES
+from shop.rules.orders.shipments import MOVABLE_STATES
 
 MAX_RESULTS = 20
 

@@ -5,12 +5,17 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
 from shop.actions.checkout.store_credit import refund_to_credit
 from shop.actions.context import Context
-from shop.actions.orders.operations import execute_call, lock_checkout, needs_approval, record_attempt
+from shop.actions.orders.operations import (
+    check_refund,
+    execute_call,
+    load_refund_limits,
+    lock_checkout,
+    record_attempt,
+)
 from shop.actions.payments.returns import restock_refund
 from shop.actions.payments.settlement import update_order_states
 from shop.actions.timeline import describe_refund_cause
@@ -227,8 +232,9 @@ async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, pr
         if plan.fingerprint != preview_mark:
             raise RefundConflict(plan, await describe_refund_cause(work, checkout.order))
         # The sum: each payment has only a part of it.
-        await check_refund_limit(work, major_units(plan.amount, checkout.order.currency))
-        is_waiting = await needs_approval(work, checkout.order, plan.amount)
+        limits = await load_refund_limits(work)
+        check_refund(limits, checkout.order, plan.amount, is_approved=True)
+        is_waiting = limits.needs_approval(major_units(plan.amount, checkout.order.currency))
         if is_waiting:
             await _request_approval(work, checkout.order, refund, plan)
         calls = [] if is_waiting else await record_refund(work, checkout, plan, refund, is_approved=False)

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.cart.orders import change_order, load_checkout
+from shop.actions.cart.orders import Checkout, change_order, load_checkout
+from shop.actions.checkout.views import can_pay_online
 from shop.actions.context import Context
 from shop.actions.event_subjects import ORDER, SHIPMENT
 from shop.actions.events import note_change
 from shop.actions.mail_events import is_mail_on, queue_mails
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.models.cart.orders import Order
 from shop.models.checkout.shipments import shipments
 from shop.queries import writes
 from shop.queries.cart import orders
+from shop.rules.form_values import fingerprint
 from shop.rules.mail_events import PAYMENT_ATTENTION, MailRequest
 
 MAX_TAGS = 20
@@ -22,16 +24,26 @@ NO_BALANCE = "Nothing is due for this order."
 NO_ADDRESS = "The order has no e-mail address."
 SENT_BEFORE = "The customer got such an e-mail less than an hour ago."
 MAIL_OFF = "This e-mail is turned off at Settings → E-mails."
+NO_CARDS = "The website has no payment method for cards now: see Settings → Payment methods."
 
 
-async def change_details(ctx: Context, order_id: UUID, *, email: str | None, tags: Sequence[str]) -> None:
-    """Saves the e-mail address and the tags of an order."""
+async def change_details(
+    ctx: Context, order_id: UUID, *, email: str | None, tags: Sequence[str], expected_fingerprint: str | None = None
+) -> None:
+    """Saves the e-mail address and the tags of an order; raises ChangedMeanwhile if they are not those of the form."""
     async with ctx.db.transaction():
         order = await _lock(ctx, order_id)
+        if expected_fingerprint is not None and fingerprint_details(order) != expected_fingerprint:
+            raise ChangedMeanwhile()
         values: dict[str, object] = {"email": email, "tags": _check_tags(tags)}
         changes = {name: value for name, value in values.items() if value != getattr(order, name)}
         if changes:
             await _save(ctx, order, changes, "order_update")
+
+
+def fingerprint_details(order: Order) -> str:
+    """Returns a fingerprint for the form; a save is rejected if the details have changed since."""
+    return fingerprint({"email": order.email, "tags": order.tags})
 
 
 async def change_tags(ctx: Context, order_id: UUID, *, add: str | None = None, remove: str | None = None) -> bool:
@@ -64,19 +76,24 @@ async def send_payment_link(ctx: Context, order_id: UUID) -> None:
     """Queues an e-mail with the link at which the customer pays what is due."""
     async with ctx.db.transaction():
         order = await _lock(ctx, order_id)
-        checkout = await load_checkout(ctx, order)
-        for is_refused, sentence in (
-            (order.completed_at is None or order.canceled_at is not None, NO_BALANCE),
-            (checkout.balance.amount_due <= 0, NO_BALANCE),
-            (not order.email, NO_ADDRESS),
-            (not is_mail_on(ctx, PAYMENT_ATTENTION), MAIL_OFF),
-        ):
-            if is_refused:
-                raise Invalid({"base": [sentence]}, sentence)
+        if sentence := await find_link_refusal(ctx, await load_checkout(ctx, order)):
+            raise Invalid({"base": [sentence]}, sentence)
         mail = MailRequest(kind=PAYMENT_ATTENTION, ref_id=order.id, order_id=order.id, is_free=True)
         if not await queue_mails(ctx, [mail]):
             raise Invalid({"base": [SENT_BEFORE]}, SENT_BEFORE)
         await audit(ctx, "payment_link", "done", subject_id=order.id)
+
+
+async def find_link_refusal(ctx: Context, checkout: Checkout) -> str | None:
+    """Returns why the customer cannot get a payment link, or None if that is possible."""
+    order = checkout.order
+    if order.completed_at is None or order.canceled_at is not None or checkout.balance.amount_due <= 0:
+        return NO_BALANCE
+    if not order.email:
+        return NO_ADDRESS
+    if not is_mail_on(ctx, PAYMENT_ATTENTION):
+        return MAIL_OFF
+    return None if await can_pay_online(ctx) else NO_CARDS
 
 
 async def _lock(ctx: Context, order_id: UUID) -> Order:

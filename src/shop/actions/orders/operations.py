@@ -6,7 +6,6 @@ Each provider call is recorded as an attempt before it is made, as in checkout.
 from collections.abc import Sequence
 from uuid import UUID
 
-from shop.actions.access.roles import check_refund_limit
 from shop.actions.audit import audit
 from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
@@ -27,6 +26,7 @@ from shop.models.cart.orders import Order
 from shop.models.checkout.payments import Payment, payment_attempts, refunds
 from shop.models.checkout.shipments import Shipment, shipments
 from shop.queries import writes
+from shop.queries.access.roles import find_operators_role
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.payments import payments as queries
@@ -37,9 +37,9 @@ from shop.rules.checkout.payments import (
     find_capture_amount,
     find_refusal,
 )
+from shop.rules.orders.refund_limits import RefundLimits
 
 CANCELED = store_credit.CANCELED_REASON
-NEEDS_APPROVAL = "A refund of this amount needs a second operator. Ask for it with “Refund …” on the page of the order."
 REFUNDED_MEANWHILE = "The payment was refunded meanwhile. Nothing was refunded now: check what remains."
 
 
@@ -73,15 +73,11 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
     async with ctx.db.transaction():
         checkout = await lock_checkout(ctx, order_id)
         order = checkout.order
-        if order.completed_at is None or order.canceled_at is not None:
+        if refusal := find_cancel_refusal(checkout, await load_refund_limits(ctx)):
             cause = await describe_cause(ctx, order.id, "order.canceled") if order.canceled_at else ""
-            raise illegal_transition(f"Only a completed order that is not canceled can be canceled. {cause}".strip())
-        # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
-        if any(shipment.state == "shipped" for shipment in checkout.shipments):
-            raise illegal_transition("An order with shipped items cannot be canceled.")
+            sentence = f"{refusal[1]} {cause}".strip()
+            raise Invalid({"base": [sentence]}, sentence, code=refusal[0])
         refuse_while_charging(checkout.payments)
-        # The sum: each payment has only a part of it.
-        await _check_return(ctx, order, sum(map(_returnable_amount, checkout.payments)))
         await release_uses(ctx, order)
         for payment in checkout.payments:
             await store_credit.refund_credit(ctx, order, payment)
@@ -104,6 +100,19 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         raise errors[0]
 
 
+def find_cancel_refusal(checkout: Checkout, limits: RefundLimits) -> tuple[str, str] | None:
+    """Returns the code and message if an order cannot be canceled, or not by this operator; None if it can."""
+    order = checkout.order
+    if order.completed_at is None or order.canceled_at is not None:
+        return "illegal_transition", "Only a completed order that is not canceled can be canceled."
+    # Check each shipment: the order's shipment state reports a backorder even if other shipments have shipped.
+    if any(shipment.state == "shipped" for shipment in checkout.shipments):
+        return "illegal_transition", "An order with shipped items cannot be canceled."
+    # The sum: each payment has only a part of it.
+    amount = sum(map(_returnable_amount, checkout.payments))
+    return limits.find_refusal(major_units(amount, order.currency)) if amount else None
+
+
 def refuse_while_charging(payments: Sequence[Payment]) -> None:
     """Raises while the customer pays the balance: the outcome decides what else must be paid, voided or refunded."""
     if any(payment.state == "processing" for payment in payments):
@@ -112,13 +121,6 @@ def refuse_while_charging(payments: Sequence[Payment]) -> None:
 
 def _returnable_amount(payment: Payment) -> int:
     return payment.captured_amount - payment.refunded_amount if payment.state == "completed" else 0
-
-
-async def _check_return(ctx: Context, order: Order, amount: int, *, is_approved: bool = False) -> None:
-    """Checks that the acting operator may return this amount of captured money, by refund, void or cancellation."""
-    await check_refund_limit(ctx, major_units(amount, order.currency))
-    if not is_approved and await needs_approval(ctx, order, amount):
-        raise Invalid({"base": [NEEDS_APPROVAL]}, NEEDS_APPROVAL, code="needs_approval")
 
 
 async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tuple[Payment, Call] | None:
@@ -177,15 +179,25 @@ async def _lock_checkout_of(ctx: Context, shipment_id: UUID) -> Checkout:
     return await lock_checkout(ctx, order_id)
 
 
+def is_ready_to_ship(checkout: Checkout, shipment: Shipment) -> bool:
+    """Returns whether a shipment that waits could be marked as ready."""
+    return shipment.state in SHIPMENT_MOVES["ready"] and _find_waiting_state(checkout, shipment) == "ready"
+
+
+def _find_waiting_state(checkout: Checkout, shipment: Shipment) -> str:
+    """Returns the state of a shipment that was neither sent nor canceled."""
+    has_backordered = any(item.backordered for item in checkout.items if item.shipment_id == shipment.id)
+    return expected_shipment_state(
+        "pending", order_state=checkout.order.state, has_backordered=has_backordered, is_paid=checkout.balance.is_paid
+    )
+
+
 def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> str:
     if event == "ship":
         return "shipped"
     if event in {"cancel", "pend"}:
         return {"cancel": "canceled", "pend": "pending"}[event]
-    has_backordered = any(item.backordered for item in checkout.items if item.shipment_id == shipment.id)
-    state = expected_shipment_state(
-        "pending", order_state=checkout.order.state, has_backordered=has_backordered, is_paid=checkout.balance.is_paid
-    )
+    state = _find_waiting_state(checkout, shipment)
     if event == "ready" and state != "ready":
         raise illegal_transition("The shipment is not ready: the order is unpaid or has backordered items.")
     return state
@@ -258,12 +270,12 @@ async def run_payment_act(
             raise Conflict(f"{REFUNDED_MEANWHILE} {cause}".strip())
         if is_credit(payment) and order.completed_at is None:
             raise illegal_transition("Reserved store credit is captured or released with the order.")
-        if act == "capture" and order.canceled_at is not None:
-            raise illegal_transition("The order is canceled; its payments cannot be captured.")
         if act == "capture":
             # The customer may be paying by card what this check was for.
             refuse_while_charging(await queries.list_payments(work.db, order.id))
             amount = await _find_capture_amount(work, order, payment)
+            if refusal := find_capture_refusal(order, payment, amount):
+                raise illegal_transition(refusal)
         call = await record_attempt(
             work, order, payment, act, payment.amount if amount is None else amount, refund=refund
         )
@@ -276,18 +288,30 @@ async def _find_capture_amount(ctx: Context, order: Order, payment: Payment) -> 
     is_card = ctx.providers[methods[payment.payment_method_id].type].needs_source
     if not is_card or order.completed_at is None or payment.state != "pending":
         return payment.amount
-    balance = (await load_checkout(ctx, order)).balance
-    amount = find_capture_amount(build_payment_amounts(payment), balance)
-    if not amount:
-        raise illegal_transition("Nothing is due any more. Void the payment to release it.")
-    return amount
+    return find_capture_amount(build_payment_amounts(payment), (await load_checkout(ctx, order)).balance)
 
 
-async def needs_approval(ctx: Context, order: Order, amount: int) -> bool:
-    """Returns whether a second operator must approve a refund of this amount; applications need none."""
-    shop = await find_shop(ctx.db) if ctx.actor.kind == "operator" else None
-    limit = shop.refund_approval_amount if shop else None
-    return limit is not None and major_units(amount, order.currency) > limit
+def find_capture_refusal(order: Order, payment: Payment, amount: int) -> str | None:
+    """Returns why this amount of a payment cannot be captured, or None if it can."""
+    if order.canceled_at is not None:
+        return "The order is canceled; its payments cannot be captured."
+    if refusal := find_refusal("capture", build_payment_amounts(payment), amount):
+        return refusal[1]
+    return None if amount else "Nothing is due any more. Void the payment to release it."
+
+
+async def load_refund_limits(ctx: Context) -> RefundLimits:
+    """Returns what the acting operator may refund; applications have no limits."""
+    if ctx.actor.kind != "operator" or ctx.actor.id is None:
+        return RefundLimits()
+    role, shop = await find_operators_role(ctx.db, ctx.actor.id), await find_shop(ctx.db)
+    return RefundLimits(role.refund_limit if role else None, shop.refund_approval_amount if shop else None)
+
+
+def check_refund(limits: RefundLimits, order: Order, amount: int, *, is_approved: bool = False) -> None:
+    """Raises Invalid if the operator must not refund this amount."""
+    if refusal := limits.find_refusal(major_units(amount, order.currency), is_approved=is_approved):
+        raise Invalid({"base": [refusal[1]]}, refusal[1], code=refusal[0])
 
 
 async def record_attempt(
@@ -302,8 +326,10 @@ async def record_attempt(
 ) -> Call:
     """Records a provider call in the current transaction, which holds the order's lock."""
     _check(payment, act, amount)
-    if refund or act == "void":
-        await _check_return(ctx, order, amount if refund else _returnable_amount(payment), is_approved=is_approved)
+    # Voiding a captured payment refunds it.
+    returned_amount = amount if refund else _returnable_amount(payment) if act == "void" else 0
+    if returned_amount:
+        check_refund(await load_refund_limits(ctx), order, returned_amount, is_approved=is_approved)
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}

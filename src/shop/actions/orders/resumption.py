@@ -1,6 +1,6 @@
 """Resumes canceled orders, and decides whether an order can be resumed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,8 @@ from shop.actions.orders.operations import illegal_transition, lock_checkout
 from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, PaymentInProgress
 from shop.base.ids import new_id, new_payment_number
+from shop.models.cart.quotes import Quote
+from shop.models.catalog.stock import StockItem
 from shop.models.checkout.payments import Payment, payments
 from shop.models.checkout.shipments import shipments
 from shop.queries import writes
@@ -61,6 +63,25 @@ async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> U
     return None
 
 
+async def can_resume(ctx: Context, checkout: Checkout) -> bool:
+    """Returns whether a canceled order can be resumed now: it can still be paid, and its items are in stock."""
+    if (await find_resumption(ctx, checkout)).refusal or await _is_calling(ctx, checkout.order.id):
+        return False
+    units: dict[UUID, int] = {}
+    for stock_item, quantity in await _list_stock(ctx, checkout, await _list_variants(ctx, checkout)):
+        if stock_item is None:
+            return False
+        units[stock_item.id] = units.get(stock_item.id, stock_item.count_on_hand) - quantity
+        if units[stock_item.id] < 0 and not stock_item.backorderable:
+            return False
+    return True
+
+
+async def _is_calling(ctx: Context, order_id: UUID) -> bool:
+    """Returns whether a provider has not answered a call yet."""
+    return any(attempt.outcome == "unknown" for attempt in await queries.list_attempts(ctx.db, order_id))
+
+
 async def resume(ctx: Context, order_id: UUID) -> None:
     """Resumes a canceled order, if its items are in stock and it can still be paid."""
     async with ctx.db.transaction():
@@ -68,7 +89,7 @@ async def resume(ctx: Context, order_id: UUID) -> None:
         resumption = await find_resumption(ctx, checkout)
         if resumption.refusal:
             raise illegal_transition(resumption.refusal)
-        if any(attempt.outcome == "unknown" for attempt in await queries.list_attempts(ctx.db, order_id)):
+        if await _is_calling(ctx, order_id):
             raise PaymentInProgress()
         await record_uses_again(ctx, checkout.order)
         await _take_stock(ctx, checkout)
@@ -95,15 +116,27 @@ async def _insert_pending_payment(ctx: Context, order_id: UUID, resumption: Resu
 
 
 async def _take_stock(ctx: Context, checkout: Checkout) -> None:
-    locations = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
-    variants = await quotes.list_quotes(
-        ctx.db, Pricing(checkout.order.currency), {line.variant_id: line.quantity for line in checkout.lines}
-    )
+    variants = await _list_variants(ctx, checkout)
     quantities: dict[UUID, int] = {}
-    for item in checkout.items:
-        if variants[item.variant_id].is_tracked:
-            stock_item = await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id])
-            if stock_item is None:
-                raise Invalid({"base": ["An item is no longer stocked at its location."]}, code="out_of_stock")
-            quantities[stock_item.id] = quantities.get(stock_item.id, 0) + item.quantity
+    for stock_item, quantity in await _list_stock(ctx, checkout, variants):
+        if stock_item is None:
+            raise Invalid({"base": ["An item is no longer stocked at its location."]}, code="out_of_stock")
+        quantities[stock_item.id] = quantities.get(stock_item.id, 0) + quantity
     await take_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
+
+
+async def _list_variants(ctx: Context, checkout: Checkout) -> Mapping[UUID, Quote]:
+    quantities = {line.variant_id: line.quantity for line in checkout.lines}
+    return await quotes.list_quotes(ctx.db, Pricing(checkout.order.currency), quantities)
+
+
+async def _list_stock(
+    ctx: Context, checkout: Checkout, variants: Mapping[UUID, Quote]
+) -> list[tuple[StockItem | None, int]]:
+    """Returns the stock that the order takes, with the number of units; None for one that is gone."""
+    locations = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
+    return [
+        (await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id]), item.quantity)
+        for item in checkout.items
+        if variants[item.variant_id].is_tracked
+    ]

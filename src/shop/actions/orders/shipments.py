@@ -26,8 +26,7 @@ from shop.models.checkout.shipments import Shipment, ShipmentItem, shipments
 from shop.queries import bulk, writes
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
-
-MOVABLE = ("pending", "ready")
+from shop.rules.orders.shipments import MOVABLE_STATES
 
 
 def _error(field: str, sentence: str, code: str = "validation_failed") -> Invalid:
@@ -91,7 +90,7 @@ async def transfer(
         item = next(
             (each for each in checkout.items if each.shipment_id == source.id and each.variant_id == variant_id), None
         )
-        if source.state not in MOVABLE:
+        if source.state not in MOVABLE_STATES:
             raise _error("base", f"A shipment that is {source.state} cannot be changed.", "illegal_transition")
         if item is None:
             raise _error("variant_id", "is not in this shipment", "variant_not_found")
@@ -100,7 +99,7 @@ async def transfer(
         target = None
         if number is not None:
             target = next((each for each in checkout.shipments if each.number == number and each.id != source.id), None)
-            if target is None or target.state not in MOVABLE:
+            if target is None or target.state not in MOVABLE_STATES:
                 raise _error("target_shipment_number", "is not another shipment of this order", "shipment_not_found")
             location_id = target.stock_location_id
         location = await stock.find_location(ctx.db, location_id) if location_id else None
@@ -118,7 +117,7 @@ async def merge_shipment(ctx: Context, shipment_id: UUID) -> None:
     source = next(each for each in checkout.shipments if each.id == shipment_id)
     if source.state != "pending":
         raise _error("base", f"cannot be deleted: it is {source.state}; cancel the shipment instead")
-    target = next((each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE), None)
+    target = next((each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE_STATES), None)
     if target is None:
         raise _error("base", "cannot be deleted: no other shipment can take its items; cancel the order instead")
     while item := next((each for each in checkout.items if each.shipment_id == source.id), None):
@@ -200,7 +199,7 @@ async def move_items(
     source = next(each for each in checkout.shipments if each.id == item.shipment_id)
     if checkout.order.completed_at is not None and source.stock_location_id != location_id:
         await move_reservation(ctx, checkout.order, item.variant_id, quantity, source.stock_location_id, location_id)
-    others = [each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE]
+    others = [each for each in checkout.shipments if each.id != source.id and each.state in MOVABLE_STATES]
     if target is None and not is_new:
         target = next((each for each in others if each.stock_location_id == location_id), None)
     is_empty = quantity == item.quantity and all(

@@ -49,7 +49,8 @@ async def _write_method(ctx: Context, method_id: UUID, values: ShippingMethodInp
     fields = {name: value for name, value in values.items() if name not in link_fields}
     if is_new:
         await writes.insert_record(ctx.db, shipping_methods, method_id, fields)
-    elif fields:
+    else:
+        # Also if only the links change: the time of the last change tells a form that it is outdated.
         await writes.update_record(ctx.db, shipping_methods, method_id, fields)
     owner = "shipping_method_id", method_id
     if "zone_ids" in values:

@@ -35,7 +35,8 @@ async def _write_zone(ctx: Context, zone_id: UUID, values: ZoneInput, *, is_new:
             note_change(ctx, ZONE, zone.id, replace(zone, default_tax=True))
     if is_new:
         await writes.insert_record(ctx.db, zones, zone_id, fields)
-    elif fields:
+    else:
+        # Also if only the links change: the time of the last change tells a form that it is outdated.
         await writes.update_record(ctx.db, zones, zone_id, fields)
     owner = "zone_id", zone_id
     if "country_ids" in values:

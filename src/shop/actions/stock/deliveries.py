@@ -16,7 +16,6 @@ from shop.actions.catalog import stock
 from shop.actions.catalog.products import defer_refresh
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import new_id
 from shop.base.values import REQUIRED
 from shop.db.pool import ConstraintViolation
 from shop.models.stock.deliveries import StockDelivery, stock_deliveries, stock_delivery_lines
@@ -35,6 +34,7 @@ _OVER = "This has ended and cannot be changed anymore."
 class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """The values of the form of a new delivery, or of a new transfer if it has a source."""
 
+    id: UUID
     reference: str
     location_id: UUID
     source_id: UUID | None = None
@@ -42,22 +42,25 @@ class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
     lines: str = ""
 
 
-async def create_delivery(ctx: Context, form: NewDelivery) -> UUID:
-    """Creates a delivery that is expected, or the draft of a transfer."""
+async def create_delivery(ctx: Context, form: NewDelivery) -> bool:
+    """Creates a delivery that is expected, or the draft of a transfer; returns False if it was created before."""
     if form.source_id == form.location_id:
         raise Invalid({"location": ["must be another location than the one that the goods leave"]})
     for name, location_id in (("location", form.location_id), ("source", form.source_id)):
         if location_id and await stock_queries.find_location(ctx.db, location_id) is None:
             raise Invalid({name: ["is not a stock location"]})
     quantities = await _read_lines(ctx, form.lines) if form.lines.strip() else {}
-    delivery_id = new_id()
+    delivery_id = form.id
     async with ctx.db.transaction():
+        await writes.lock_form(ctx.db, delivery_id)
+        if await queries.lock_delivery(ctx.db, delivery_id):
+            return False
         values = {"reference": form.reference, "stock_location_id": form.location_id, "expected_on": form.expected_on}
         values |= {"source_location_id": form.source_id, "state": "draft" if form.source_id else "open"}
         await writes.insert_record(ctx.db, stock_deliveries, delivery_id, values)
         await _add_lines(ctx, delivery_id, quantities)
         await _audit(ctx, delivery_id, "created", form.reference, lines=len(quantities))
-    return delivery_id
+    return True
 
 
 async def change_delivery(
@@ -69,17 +72,17 @@ async def change_delivery(
         await _audit(ctx, delivery_id, "changed", reference)
 
 
-async def paste_lines(ctx: Context, delivery_id: UUID, text: str) -> None:
+async def paste_lines(ctx: Context, delivery_id: UUID, version: int | None, text: str) -> None:
     """Adds lines of `sku,quantity`; a variant that has a line gets the sum."""
-    await add_lines(ctx, delivery_id, await _read_lines(ctx, text))
+    await add_lines(ctx, delivery_id, version, await _read_lines(ctx, text))
 
 
-async def add_lines(ctx: Context, delivery_id: UUID, quantities: Mapping[UUID, int]) -> None:
-    """Adds quantities by variant."""
+async def add_lines(ctx: Context, delivery_id: UUID, version: int | None, quantities: Mapping[UUID, int]) -> None:
+    """Adds quantities by variant. A repeated submit has an older version, and adds nothing."""
     if not quantities:
         raise Invalid({"lines": [REQUIRED]})
     async with ctx.db.transaction():
-        delivery = await _lock_editable(ctx, delivery_id)
+        delivery = await _lock_editable(ctx, delivery_id, version)
         await _add_lines(ctx, delivery_id, quantities)
         await _save(ctx, delivery)
         await _audit(ctx, delivery_id, "changed", delivery.reference, lines=len(quantities))
@@ -220,8 +223,8 @@ async def _lock(ctx: Context, delivery_id: UUID, version: int | None) -> StockDe
     return delivery
 
 
-async def _lock_editable(ctx: Context, delivery_id: UUID) -> StockDelivery:
-    delivery = await _lock(ctx, delivery_id, None)
+async def _lock_editable(ctx: Context, delivery_id: UUID, version: int | None = None) -> StockDelivery:
+    delivery = await _lock(ctx, delivery_id, version)
     if not delivery.can_change_lines:
         raise _refusal(_OVER if delivery.state != "open" else "The goods are on their way; lines cannot be changed.")
     return delivery

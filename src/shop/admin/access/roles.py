@@ -7,11 +7,11 @@ from shop.actions.access import roles
 from shop.actions.access.roles import RoleInput
 from shop.actions.context import Context
 from shop.actions.setup.shop import change_refund_approval
-from shop.admin.fields import Fields, chosen_words, id_of
+from shop.admin.fields import Fields, chosen_words, id_of, list_differences
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.admin.uses import link_uses
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.base.values import read_decimal
 from shop.models.access.roles import Role
 from shop.models.access.roles import roles as role_table
@@ -22,6 +22,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/settings/roles"
+_LABELS = {"name": "Name", "permissions": "Permissions", "refund_limit": "Refund limit"}
 _NOTICES = {"created": "Role created.", "saved": "Saved.", "deleted": "Role deleted."}
 
 
@@ -71,28 +72,36 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     role = await roles.get_role(ctx, id_of(request, "role_id"))
-    limit = "" if role.refund_limit is None else f"{role.refund_limit:f}"
-    values = {"name": role.name, "permissions": permissions_of(role), "refund_limit": limit}
     uses = link_uses(await list_uses(ctx.db, role_table, role.id))
-    return _form_page(page_context, role, values, uses=uses, notice=notice_of(request, _NOTICES))
+    return _form_page(page_context, role, _form_values(role), uses=uses, notice=notice_of(request, _NOTICES))
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    role_id, values = id_of(request, "role_id"), _read_form(request)
+    role_id, values, seen_at = id_of(request, "role_id"), _read_form(request), form(request).get("seen_at")
     try:
-        await roles.change_role(ctx, role_id, _read_input(values))
-    except Invalid as error:
+        await roles.change_role(ctx, role_id, _read_input(values), seen_at=seen_at)
+    except (Invalid, ChangedMeanwhile) as error:
         role = await roles.get_role(ctx, role_id)
+        stored_values = _form_values(role)
         if role.code is not None:
             values |= {"name": role.name, "permissions": permissions_of(role)}
         uses = link_uses(await list_uses(ctx.db, role_table, role.id))
-        return _form_page(page_context, role, values, 422, uses=uses, errors=error.errors)
+        if isinstance(error, Invalid):
+            more: dict[str, Any] = {"errors": error.errors, "seen_at": seen_at or ""}
+        else:
+            more = {"conflict": error.sentence, "theirs": list_differences(_LABELS, values, stored_values)}
+        return _form_page(page_context, role, values, error.status, uses=uses, **more)
     return redirect(f"{PATH}/{role_id}?done=saved")
 
 
 async def delete(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     await roles.delete_role(ctx, id_of(request, "role_id"))
     return redirect(f"{PATH}?done=deleted")
+
+
+def _form_values(role: Role) -> dict[str, Any]:
+    limit = "" if role.refund_limit is None else f"{role.refund_limit:f}"
+    return {"name": role.name, "permissions": permissions_of(role), "refund_limit": limit}
 
 
 def _read_form(request: Request) -> dict[str, Any]:
@@ -128,6 +137,7 @@ def _form_page(
         values=values,
         resources=RESOURCES,
         special=SPECIAL,
+        labels=_LABELS,
         can_change=role is None or (not is_owner(role) and covers_role(page_context.operator_session.role, role)),
-        **others,
+        **{"conflict": None, "theirs": {}, "seen_at": role.updated_at.isoformat() if role else "", **others},
     )

@@ -8,11 +8,11 @@ from shop.actions.catalog_admin import price_lists
 from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.actions.customers import assignments
-from shop.admin.fields import Fields, id_of, moment_text
+from shop.admin.fields import Fields, id_of, list_differences, moment_text
 from shop.admin.listing import text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
 from shop.models.catalog.prices import price_lists as price_list_table
@@ -81,9 +81,14 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     try:
         values = {**_read(fields, price_list), "active": fields.flag("active")}
         fields.check()
-        await records.update(ctx, PRICE_LIST, price_list.id, values)
+        await records.update(ctx, PRICE_LIST, price_list.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
-        return _one(page_context, price_list, _form_texts(fields), 422, errors=error.errors)
+        seen_at = fields.texts.get("seen_at", "")
+        return _one(page_context, price_list, _form_texts(fields), 422, errors=error.errors, seen_at=seen_at)
+    except ChangedMeanwhile as conflict:
+        texts, price_list = _form_texts(fields), await get_price_list(ctx, price_list.id)
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, _texts(price_list))}
+        return _one(page_context, price_list, texts, 409, **more)
     return redirect(f"{PATH}/{price_list.id}?done=saved")
 
 
@@ -187,7 +192,7 @@ def _one(
         "catalog/prices/price_list.html",
         page_context,
         status,
-        **more,
+        **{"conflict": None, "theirs": {}, "seen_at": price_list.updated_at.isoformat(), **more},
         price_list=price_list,
         values=values,
         labels=LABELS,

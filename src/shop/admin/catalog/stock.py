@@ -13,7 +13,7 @@ from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, paginate_rows, read_number_cursor, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import as_uuid
+from shop.base.ids import as_uuid, new_id
 from shop.queries.catalog_admin import stock as stock_pages
 from shop.queries.catalog_admin import variants
 from shop.queries.catalog_admin.stock import NamedItem, StockFilter
@@ -35,7 +35,12 @@ LABELS = {
     "backorderable": "Backorderable",
     "threshold": "Low-stock threshold",
 }
-_NOTICES = {"moved": "Movement recorded.", "saved": "Saved.", "threshold": "Threshold saved."}
+_NOTICES = {
+    "moved": "Movement recorded.",
+    "moved-before": "This form was sent before: its movement was recorded once, and nothing was recorded now.",
+    "saved": "Saved.",
+    "threshold": "Threshold saved.",
+}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -83,10 +88,10 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         fields.check()
         if variant_id is None or location_id is None or movement is None:
             raise NotFound()
-        item_id = await stock.record_variant_movement(ctx, variant_id, location_id, movement)
+        item_id, is_new = await stock.record_variant_movement(ctx, variant_id, location_id, movement)
     except Invalid as error:
         return await _new(ctx, page_context, fields.id("variant_id"), fields.texts, 422, error.errors)
-    return redirect(f"{PATH}/{item_id}?done=moved")
+    return redirect(f"{PATH}/{item_id}?done={'moved' if is_new else 'moved-before'}")
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -100,10 +105,10 @@ async def move(request: Request, ctx: Context, page_context: PageContext) -> Rep
         fields.check()
         if movement is None:
             raise NotFound()
-        await stock.record_movement(ctx, item.id, movement)
+        is_new = await stock.record_movement(ctx, item.id, movement)
     except Invalid as error:
         return await _item(request, ctx, page_context, item, 422, errors=error.errors, form_texts=fields.texts)
-    return redirect(f"{PATH}/{item.id}?done=moved")
+    return redirect(f"{PATH}/{item.id}?done={'moved' if is_new else 'moved-before'}")
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -148,7 +153,7 @@ async def change_default_threshold(request: Request, ctx: Context, page_context:
 def _movement(fields: Fields) -> Movement | None:
     quantity = fields.whole("quantity", least=0, required=True)
     reason, note = fields.choice("reason", MOVEMENTS), fields.line("note") or None
-    return None if quantity is None else Movement(reason, quantity, note)
+    return None if quantity is None else Movement(fields.form_id(), reason, quantity, note)
 
 
 async def _locations(ctx: Context) -> dict[str, str]:
@@ -174,6 +179,7 @@ async def _new(
         variant=variant,
         values=values,
         movements=MOVEMENTS,
+        new_id=new_id(),
         locations=await _locations(ctx),
         labels=LABELS,
         errors=errors or {},
@@ -198,6 +204,7 @@ async def _item(
         older=f"{PATH}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
         newest=f"{PATH}/{item.id}" if before else None,
         movements=MOVEMENTS,
+        new_id=new_id(),
         labels=LABELS,
     )
 

@@ -13,7 +13,7 @@ from shop.admin.fields import Fields
 from shop.admin.listing import text_param
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid
-from shop.base.ids import as_uuid
+from shop.base.ids import as_uuid, new_id
 from shop.queries.catalog_admin.taxons import list_taxons
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.catalog_bulk.operations import ROUNDINGS, BulkOperation, check_number, describe_operation
@@ -87,7 +87,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         return await _form(ctx, page_context, scope, fields.texts, 422, errors=error.errors)
     label = describe_operation(operation, {**choices.tax_category, **choices.shipping_category, **choices.taxon})
     if fields.texts.get("step") == "apply":
-        batch_id = await batches.start_batch(ctx, scope.selection, operation, label)
+        batch_id = fields.form_id()
+        await batches.start_batch(ctx, batch_id, scope.selection, operation, label)
         return redirect(f"/admin/products/batches/{batch_id}")
     return await _preview(ctx, page_context, scope, operation, label, fields)
 
@@ -113,6 +114,7 @@ async def _preview(
         text=text,
         has_more=len(preview.edits) > MAX_ROWS or preview.product_count > batches.PREVIEW_PRODUCTS,
         count=preview.product_count,
+        new_id=new_id(),
         texts={name: text for name, text in fields.texts.items() if name in _FIELDS},
     )
 

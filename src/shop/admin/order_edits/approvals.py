@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from shop.actions.context import Context
 from shop.actions.order_edits import approvals
+from shop.actions.orders.operations import load_refund_limits
 from shop.admin.fields import id_of
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
+from shop.base.money import major_units
 from shop.models.order_edits.approvals import MAX_LISTED
 from shop.queries.order_edits.approvals import count_open_requests, list_open_requests
 from shop.web.input.request import Request
@@ -49,11 +51,17 @@ async def _listing_page(
     errors: Mapping[str, Sequence[str]] | None = None,
     notice: str | None = None,
 ) -> Reply:
+    requests, limits = await list_open_requests(ctx.db, most=MAX_LISTED), await load_refund_limits(ctx)
     return page(
         "order_edits/approvals.html",
         page_context,
         status,
-        requests=await list_open_requests(ctx.db, most=MAX_LISTED),
+        requests=requests,
+        approvable_ids={
+            each.id
+            for each in requests
+            if not limits.find_refusal(major_units(each.amount, each.currency), is_approved=True)
+        },
         count=await count_open_requests(ctx.db),
         own_id=page_context.operator_session.operator.id,
         limit=page_context.shop.refund_approval_amount,

@@ -21,8 +21,8 @@ LABELS = {"base": "The shipment", "quantity": "Quantity", "target": "Target"}
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     order = await get_order(ctx, request.path_params["number"])
     divisible = await divisions.load_divisible(ctx, order, id_of(request, "shipment_id"))
-    if refusal := divisions.find_division_refusal(order, divisible.shipment):
-        raise Conflict(refusal)
+    if divisible.refusal:
+        raise Conflict(divisible.refusal)
     return _form_page(page_context, order, divisible, {})
 
 
@@ -59,5 +59,7 @@ def _form_page(
 ) -> Reply:
     numbers = {str(each.id): f"Shipment {each.number}" for each in divisible.targets}
     context = {"order": order, "here": address_of(order), "divisible": divisible, "labels": LABELS}
-    choices = {"targets": {"": "A new shipment", **numbers}, "values": {"target": "", **values}}
+    # The last unit cannot leave for a new shipment.
+    new_shipment = {"": "A new shipment"} if sum(item.quantity for _, item in divisible.items) > 1 else {}
+    choices = {"targets": {**new_shipment, **numbers}, "values": {"target": "", **values}}
     return page("order_edits/divide.html", page_context, status, **context, **choices, **more)

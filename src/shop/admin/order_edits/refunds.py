@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.actions.documents.invoices import load_documents
 from shop.actions.order_edits import refunds
 from shop.actions.order_edits.refunds import LineRefundInput, RefundableOrder, RefundConflict, RefundPlan
-from shop.actions.orders.operations import needs_approval
+from shop.actions.orders.operations import check_refund, load_refund_limits
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
 from shop.admin.order_edits.quantities import list_submitted, read_quantities, read_reason
@@ -17,7 +17,7 @@ from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.base.ids import as_uuid
-from shop.base.money import minor_units
+from shop.base.money import major_units, minor_units
 from shop.models.cart.orders import Order
 from shop.queries.order_edits.approvals import find_open_request
 from shop.rules.form_values import amount_text
@@ -44,6 +44,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     if not refundable.amount:
         raise Conflict("Nothing of this order can be refunded: no payment was captured, or all were refunded.")
     owed_amount = min(max(-refundable.checkout.balance.amount_due, 0), refundable.amount)
+    owed_amount = (await load_refund_limits(ctx)).cap_amount(owed_amount, order.currency, is_approved=True)
     other = amount_text(owed_amount, order.currency) if owed_amount else ""
     values = {"shipping": "", "other": other, "reason": "returned", "reason_text": "", "destination": "payment"}
     return await _form_page(ctx, page_context, refundable, values)
@@ -60,6 +61,7 @@ async def refund(request: Request, ctx: Context, page_context: PageContext) -> R
             is_made = await refunds.refund_order(ctx, order.id, refund_input, fields.texts.get("previewed", ""))
             return redirect(f"{address_of(order)}?done={'refunded' if is_made else 'refund-requested'}")
         plan = refunds.plan_refund(refundable, refund_input)
+        check_refund(await load_refund_limits(ctx), order, plan.amount, is_approved=True)
     except RefundConflict as conflict:
         more: dict[str, Any] = {"conflict": conflict.sentence, "plan": conflict.plan}
         return await _form_page(ctx, page_context, await refunds.load_refundable(ctx, order), values, 409, **more)
@@ -116,7 +118,8 @@ async def _form_page(
         restocked_ids=restocked_ids,
         plan=plan,
         open_request=await find_open_request(ctx.db, order.id),
-        is_request=plan is not None and await needs_approval(ctx, order, plan.amount),
+        is_request=plan is not None
+        and (await load_refund_limits(ctx)).needs_approval(major_units(plan.amount, order.currency)),
         reasons=REASONS,
         max_reason_length=MAX_REASON_LENGTH,
         has_invoice=(await load_documents(ctx, order)).invoice is not None,

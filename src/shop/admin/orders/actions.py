@@ -72,9 +72,22 @@ async def show_cancel(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Cancel order {order.number}?",
-        sentence="Nothing is shipped, the items are restocked, and payments are refunded.",
+        sentence="Nothing is shipped, the items are restocked, and payments are refunded. Refunds cannot be undone.",
         action=f"{address_of(order)}/cancel",
         button="Cancel order",
+        back=(address_of(order), f"Order {order.number}"),
+    )
+
+
+async def show_resume(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    order = await _order(request, ctx)
+    return confirmation_page(
+        page_context,
+        question=f"Resume order {order.number}?",
+        sentence="The order is open again. It takes its items from the stock, uses its coupons again and expects what"
+        " was not paid. To undo this, cancel it again.",
+        action=f"{address_of(order)}/resume",
+        button="Resume order",
         back=(address_of(order), f"Order {order.number}"),
     )
 
@@ -99,7 +112,7 @@ async def show_refund(request: Request, ctx: Context, page_context: PageContext)
         page_context,
         order,
         payment_view,
-        {"amount": amount_text(payment_view.refundable_amount, order.currency), "reason": ""},
+        {"amount": amount_text(payment_view.refund_amount, order.currency), "reason": ""},
     )
 
 

@@ -1,13 +1,15 @@
 """Form handlers that correct a completed order: details, tracking numbers and the payment link."""
 
+from typing import Any
+
 from shop.actions.context import Context
 from shop.actions.orders import details
 from shop.actions.orders import pages as order_pages
-from shop.admin.fields import Fields, id_of
-from shop.admin.orders.orders import address_of, order_page
+from shop.admin.fields import Fields, id_of, list_differences
+from shop.admin.orders.orders import LABELS, address_of, details_values, order_page
 from shop.admin.pages import PageContext, redirect
 from shop.base.email import read_email
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.rules.form_values import split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -24,10 +26,16 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     tags = split_words(fields.line("tags", most=1000))
     try:
         fields.check()
-        await details.change_details(ctx, order.id, email=email or order.email, tags=tags)
-    except Invalid as error:
+        seen = fields.texts.get("seen")
+        await details.change_details(ctx, order.id, email=email or order.email, tags=tags, expected_fingerprint=seen)
+    except (Invalid, ChangedMeanwhile) as error:
         values = {"email": email, "tags": fields.texts.get("tags", "")}
-        return await order_page(ctx, page_context, order, 422, errors=error.errors, values=values)
+        if isinstance(error, Invalid):
+            more: dict[str, Any] = {"errors": error.errors, "seen": fields.texts.get("seen", "")}
+        else:
+            order = await order_pages.get_order(ctx, order.number)
+            more = {"conflict": error.sentence, "theirs": list_differences(LABELS, values, details_values(order))}
+        return await order_page(ctx, page_context, order, error.status, values=values, **more)
     return redirect(f"{address_of(order)}?done=saved")
 
 

@@ -9,14 +9,17 @@ from shop.actions.context import Context
 from shop.actions.documents import documents, invoices
 from shop.actions.orders import pages as order_pages
 from shop.admin.fields import Fields
+from shop.admin.listing import text_param
 from shop.admin.orders.document_pdf import TITLES, render_invoice, render_pick_list, render_slips, run_renderer
 from shop.admin.orders.orders import LABELS, address_of, order_page
-from shop.admin.pages import PageContext, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, money, page, redirect
 from shop.base.errors import Invalid, NotFound
+from shop.base.ids import as_uuid
 from shop.models.cart.orders import Order
 from shop.models.documents.invoices import Invoice
 from shop.models.setup.shop import Shop
 from shop.rules.documents.documents import MAX_ORDERS, paper_of, parse_numbers
+from shop.rules.documents.invoices import find_credit
 from shop.web.input.request import Request
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Reply
 
@@ -50,6 +53,25 @@ async def show_invoice_pdf(request: Request, ctx: Context, _page_context: PageCo
     if invoice is None:
         raise NotFound()
     return await _invoice_pdf(ctx, invoice)
+
+
+async def show_credit(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    """Asks whether to issue the credit note of a refund or of a canceled order."""
+    order = await _get_order(request, ctx)
+    refund_id = as_uuid(text_param(request, "refund_id"))
+    credit = find_credit((await invoices.load_documents(ctx, order)).open_credits, refund_id)
+    if credit is None:
+        return redirect(address_of(order))
+    amount = money(credit.amount, order.currency, page_context.shop.default_locale)
+    return confirmation_page(
+        page_context,
+        question=f"Issue a credit note for {amount}?",
+        sentence=f"{credit.reason.rstrip('.')}. A credit note gets the next number and never changes.",
+        action=f"{address_of(order)}/credit-notes",
+        button="Issue credit note",
+        back=(address_of(order), f"Order {order.number}"),
+        hidden_fields={"refund_id": str(refund_id or "")},
+    )
 
 
 async def issue_credit_note(request: Request, ctx: Context, page_context: PageContext) -> Reply:

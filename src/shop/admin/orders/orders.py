@@ -7,6 +7,7 @@ import msgspec
 
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
+from shop.actions.orders.details import fingerprint_details
 from shop.admin.listing import paginate_rows, read_cursor, read_number_cursor
 from shop.admin.orders.order_filters import (
     FILTERS,
@@ -112,7 +113,6 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 async def order_page(ctx: Context, page_context: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
     details = await order_pages.get_page(ctx, order)
-    values = {"email": order.email or "", "tags": ", ".join(order.tags)}
     context = {"details": details, "order": order, "here": address_of(order), "labels": LABELS}
     states = {"payment_states": PAYMENT_STATES, "shipment_states": SHIPMENT_STATES}
     notes = {
@@ -122,8 +122,13 @@ async def order_page(ctx: Context, page_context: PageContext, order: Order, stat
         "new_ids": (new_id(), new_id()),
         "max_note_length": MAX_TEXT_LENGTH,
     }
-    form = {"tracking": {}, "values": values, "texts": {"note": "", "message": ""}, "note_id": None, **more}
+    own = {"values": details_values(order), "seen": fingerprint_details(order), "conflict": None, "theirs": {}}
+    form = {**own, "tracking": {}, "texts": {"note": "", "message": ""}, "note_id": None, **more}
     return page("orders/order.html", page_context, status, **form, **context, **states, **notes)
+
+
+def details_values(order: Order) -> dict[str, str]:
+    return {"email": order.email or "", "tags": ", ".join(order.tags)}
 
 
 def address_of(order: Order) -> str:

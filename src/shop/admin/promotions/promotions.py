@@ -6,11 +6,11 @@ from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.promotions.pages import get_promotion
 from shop.actions.promotions.resources import PROMOTION
-from shop.admin.fields import Fields, id_of, moment_text
+from shop.admin.fields import Fields, id_of, list_differences, moment_text
 from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import in_use_page, link_uses, list_website_uses
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.models.cart.promotions import Promotion
 from shop.models.cart.promotions import promotions as promotion_table
 from shop.queries.promotions import pages as promotion_pages
@@ -82,9 +82,14 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     try:
         values = _read(fields, promotion)
         fields.check()
-        await records.update(ctx, PROMOTION, promotion.id, values)
+        await records.update(ctx, PROMOTION, promotion.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
-        return _one(page_context, promotion, _form_texts(fields), 422, errors=error.errors)
+        seen_at = fields.texts.get("seen_at", "")
+        return _one(page_context, promotion, _form_texts(fields), 422, errors=error.errors, seen_at=seen_at)
+    except ChangedMeanwhile as conflict:
+        texts, promotion = _form_texts(fields), await get_promotion(ctx, promotion.id)
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, _texts(promotion))}
+        return _one(page_context, promotion, texts, 409, **more)
     return redirect(f"{PATH}/{promotion.id}?done=saved")
 
 
@@ -148,6 +153,7 @@ def _new(page_context: PageContext, values: dict[str, Any], status: int = 200, e
 def _one(
     page_context: PageContext, promotion: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any
 ) -> Reply:
+    more = {"conflict": None, "theirs": {}, "seen_at": promotion.updated_at.isoformat(), **more}
     return page("promotions/promotion.html", page_context, status, **more, **_choices(values), promotion=promotion)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.records import ResourceActions, Tree
-from shop.admin.fields import Fields, id_of
+from shop.admin.fields import Fields, id_of, list_differences
 from shop.admin.pages import PageContext, confirmation_page, page, redirect
 from shop.admin.uses import in_use_page, link_uses
 from shop.base.errors import Conflict, Invalid, NotFound
@@ -87,7 +87,7 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         except Conflict as conflict:
             record = await self._get(request, ctx)
             values = self._form_values(fields)
-            more = {"conflict": conflict.sentence, "theirs": self._list_differences(values, self._texts(record))}
+            more = {"conflict": conflict.sentence, "theirs": list_differences(self.labels, values, self._texts(record))}
             return await self._page(ctx, page_context, record, values, 409, **more)
         return redirect(f"{self.home[0]}?done=saved")
 
@@ -118,14 +118,6 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
             for value in [getattr(record.row, name, None)]
         }
         return own | self.form_values(record)
-
-    def _list_differences(self, values: Values, stored_values: Values) -> dict[str, str]:
-        """Returns the stored texts that differ from those of the form, by label."""
-        return {
-            self.labels.get(name, name): text
-            for name, text in stored_values.items()
-            if isinstance(text, str) and text != values.get(name)
-        }
 
     def _form_values(self, fields: Fields) -> Values:
         return {name: _submitted_value(fields, name, default) for name, default in self.defaults.items()}

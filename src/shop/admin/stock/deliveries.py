@@ -12,7 +12,7 @@ from shop.admin.listing import SIZE, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.stock.numbered_pages import number_pages, read_page
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import as_uuid
+from shop.base.ids import as_uuid, new_id
 from shop.queries.catalog_admin import stock as stock_pages
 from shop.queries.stock import deliveries as queries
 from shop.queries.stock.deliveries import ListedDelivery
@@ -33,6 +33,7 @@ LABELS = {
 }
 _NOTICES = {
     "created": "Created.",
+    "created-before": "This form was sent before: nothing else was created. This is what it created.",
     "saved": "Saved.",
     "lines": "Lines saved.",
     "received": "Received. The stock is updated.",
@@ -75,15 +76,18 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         fields.check()
         if location_id is None:
             raise NotFound()
-        delivery_id = await deliveries.create_delivery(
-            ctx,
-            NewDelivery(
-                reference=reference, location_id=location_id, source_id=source_id, expected_on=expected_on, lines=lines
-            ),
+        new_delivery = NewDelivery(
+            id=fields.form_id(),
+            reference=reference,
+            location_id=location_id,
+            source_id=source_id,
+            expected_on=expected_on,
+            lines=lines,
         )
+        is_new = await deliveries.create_delivery(ctx, new_delivery)
     except Invalid as error:
         return await _new(ctx, page_context, fields.texts, 422, error.errors)
-    return redirect(f"{PATH}/{delivery_id}?done=created")
+    return redirect(f"{PATH}/{new_delivery.id}?done={'created' if is_new else 'created-before'}")
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -103,12 +107,13 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def add_lines(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     async def save(fields: Fields, delivery_id: UUID) -> str:
+        version = _read_version(fields) if "version" in fields.texts else None
         if "lines" in fields.texts:
             lines = fields.prose("lines")
             fields.check()
-            await deliveries.paste_lines(ctx, delivery_id, lines)
+            await deliveries.paste_lines(ctx, delivery_id, version, lines)
         else:
-            await deliveries.add_lines(ctx, delivery_id, _read_quantities(fields, "add", read_quantity))
+            await deliveries.add_lines(ctx, delivery_id, version, _read_quantities(fields, "add", read_quantity))
         return "lines"
 
     return await _act(request, ctx, page_context, save)
@@ -205,6 +210,7 @@ async def _new(
         page_context,
         status,
         values=values,
+        new_id=as_uuid(values.get("id", "")) or new_id(),
         is_transfer=values.get("kind") == "transfer",
         locations={str(location.id): location.name for location in locations},
         labels=LABELS,

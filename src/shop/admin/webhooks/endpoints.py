@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.actions.webhooks import pages as webhooks
 from shop.actions.webhooks.endpoints import WEBHOOK_ENDPOINT, find_errors
 from shop.actions.webhooks.secrets import rotate_secret
-from shop.admin.fields import Fields, id_of, moment_text
+from shop.admin.fields import Fields, id_of, list_differences, moment_text
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.webhooks.form import (
@@ -22,7 +22,7 @@ from shop.admin.webhooks.form import (
     new_values,
     read_endpoint,
 )
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.base.ids import as_uuid, new_id
 from shop.models.webhooks.inputs import WebhookEndpointInput
 from shop.queries.webhooks import pages as webhook_pages
@@ -141,9 +141,15 @@ class EndpointForm(msgspec.Struct, frozen=True):
         endpoint, fields = await _get(request, ctx), Fields(request)
         try:
             values = _read(ctx, fields)
-            await records.update(ctx, WEBHOOK_ENDPOINT, endpoint.id, values)
+            await records.update(ctx, WEBHOOK_ENDPOINT, endpoint.id, values, fields.texts.get("seen_at"))
         except Invalid as error:
-            return self._page(page_context, endpoint, form_values(fields), status=422, errors=error.errors)
+            more: dict[str, Any] = {"errors": error.errors, "seen_at": fields.texts.get("seen_at", "")}
+            return self._page(page_context, endpoint, form_values(fields), 422, **more)
+        except ChangedMeanwhile as conflict:
+            submitted, endpoint = form_values(fields), await _get(request, ctx)
+            differences = list_differences(LABELS, submitted, endpoint_values(endpoint))
+            more = {"conflict": conflict.sentence, "theirs": differences}
+            return self._page(page_context, endpoint, submitted, 409, **more)
         return redirect(f"{PATH}/{endpoint.id}?done=saved")
 
     def _page(
@@ -165,7 +171,12 @@ class EndpointForm(msgspec.Struct, frozen=True):
             main_groups=main_groups,
             other_groups=other_groups,
             unknown_types=list_unknown(self.events.types, values["types"]),
-            **more,
+            **{
+                "conflict": None,
+                "theirs": {},
+                "seen_at": endpoint.updated_at.isoformat() if endpoint else "",
+                **more,
+            },
         )
 
 

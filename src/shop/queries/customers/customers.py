@@ -139,7 +139,7 @@ _IS_BLOCKED = statement(
     ),
     lambda record: cast(bool, record[0]),
 )
-_tagged = (
+_tagged_users = (
     select(users.c.tags)
     .where(users.c.tags != literal_column("'{}'"))
     .order_by(users.c.created_at.desc())
@@ -147,7 +147,7 @@ _tagged = (
     .subquery()
 )
 _TAGS = statement(
-    select(func.unnest(_tagged.c.tags).label("tag"))
+    select(func.unnest(_tagged_users.c.tags).label("tag"))
     .distinct()
     .order_by(literal_column("tag"))
     .limit(bindparam("most")),

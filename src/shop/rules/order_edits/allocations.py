@@ -8,9 +8,6 @@ import msgspec
 from shop.models.checkout.shipments import ShipmentItem
 from shop.rules.setup.shipping import LocationStock
 
-MOVABLE_STATES = frozenset({"pending", "ready"})
-"""The states of shipments whose items can still change."""
-
 
 class Allocation(msgspec.Struct, frozen=True):
     """Units to take from a stock location, some of which may be backordered."""
