@@ -213,9 +213,7 @@ async def _read_preview(ctx: Context, row: CsvImport, *, has_costs: bool) -> lis
     if has_costs:
         return preview
     mappings = (row.mapping, suggest_mapping(row.kind, row.format, row.headers, ()))
-    hidden_numbers = {
-        int(number) for mapping in mappings for number, column in mapping.items() if column in COST_COLUMNS
-    }
+    costs = {int(number) for mapping in mappings for number, column in mapping.items() if column in COST_COLUMNS}
     return [["" if number in costs else cell for number, cell in enumerate(cells)] for cells in preview]
 
 
