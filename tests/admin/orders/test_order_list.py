@@ -224,6 +224,13 @@ async def test_the_filtered_list_is_exported_without_formulas(dashboard: Dashboa
     assert (cells["Total"], cells["Currency"], cells["Payment"], cells["Country"]) == ("15.00", "USD", "paid", "US")
 
 
+async def test_the_tabs_keep_the_search_and_the_filters(dashboard: Dashboard) -> None:
+    page = (await dashboard.get(f"{ORDERS}?tab=unpaid&q=ada+lov&country=DE&sort=oldest")).text
+
+    assert f'href="{ORDERS}?tab=to_ship&amp;q=ada+lov&amp;country=DE&amp;sort=oldest"' in page
+    assert f'href="{ORDERS}?q=ada+lov&amp;country=DE&amp;sort=oldest"' in page
+
+
 @pytest.mark.parametrize("sort", ["", "lowest"])
 async def test_an_export_has_every_row_once(dashboard: Dashboard, db: Any, sort: str) -> None:
     word = unique_word()

@@ -1,5 +1,6 @@
 """Order pages: search, details and timeline."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -87,7 +88,8 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         orders=page_rows,
         pages=pages,
         params=params,
-        query=urlencode({name: value for name, value in params.items() if value}),
+        query=_encode(params),
+        tab_queries={tab: _encode({**params, "tab": tab}) for tab in TABS},
         counts=msgspec.structs.asdict(await order_list.count_work(ctx.db)),
         progress=await order_index.find_progress(ctx.db),
         promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db)],
@@ -102,6 +104,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         sizes=SIZES,
         count_limit=COUNT_LIMIT,
     )
+
+
+def _encode(params: Mapping[str, str]) -> str:
+    return urlencode({name: value for name, value in params.items() if value})
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
