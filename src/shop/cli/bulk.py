@@ -30,7 +30,7 @@ _IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
 _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": exports.export_prices}
 
 
-@click.command("import", epilog="Examples: shop import products catalog.jsonl; shop import --kind stock counts.csv")
+@click.command("import", epilog="Example: shop import products catalog.jsonl, or shop import --kind stock counts.csv")
 @click.argument("words", nargs=-1, metavar="[products|prices] FILE")
 @_KINDS
 @click.option("--dry-run", is_flag=True, help="Report what would happen without saving.")
@@ -71,7 +71,7 @@ def _read_words(words: tuple[str, ...], kind: str | None) -> tuple[str | None, s
     return None if kind else words[0], file
 
 
-@click.command(epilog="Examples: shop export products > catalog.jsonl; shop export --kind customers > customers.csv")
+@click.command(epilog="Example: shop export products > catalog.jsonl, or shop export --kind customers > customers.csv")
 @click.argument("noun", type=click.Choice([*_EXPORTS]), required=False)
 @_KINDS
 def export(noun: str | None, kind: str | None) -> None:

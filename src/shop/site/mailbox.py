@@ -19,7 +19,7 @@ _templates = Environment(
 )
 
 
-class MailboxMessage(msgspec.Struct, frozen=True):
+class MailboxMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """An e-mail in the mailbox, rendered on read."""
 
     to: str
@@ -28,8 +28,8 @@ class MailboxMessage(msgspec.Struct, frozen=True):
     html: str
     sent_at: str
     code: str | None
-    files: list[str]
-    """The names of attached files."""
+    files: tuple[str, ...] = ()
+    """The names of attached files, if there are any."""
 
 
 async def listing(request: Request, ctx: Context) -> Reply:
@@ -59,7 +59,7 @@ async def _list_messages(request: Request, ctx: Context, to: str | None) -> list
         if letter:
             mail = letter.mail
             sent_at = row.created_at.isoformat(timespec="milliseconds")[:-6] + "Z"
-            files = [file.name for file in mail.files]
+            files = tuple(file.name for file in mail.files)
             message = MailboxMessage(mail.recipient, mail.subject, mail.text, mail.html, sent_at, letter.code, files)
             messages.append(message)
     return messages
