@@ -145,8 +145,8 @@ async def test_a_source_over_its_limit_still_sees_the_catalog(
 
 
 async def count_rows(db: Any) -> dict[str, int]:
-    """The number of rows of every table."""
-    names = sorted(metadata.tables)
+    """The number of rows of every table, except those that the worker fills from what earlier tests stored."""
+    names = sorted(metadata.tables.keys() - {"order_listings", "webhook_attempts", "webhook_deliveries"})
     counts = ", ".join(f"(select count(*) from {name})" for name in names)
     return dict(zip(names, await db.fetchrow(f"select {counts}"), strict=True))
 
