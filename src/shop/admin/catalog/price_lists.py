@@ -143,7 +143,7 @@ async def unassign(request: Request, ctx: Context, _page_context: PageContext) -
 
 async def change_groups(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
-    await price_lists.set_groups(ctx, price_list.id, fields.ids("group_ids"))
+    await price_lists.change_groups(ctx, price_list.id, fields.ids("group_ids"), fields.ids("former_ids"))
     return redirect(f"{PATH}/{price_list.id}/customers?done=groups")
 
 
