@@ -1,13 +1,14 @@
 """Loads the timeline of an order or a customer as sentences with their actors."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.context import Context
 from shop.base.money import money_text
+from shop.base.times import format_time
 from shop.models.access.users import User
 from shop.models.cart.orders import Order
 from shop.models.cart.timeline import TimelineRow
@@ -79,12 +80,11 @@ async def describe_refund_cause(ctx: Context, order: Order) -> str:
 
 async def _describe_newest(ctx: Context, entries: Sequence[TimelineRow]) -> str:
     newest = sorted(entries, key=lambda entry: entry.at)[-1:] if ctx.actor.kind == "operator" else []
-    return " ".join(_say_with_time(item) for item in await _describe_entries(ctx, newest))
+    return " ".join(_say_with_time(item, ctx.shared.shop.zone) for item in await _describe_entries(ctx, newest))
 
 
-def _say_with_time(item: TimelineItem) -> str:
-    at = item.at.astimezone(UTC)
-    return f"{item.actor_name or ''} {item.text} ({at.day} {at:%b %Y, %H:%M} UTC).".strip()
+def _say_with_time(item: TimelineItem, zone: tzinfo) -> str:
+    return f"{item.actor_name or ''} {item.text} ({format_time(item.at, zone)}).".strip()
 
 
 async def _describe_entries(ctx: Context, entries: Sequence[TimelineRow]) -> list[TimelineItem]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any, TypeVar
 from uuid import UUID
@@ -10,7 +10,8 @@ from uuid import UUID
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id
 from shop.base.texts import is_line, is_prose
-from shop.base.values import REQUIRED, read_boolean, read_time
+from shop.base.times import input_time, parse_local_time
+from shop.base.values import REQUIRED, read_boolean
 from shop.rules.form_values import read_amount, read_number, read_whole
 from shop.web.input.request import Request
 
@@ -62,9 +63,13 @@ class Fields:
             self.refuse(name, "is not a valid choice")
         return text
 
-    def moment(self, name: str) -> datetime | None:
-        """Parses the value of a `datetime-local` input as UTC."""
-        return self._read(name, read_moment)
+    def moment(self, name: str, zone: tzinfo, present: datetime | None = None) -> datetime | None:
+        """Parses the value of a `datetime-local` input as a time of the zone. An input that still has the present time
+        returns it: with its seconds, and with the right one of two times that clocks show twice.
+        """
+        if present and self.texts.get(name) == moment_text(present, zone):
+            return present
+        return self._read(name, lambda text: read_moment(text, zone))
 
     def whole(self, name: str, *, least: int = -(10**9), required: bool = False) -> int | None:
         return self._read(name, lambda text: read_whole(text, least), required=required)
@@ -108,17 +113,17 @@ class Fields:
             return None
 
 
-def read_moment(text: str) -> datetime:
+def read_moment(text: str, zone: tzinfo) -> datetime:
     with suppress(ValueError):
-        moment = read_time(text)
+        moment = parse_local_time(text, zone)
         if moment.year >= 1900:
             return moment
     raise ValueError("must be a date and time, like 2026-11-15T09:30")
 
 
-def moment_text(value: datetime | None) -> str:
+def moment_text(value: datetime | None, zone: tzinfo) -> str:
     """Formats a time for a `datetime-local` input."""
-    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M}" if value else ""
+    return input_time(value, zone) if value else ""
 
 
 def chosen_words(request: Request, name: str) -> list[str]:

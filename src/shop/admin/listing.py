@@ -1,7 +1,7 @@
 """Cursor pagination of dashboard lists: every page costs the same, however far down the list."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.listing import CursorPosition, NumberCursor
+from shop.base.times import bounds_of
 from shop.web.input.request import Request
 
 SIZE = 25
@@ -34,12 +35,19 @@ def text_param(request: Request, name: str) -> str:
     return value.strip()[:254] if isinstance(value, str) else ""
 
 
-def day_param(request: Request, name: str) -> datetime | None:
-    """Parses the value of a `date` input as UTC."""
+def day_param(request: Request, name: str) -> date | None:
+    """Parses the value of a `date` input; None for a day that other time zones may not have."""
     try:
-        return datetime.strptime(text_param(request, name), "%Y-%m-%d").replace(tzinfo=UTC)
+        day = date.fromisoformat(text_param(request, name))
     except ValueError:
         return None
+    return day if date.min.year < day.year < date.max.year else None
+
+
+def read_day_range(request: Request, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
+    """Returns the start of the day `since`, and the end of the day `until`, in the zone."""
+    first, last = day_param(request, "since"), day_param(request, "until")
+    return (bounds_of(first, zone)[0] if first else None, bounds_of(last, zone)[1] if last else None)
 
 
 def read_cursor(request: Request) -> CursorPosition | None:

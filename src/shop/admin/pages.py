@@ -2,7 +2,8 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from shop.admin.menu import find_current, list_groups
 from shop.admin.permissions import hide_forbidden
 from shop.base.errors import ShopError
 from shop.base.money import money_text
+from shop.base.times import find_display_zone, format_day, format_time
 from shop.models.catalog.images import Image
 from shop.models.setup.shop import Shop
 from shop.models.setup.website import WebsiteImage
@@ -45,6 +47,9 @@ _TITLES = {
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
+_zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
+"""The time zone of the page that is rendered; a variable of the page would not reach the macros of other files."""
+
 PermissionFinder = Callable[[str, str], str]
 """Returns the permission of a route of the dashboard, by method and path."""
 
@@ -72,15 +77,18 @@ class PageContext(msgspec.Struct, frozen=True):
 
 
 def moment(value: datetime) -> str:
-    """Formats a time like `15 Nov 2026, 06:52 UTC`."""
-    at = value.astimezone(UTC)
-    return f"{at.day} {at:%b %Y, %H:%M} UTC"
+    """Formats a time in the zone of the shop, like `15 Nov 2026, 07:52 CET`."""
+    return format_time(value, _zone.get())
 
 
-def day_text(value: datetime) -> str:
-    """Formats a day like `15 Nov 2026`, in UTC."""
-    at = value.astimezone(UTC)
-    return f"{at.day} {at:%b %Y}"
+def day_text(value: datetime, zone: str | None = None) -> str:
+    """Formats a day in the zone of the shop, or in that of a document, like `15 Nov 2026`."""
+    return format_day(value, find_display_zone(zone) if zone else _zone.get())
+
+
+def zone_name() -> str:
+    """Returns the name of the zone in which the page shows and reads times."""
+    return str(_zone.get())
 
 
 def duration(seconds: int) -> str:
@@ -137,7 +145,7 @@ _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": j
 _templates.filters |= {"json_text": json_text, "day": day_text}
 _templates.filters["currency_name"] = label_currency
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
-_templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
+_templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}, "zone_name": zone_name}
 
 
 def menu_entries(page_context: PageContext) -> Markup:
@@ -200,7 +208,8 @@ def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = ()
 
 def _render(template: str, **values: Any) -> tuple[str, str]:
     """Returns the nonce of the page's scripts, and the page."""
-    nonce = secrets.token_urlsafe(16)
+    nonce, shop = secrets.token_urlsafe(16), values["shop"]
+    _zone.set(shop.zone if shop else UTC)
     return nonce, _templates.get_template(template).render(nonce=nonce, **values)
 
 

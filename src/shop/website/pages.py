@@ -9,12 +9,14 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context as TemplateContext
 from markupsafe import Markup
 
 from shop.actions.context import Shared
 from shop.base.errors import ShopError
 from shop.base.money import money_text
+from shop.base.times import in_zone
 from shop.models.catalog.images import Image
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
@@ -75,9 +77,11 @@ def page_policy(**additions: str) -> bytes:
 PAGE_POLICY = page_policy()
 
 
-def day(value: datetime) -> str:
-    """Formats a date like `15 November 2026`."""
-    at = value.astimezone(UTC)
+@pass_context
+def day(context: TemplateContext, value: datetime) -> str:
+    """Formats a date like `15 November 2026`, in the shop's time zone."""
+    shop = context.get("shop")  # A macro of a theme may not have it.
+    at = in_zone(value, shop.zone if shop else UTC)
     return f"{at.day} {at:%B %Y}"
 
 

@@ -1,5 +1,6 @@
 """Price lists: create, fill, assign, and preview the prices of a customer."""
 
+import asyncio
 import html
 import re
 from datetime import UTC, datetime, timedelta
@@ -236,7 +237,8 @@ async def test_a_price_list_is_assigned_to_customers_and_groups_and_unassigned(d
     assert price_list in (await dashboard.get(f"/admin/customers/{link['user_id']}")).text
     assert (await dashboard.post(f"{await new_list(dashboard)}/customers/{link['id']}/remove")).status_code == 404
     assert saved_message(await dashboard.post(f"{path}/{link['id']}/remove")) == "unassigned"
-    assert saved_message(await dashboard.post(f"{price_list}/groups")) == "groups"
+    former = {"former_ids[]": [str(id_of(group))]}
+    assert saved_message(await dashboard.post(f"{price_list}/groups", **former)) == "groups"
 
     assert await db.fetchval("select count(*) from price_list_users where price_list_id = $1", id_of(price_list)) == 1
     assert await db.fetchval("select count(*) from price_list_groups where price_list_id = $1", id_of(price_list)) == 0
@@ -293,6 +295,27 @@ async def preview_price(dashboard: Dashboard, **params: str) -> tuple[str, str, 
     lists = re.findall(r"<li>(.*?)</li>", card)
     texts = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in [reason[1] if reason else "", *lists]]
     return price[1] if price else "", html.unescape(texts[0]), [html.unescape(text) for text in texts[1:]]
+
+
+async def test_two_operators_change_the_groups_of_a_list_at_once(
+    dashboard: Dashboard, other_dashboard: Dashboard, db: Any
+) -> None:
+    price_list = await new_list(dashboard)
+    old, first, second = [
+        str(id_of(redirect_path(await dashboard.post(GROUPS, name=f"Group {unique_word()}")))) for _ in range(3)
+    ]
+    saved_message(await dashboard.post(f"{price_list}/groups", **{"group_ids[]": [old]}))
+    page = (await dashboard.get(f"{price_list}/customers")).text
+    seen = {"former_ids[]": re.findall(r'name="former_ids\[\]" value="([^"]+)"', page)}
+
+    answers = await asyncio.gather(
+        dashboard.post(f"{price_list}/groups", **seen, **{"group_ids[]": [old, first]}),
+        other_dashboard.post(f"{price_list}/groups", **seen, **{"group_ids[]": [second]}),
+    )
+
+    assert [saved_message(answer) for answer in answers] == ["groups", "groups"]
+    rows = await db.fetch("select customer_group_id from price_list_groups where price_list_id = $1", id_of(price_list))
+    assert {str(row[0]) for row in rows} == {first, second}
 
 
 async def test_the_preview_explains_the_price_of_a_customer(dashboard: Dashboard, db: Any) -> None:

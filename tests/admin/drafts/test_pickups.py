@@ -11,7 +11,7 @@ import pytest
 from tests.admin.catalog_forms import error_messages
 from tests.admin.dashboard import Dashboard, events
 from tests.admin.documents.builders import pdf_text
-from tests.admin.drafts.builders import CASH, DraftClient, new_draft, new_ready_draft
+from tests.admin.drafts.builders import CASH, LINK, DraftClient, new_draft, new_ready_draft
 from tests.admin.drafts.test_placement import find_problems, mails_to
 from tests.admin.order_builders import text_of
 from tests.builders import ProductIds
@@ -227,3 +227,48 @@ async def test_an_application_that_sets_a_shipping_address_ends_the_pickup(
     await checkout_setup.make.change("orders", str(order_id), "order", ship_address_id=str(address_id))
     row = await pickup.draft.row(db)
     assert (row["pickup_location_id"], row["ship_address_id"]) == (None, address_id)
+
+
+async def test_a_walk_in_customer_needs_no_email_address(
+    dashboard: Dashboard, pickup: Pickup, reader: Machine, db: Any
+) -> None:
+    draft = await new_draft(dashboard)
+    await draft.add(pickup.product, 1)
+    before = text_of(await draft.page())
+    await draft.save("pickup", location_id=pickup.location_id)
+    page = await draft.page()
+    refusal = await draft.send("place", method=LINK, version=await draft.version())
+
+    answer = await draft.send("place", method=CASH, version=await draft.version(), is_handed_over="1")
+
+    assert "Enter an e-mail address." in before
+    assert "Without an e-mail address, the customer gets no confirmation" in text_of(page)
+    assert LINK not in page
+    assert (refusal.status_code, error_messages(refusal)) == (422, ["Payment is not available; choose another one."])
+    assert answer.headers["location"].endswith("?done=placed"), answer.text
+    row = await draft.row(db)
+    assert (row["email"], row["state"], row["payment_state"], row["shipment_state"]) == (
+        None,
+        "complete",
+        "paid",
+        "shipped",
+    )
+    assert await db.fetchval("select count(*) from outbox_mails where ref_id = $1", row["id"]) == 0
+    assert await find_problems(db, draft) == []
+    order = f"/admin/orders/{draft.number}"
+    for path in (order, f"{order}/invoice", f"{order}/packing-slip", f"{order}/edit", "/admin/orders"):
+        assert (await dashboard.get(path)).status_code == 200, path
+    assert (await reader.get(f"/orders/{row['id']}"))["email"] is None
+
+
+async def test_an_order_that_is_shipped_needs_an_email_address(dashboard: Dashboard, pickup: Pickup) -> None:
+    draft = await new_draft(dashboard)
+    await draft.add(pickup.product, 1)
+    await draft.save("pickup", location_id=pickup.location_id)
+    version = await draft.version()
+    await draft.save("pickup", location_id="")
+
+    answer = await draft.send("place", method=CASH, version=version)
+
+    assert "Enter an e-mail address." in text_of(await draft.page())
+    assert answer.status_code in {409, 422}

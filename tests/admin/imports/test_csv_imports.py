@@ -339,8 +339,43 @@ async def test_an_import_that_was_interrupted_continues_where_it_stopped(dashboa
     assert await db.fetchval("select count(*) from products where slug = any($1)", slugs) == 2
 
 
-async def test_only_the_newest_files_are_stored(dashboard: Dashboard, db: Any) -> None:
-    for _ in range(22):
-        redirect_path(await upload(dashboard, "slug,name\nx,y\n"))
+async def new_files(db: Any, dashboard: Dashboard, state: str, count: int) -> None:
+    """Stores so many files of stock, without content."""
+    query = """insert into csv_imports (id, kind, format, headers, state, operator_id, created_at, updated_at)
+        select gen_random_uuid(), 'stock', 'own', '{}', $1, $2, now(), now() from generate_series(1, $3)"""
+    await db.execute(query, state, dashboard.id, count)
 
-    assert await db.fetchval("select count(*) from csv_imports") <= 21
+
+async def count_files(db: Any, state: str) -> int:
+    return int(await db.fetchval("select count(*) from csv_imports where kind = 'stock' and state = $1", state))
+
+
+async def test_an_upload_deletes_only_finished_files(dashboard: Dashboard, db: Any) -> None:
+    await db.execute("delete from csv_imports where kind = 'stock'")
+    await new_files(db, dashboard, "checked", 15)
+    await new_files(db, dashboard, "done", 5)
+
+    for _ in range(3):
+        redirect_path(await upload(dashboard, "sku,count_on_hand\nlamp,1\n", "stock"))
+
+    assert [await count_files(db, state) for state in ("checked", "done", "uploaded")] == [15, 2, 3]
+
+
+async def test_an_upload_is_refused_while_too_many_files_wait(
+    dashboard: Dashboard, other_dashboard: Dashboard, db: Any
+) -> None:
+    await db.execute("delete from csv_imports where kind = 'stock'")
+    await new_files(db, other_dashboard, "checked", 19)
+
+    answers = await asyncio.gather(*(upload(dashboard, "sku,count_on_hand\nlamp,1\n", "stock") for _ in range(4)))
+    page = (await dashboard.get(f"{IMPORTS}/stock")).text
+
+    sentence = "20 files of stock are not imported yet. Import or delete some of them before you upload another."
+    assert sorted(answer.status_code for answer in answers) == [303, 422, 422, 422]
+    assert all(sentence in answer.text for answer in answers if answer.status_code == 422)
+    assert [await count_files(db, state) for state in ("checked", "uploaded")] == [19, 1]
+    assert sentence in page
+    assert 'type="file"' not in page
+    redirect_path(await upload(dashboard, "slug,name\nlamp,Lamp\n", "products"))
+    await db.execute("update csv_imports set state = 'done' where state = 'uploaded' and kind = 'stock'")
+    redirect_path(await upload(dashboard, "sku,count_on_hand\nlamp,1\n", "stock"))

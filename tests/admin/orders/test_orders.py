@@ -50,7 +50,7 @@ async def test_an_order_page_shows_details_amounts_and_timeline(
     assert f"{member.email} placed order {prefix}2 for €1,234.56" in timeline
     assert "Cart created" in timeline
     assert "<b>1Z</b>" not in page
-    assert '<time datetime="2001-07-15T12:00:00+00:00">15 Jul 2001, 12:00 UTC</time>' in page
+    assert '<time datetime="2001-07-15T12:00:00+00:00" title="UTC">15 Jul 2001, 12:00 UTC</time>' in page
 
 
 async def test_amounts_have_the_decimals_of_their_currency(dashboard: Dashboard, db: Any) -> None:

@@ -59,13 +59,14 @@ class Checkout(msgspec.Struct, frozen=True):
     def facts(self) -> CheckoutFacts:
         order = self.order
         rated_ids = {rate.shipment_id for rate in self.rates if rate.is_selected}
+        is_pickup = order.pickup_location_id is not None
         return CheckoutFacts(
             state=order.state,
             item_count=order.item_count,
             total=order.total,
-            email=order.email,
-            # Customers who pick up their goods often pay at the counter, without an address.
-            has_bill_address=order.bill_address_id is not None or order.pickup_location_id is not None,
+            # Customers who pick up their goods often pay at the counter, and leave no address of any kind.
+            has_email=bool(order.email) or is_pickup,
+            has_bill_address=order.bill_address_id is not None or is_pickup,
             has_ship_address=order.ship_address_id is not None,
             shipment_count=len(self.shipments),
             unrated=sum(shipment.id not in rated_ids for shipment in self.shipments),

@@ -1,6 +1,6 @@
 """Price list forms; each form saves all of its rows or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID
 
@@ -87,13 +87,14 @@ async def _change_entry(ctx: Context, entry_id: UUID, values: Mapping[str, objec
         raise Invalid({f"{name}-{entry_id}": messages for name, messages in error.errors.items()}) from None
 
 
-async def set_groups(ctx: Context, list_id: UUID, group_ids: Sequence[UUID]) -> None:
-    """Replaces the customer groups of a price list."""
+async def change_groups(ctx: Context, list_id: UUID, group_ids: Collection[UUID], former_ids: Collection[UUID]) -> None:
+    """Applies the difference of two selections of customer groups; other groups of the price list remain."""
+    new_ids, removed_ids = set(group_ids) - set(former_ids), set(former_ids) - set(group_ids)
     async with ctx.db.transaction():
         await lock_record(ctx.db, PRICE_LIST.records, list_id)
         for group in await price_list_pages.list_groups_for(ctx.db, list_id):
-            if group.id and group.group_id not in group_ids:
+            if group.id and group.group_id in removed_ids:
                 await records.remove(ctx, PRICE_LIST_GROUP, group.id)
-            elif group.id is None and group.group_id in group_ids:
+            elif group.id is None and group.group_id in new_ids:
                 fields = {"price_list_id": list_id, "customer_group_id": group.group_id}
                 await records.make(ctx, PRICE_LIST_GROUP, fields)

@@ -19,6 +19,7 @@ from shop.actions.events import note_replacement
 from shop.actions.setup.shop import get_shop
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
+from shop.base.times import day_of, find_display_zone
 from shop.models.cart.orders import LineItem, Order
 from shop.models.checkout.shipments import Shipment
 from shop.models.documents.invoices import Invoice, InvoiceContent, InvoiceKind, InvoiceLine, InvoiceSummary
@@ -122,7 +123,8 @@ async def _insert(
     refund_id: UUID | None = None,
 ) -> Invoice:
     settings, at = shop.document_settings, await queries.get_time(ctx.db)
-    series = name_series(settings.invoice_prefix if kind == "invoice" else settings.credit_note_prefix, at.year)
+    prefix = settings.invoice_prefix if kind == "invoice" else settings.credit_note_prefix
+    series = name_series(prefix, day_of(at, find_display_zone(content.time_zone)).year)
     running_number = await queries.take_number(ctx.db, series)
     number = format_number(series, running_number, settings.digits)
     values: dict[str, Any] = {"series": series, "running_number": running_number, "number": number}
@@ -170,6 +172,7 @@ async def build_content(
         email=order.email or "",
         order_number=order.number,
         order_date=order.completed_at or order.created_at,
+        time_zone=shop.time_zone,
         currency=order.currency,
         locale=shop.default_locale,
         lines=lines,

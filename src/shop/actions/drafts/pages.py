@@ -104,7 +104,7 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
         author.email if author else None,
         [each.sentence for each in requirements(checkout) if each.step != "payment"],
-        await list_methods(ctx),
+        await list_methods(ctx, order),
         sorted((each for each in locations if each.active), key=lambda each: each.name),
         [each for each in await notes.list_notes(ctx.db, order.id) if each.kind == "quote"],
     )

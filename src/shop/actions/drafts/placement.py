@@ -29,15 +29,17 @@ CHANGE_CONFLICT = "The draft has changed since this page was loaded. Check it, a
 _DISPLAYS = ("both", "back_end")
 
 
-async def list_methods(ctx: Context) -> Sequence[PaymentMethod]:
-    """Returns the ways to pay that an operator can choose: checks and transfers, cash, and a payment link."""
+async def list_methods(ctx: Context, order: Order) -> Sequence[PaymentMethod]:
+    """Returns the ways to pay that an operator can choose: checks and transfers, cash, and a payment link, for which
+    the draft needs an e-mail address.
+    """
     methods = [
         method
         for method in await payments.list_methods(ctx.db, _DISPLAYS)
         if method.id not in BUILT_IN_METHODS and not ctx.providers[method.type].needs_source
     ]
     built_in = await payments.list_methods_of(ctx.db, [CASH_METHOD, LINK_METHOD])
-    has_link = is_mail_on(ctx, PAYMENT_ATTENTION) and await can_pay_online(ctx)
+    has_link = bool(order.email) and is_mail_on(ctx, PAYMENT_ATTENTION) and await can_pay_online(ctx)
     return [*methods, built_in[CASH_METHOD], *([built_in[LINK_METHOD]] if has_link else [])]
 
 
@@ -54,7 +56,7 @@ async def place_draft(
             raise Conflict(CHANGE_CONFLICT)
         await payments.remove_untried(ctx.db, order.id)
         if order.total:
-            method = next((each for each in await list_methods(ctx) if each.id == method_id), None)
+            method = next((each for each in await list_methods(ctx, order) if each.id == method_id), None)
             if method is None:
                 raise Invalid({"method": ["is not available; choose another one"]})
             await insert_payment(ctx, order, method, None, order.total_minus_store_credits)

@@ -13,7 +13,7 @@ from shop.db.pool import ConstraintViolation, Database
 from shop.models.imports.csv_imports import KINDS, CsvImport, csv_imports
 from shop.queries import writes
 from shop.queries.imports import csv_files as queries
-from shop.queries.imports.csv_imports import delete_old_imports
+from shop.queries.imports.csv_imports import MAX_FILES, count_unfinished, delete_finished, lock_files
 from shop.rules.imports.csv_columns import find_format, suggest_mapping
 from shop.rules.imports.csv_files import UTF_8, FileCheck, open_bytes, open_chunks, read_headers
 
@@ -28,7 +28,7 @@ async def create_import(ctx: Context, kind: str, chunks: AsyncIterator[bytes]) -
         raise Invalid({"kind": ["is not a valid choice"]})
     import_id = new_id()
     async with ctx.db.transaction():
-        await delete_old_imports(ctx.db)
+        await _make_room(ctx, kind)
         values = {"kind": kind, "format": "own", "headers": [], "encoding": UTF_8, "state": "uploading"}
         await writes.insert_record(ctx.db, csv_imports, import_id, {**values, "operator_id": ctx.actor.id})
         await audit(ctx, "csv_import_created", "done", subject_id=import_id, detail={"kind": kind})
@@ -42,6 +42,19 @@ async def create_import(ctx: Context, kind: str, chunks: AsyncIterator[bytes]) -
             raise Invalid({"file": [_DELETED_FILE]}) from None
         raise
     return import_id
+
+
+async def _make_room(ctx: Context, kind: str) -> None:
+    """Deletes the oldest finished imports; raises if so many others wait that there is no room for one more."""
+    await lock_files(ctx.db)
+    count = await count_unfinished(ctx.db, kind)
+    if count >= MAX_FILES:
+        raise Invalid({"base": [say_full(kind)]}, say_full(kind))
+    await delete_finished(ctx.db, kind, remaining=MAX_FILES - 1 - count)
+
+
+def say_full(kind: str) -> str:
+    return f"{MAX_FILES} files of {kind} are not imported yet. Import or delete some of them before you upload another."
 
 
 async def _save_file(shared: Shared, import_id: UUID, kind: str, chunks: AsyncIterator[bytes]) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from babel import Locale
@@ -15,9 +15,11 @@ from shop.actions.operations.order_mail import describe_order
 from shop.actions.orders.status import build_link
 from shop.actions.payments.balance import find_amount_to_pay
 from shop.base.money import money_text
+from shop.base.times import in_zone, name_offset
 from shop.gateways.mail import MailFile
 from shop.models.access.sessions import LoginRequest
 from shop.models.cart.orders import Order
+from shop.models.setup.shop import Shop
 from shop.queries import records
 from shop.queries.access import login as login_queries
 from shop.queries.access import sessions as session_queries
@@ -43,9 +45,12 @@ async def load_content(ctx: Context, kind: str, ref_id: UUID, base_url: str | No
     return await _LOADERS[kind](ctx, ref_id, base_url.rstrip("/") if base_url and has_website else None)
 
 
-def format_moment(at: datetime, locale: str) -> str:
-    """Formats a time as the shop's locale does, in UTC."""
-    return f"{format_datetime(at.astimezone(UTC), 'medium', locale=Locale.parse(locale, sep='-'))} UTC"
+def format_moment(at: datetime, shop: Shop) -> str:
+    """Formats a time as the shop's locale does, in the shop's time zone."""
+    local_time = in_zone(at, shop.zone)
+    # Without its zone, which Babel would read from data of its own; the name of the offset follows.
+    text = format_datetime(local_time.replace(tzinfo=None), "medium", locale=Locale.parse(shop.default_locale, sep="-"))
+    return f"{text} {name_offset(local_time)}"
 
 
 async def _load_login_code(ctx: Context, ref_id: UUID, _base_url: str | None) -> MailContent | None:
@@ -182,7 +187,7 @@ async def _load_new_sign_in(ctx: Context, ref_id: UUID, base_url: str | None) ->
         variables={
             "shop": ctx.shared.shop.name,
             "device": device_kind(session.user_agent),
-            "time": format_moment(session.created_at, ctx.shared.shop.default_locale),
+            "time": format_moment(session.created_at, ctx.shared.shop),
         },
         url=f"{base_url}/account/sessions" if base_url else None,
     )

@@ -1,13 +1,12 @@
 """Renders e-mails when they are sent or viewed, so that no login code is stored in the database."""
 
-from datetime import UTC
-
 import msgspec
 
 from shop.actions.context import Context, Shared
 from shop.actions.operations.mail_contents import load_content
 from shop.actions.operations.mail_examples import build_example
 from shop.actions.operations.mail_layout import MailBlocks, MailContent, build_mail, render_blocks
+from shop.base.times import format_time
 from shop.db.pool import DatabaseSession
 from shop.gateways.mail import Mail
 from shop.models.journal import OutboxMail
@@ -62,9 +61,9 @@ async def _render_operator_notice(shared: Shared, db: DatabaseSession, outbox_ma
     event = await journal.find_audit(db, outbox_mail.ref_id)
     if event is None or event.action not in NOTICES:
         return None
-    notice, at, public_url = NOTICES[event.action], event.at.astimezone(UTC), shared.settings.public_url
+    notice, public_url = NOTICES[event.action], shared.settings.public_url
     is_about_account = notice.page is None
-    facts = [f"{at.day} {at:%B %Y, %H:%M} UTC"]
+    facts = [format_time(event.at, shared.shop.zone)]
     if is_about_account:
         facts = [outbox_mail.recipient, *facts, f"From {event.source or 'the command line'}"]
     blocks = MailBlocks(
@@ -86,13 +85,13 @@ async def _render_invitation(
     link = await operator_links.find_invitation(db, outbox_mail.ref_id)
     if link is None or link.key_id not in shared.keys:
         return None
-    secret, at = invitation_secret(shared.keys, link.key_id, link.id), link.expires_at.astimezone(UTC)
+    secret = invitation_secret(shared.keys, link.key_id, link.id)
     ending = "Use the button to choose your password." if site_url else "Ask the person who invited you for the link."
     blocks = MailBlocks(
         subject=f"You are invited to the dashboard of {shared.shop.name}",
         heading=f"Welcome to {shared.shop.name}",
         body=f"You are invited to work in the dashboard of {shared.shop.name}. {ending}\n\n"
-        f"The link works once, until {at.day} {at:%B %Y, %H:%M} UTC.",
+        f"The link works once, until {format_time(link.expires_at, shared.shop.zone)}.",
         button="Choose a password",
         footer="If you did not expect this e-mail, ignore it: nothing happens without the link.",
     )

@@ -1,5 +1,6 @@
 """Pages for price lists: special prices, their period, and the customers and groups that get them."""
 
+from datetime import tzinfo
 from typing import Any
 
 from shop.actions import records
@@ -61,7 +62,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
     fields = Fields(request)
     try:
         values = {
-            **_read(fields, None),
+            **_read(fields, page_context.shop.zone, None),
             "currency": fields.choice("currency", dict.fromkeys(page_context.shop.currencies)),
         }
         fields.check()
@@ -73,13 +74,14 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list = await get_price_list(ctx, id_of(request, "list_id"))
-    return _one(page_context, price_list, _texts(price_list), notice=notice_of(request, _NOTICES))
+    texts = _texts(price_list, page_context.shop.zone)
+    return _one(page_context, price_list, texts, notice=notice_of(request, _NOTICES))
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     try:
-        values = {**_read(fields, price_list), "active": fields.flag("active")}
+        values = {**_read(fields, page_context.shop.zone, price_list), "active": fields.flag("active")}
         fields.check()
         await records.update(ctx, PRICE_LIST, price_list.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
@@ -87,7 +89,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         return _one(page_context, price_list, _form_texts(fields), 422, errors=error.errors, seen_at=seen_at)
     except ChangedMeanwhile as conflict:
         texts, price_list = _form_texts(fields), await get_price_list(ctx, price_list.id)
-        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, _texts(price_list))}
+        current_texts = _texts(price_list, page_context.shop.zone)
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, current_texts)}
         return _one(page_context, price_list, texts, 409, **more)
     return redirect(f"{PATH}/{price_list.id}?done=saved")
 
@@ -140,31 +143,26 @@ async def unassign(request: Request, ctx: Context, _page_context: PageContext) -
 
 async def change_groups(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
-    await price_lists.set_groups(ctx, price_list.id, fields.ids("group_ids"))
+    await price_lists.change_groups(ctx, price_list.id, fields.ids("group_ids"), fields.ids("former_ids"))
     return redirect(f"{PATH}/{price_list.id}/customers?done=groups")
 
 
-def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
+def _read(fields: Fields, zone: tzinfo, present: PriceList | None) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": fields.line("name", most=100, required=True),
         "priority": fields.whole("priority") or 0,
         "percent_off": fields.number("percent_off"),
-        "starts_at": fields.moment("starts_at"),
-        "ends_at": fields.moment("ends_at"),
+        "starts_at": fields.moment("starts_at", zone, present.starts_at if present else None),
+        "ends_at": fields.moment("ends_at", zone, present.ends_at if present else None),
     }
-    for name in ("starts_at", "ends_at"):
-        before = present and getattr(present, name)
-        # The form shows minutes; an unchanged time keeps its seconds.
-        if before and moment_text(before) == fields.texts.get(name):
-            values[name] = before
     if values["starts_at"] and values["ends_at"] and values["ends_at"] <= values["starts_at"]:
         fields.refuse("ends_at", "must be later than it begins")
     return values
 
 
-def _texts(price_list: PriceList) -> dict[str, Any]:
+def _texts(price_list: PriceList, zone: tzinfo) -> dict[str, Any]:
     percent = "" if price_list.percent_off is None else plain_decimal(price_list.percent_off).removesuffix(".0")
-    moments = {"starts_at": moment_text(price_list.starts_at), "ends_at": moment_text(price_list.ends_at)}
+    moments = {name: moment_text(getattr(price_list, name), zone) for name in ("starts_at", "ends_at")}
     return {
         "name": price_list.name,
         "priority": str(price_list.priority),

@@ -25,7 +25,8 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     if params["currency"] not in page_context.shop.currencies:
         errors["currency"] = ["is not a currency of this shop"]
     quantity = _read(params["quantity"] or "1", lambda text: read_whole(text, 1), "quantity", errors)
-    at = _read(params["at"], read_moment, "at", errors) if params["at"] else None
+    zone = page_context.shop.zone
+    at = _read(params["at"], lambda text: read_moment(text, zone), "at", errors) if params["at"] else None
     user_id = await _customer(ctx, params["email"], errors)
     lists: list[CustomerPriceList] = []
     rows: list[PricePreview] = []

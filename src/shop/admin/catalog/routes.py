@@ -141,7 +141,7 @@ def _price_list_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         page(f"{_LIST}/customers", price_lists.show_customers, "The customers of a price list"),
         act(f"{_LIST}/customers", price_lists.assign, "Assign a price list to customers", body_limit=_LARGE),
         act(f"{_LIST}/customers/{{link_id}}/remove", price_lists.unassign, "Remove a price list from a customer"),
-        act(f"{_LIST}/groups", price_lists.change_groups, "Change the groups of a price list", most_params=1000),
+        act(f"{_LIST}/groups", price_lists.change_groups, "Change the groups of a price list", most_params=_MANY),
     )
 
 

@@ -1,6 +1,7 @@
 """The grid of products: variants as rows, edited like a spreadsheet, reviewed and saved together."""
 
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -11,20 +12,23 @@ from shop.actions.catalog_bulk.cells import save_edits
 from shop.actions.context import Context
 from shop.admin.catalog.products import FILTERS, STATUSES, STOCK, read_filter
 from shop.admin.catalog_bulk.grid_rows import (
+    KINDS,
     GridColumn,
     GridState,
     build_rows,
     can_edit,
     describe_owner,
     list_columns,
+    local_text,
     read_columns,
+    utc_text,
     value_text,
 )
 from shop.admin.fields import Fields
 from shop.admin.listing import Pages, paginate_rows, read_cursor, text_param
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.ids import as_uuid
-from shop.models.catalog_bulk.cells import CellEdit, CellProblem, ProductCells
+from shop.models.catalog_bulk.cells import CellColumn, CellEdit, CellProblem, ProductCells
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ListedProduct
 from shop.queries.catalog_bulk import batches
@@ -106,9 +110,19 @@ def read_edits(fields: Fields, page_context: PageContext) -> list[CellEdit]:
             before = original_row.get(key, "")
             is_text = isinstance(text, str) and isinstance(before, str)
             column = parse_column(key)
-            if is_text and text.strip() != before and column and can_edit(page_context, column):
-                edits.append(CellEdit(owner_id, key, before, text.strip()[:MAX_TEXT_LENGTH]))
+            if is_text and column and can_edit(page_context, column):
+                after = _read_text(column, text.strip()[:MAX_TEXT_LENGTH], before, page_context.shop.zone)
+                edits += [CellEdit(owner_id, key, before, after)] if after != before else []
     return edits[:MAX_CELLS]
+
+
+def _read_text(column: CellColumn, text: str, before: str, zone: tzinfo) -> str:
+    """Returns the value of an input. Times become UTC; one that the operator did not change remains as it was, also if
+    clocks show it twice.
+    """
+    if KINDS.get(column.name) != "moment":
+        return text
+    return before if text == local_text(before, zone) else utc_text(text, zone)
 
 
 async def _load_page(request: Request, ctx: Context, page_context: PageContext) -> GridPage:
@@ -158,6 +172,7 @@ async def _review(ctx: Context, page_context: PageContext, grid: GridPage, edits
         describe=lambda owner_id: describe_owner(cells, owner_id),
         label=lambda key: grid.columns[key].label if key in grid.columns else key,
         text=lambda key, text: value_text(grid.columns, key, text),
+        input_text=lambda key, text: grid.columns[key].input_text(text) if key in grid.columns else text,
     )
 
 

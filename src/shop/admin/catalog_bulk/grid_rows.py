@@ -1,6 +1,8 @@
 """Columns, rows and cells of the grid of products."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, tzinfo
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +11,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.admin.catalog.products import STATUSES
 from shop.admin.pages import PageContext
+from shop.base.times import input_time, parse_local_time, parse_time
 from shop.models.catalog_bulk.cells import CellColumn, ProductCells
 from shop.queries.catalog_bulk import cells as queries
 from shop.rules.access.permissions import SELF
@@ -39,6 +42,8 @@ class GridColumn(msgspec.Struct, frozen=True):
     column: CellColumn
     label: str
     options: Mapping[str, str] = {}
+    zone: tzinfo = UTC
+    """The zone in which the inputs of times are."""
 
     @property
     def key(self) -> str:
@@ -48,9 +53,13 @@ class GridColumn(msgspec.Struct, frozen=True):
     def kind(self) -> str:
         return KINDS.get(self.column.name, "text")
 
+    def input_text(self, text: str) -> str:
+        """Returns a value, in which times are UTC, as its input shows it."""
+        return local_text(text, self.zone) if self.kind == "moment" else text
+
 
 class GridCell(msgspec.Struct, frozen=True):
-    """One input: its text, and the value that the operator saw."""
+    """One input: its text, and the value that the operator saw, of a time in UTC."""
 
     owner_id: UUID
     column: GridColumn
@@ -62,6 +71,11 @@ class GridCell(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         return f"{self.owner_id}-{self.column.key}"
+
+    @property
+    def original_text(self) -> str:
+        """The value that the operator saw, as the input shows it."""
+        return self.column.input_text(self.original)
 
 
 class GridRow(msgspec.Struct, frozen=True):
@@ -94,7 +108,7 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
     columns += [GridColumn(CellColumn(name), label) for name, label in size_labels.items()]
     columns += [
         GridColumn(CellColumn("status"), "Status", {name: name.capitalize() for name in STATUSES}),
-        GridColumn(CellColumn("available_on"), "Available from (UTC)"),
+        GridColumn(CellColumn("available_on"), f"Available from ({shop.zone})", zone=shop.zone),
         GridColumn(CellColumn("tax_category"), "Tax category", {"": "Default", **tax_names}),
         GridColumn(CellColumn("shipping_category"), "Shipping category", {"": "Default", **shipping_names}),
     ]
@@ -154,7 +168,8 @@ def _build_cell(cells: ProductCells, owner_id: UUID, column: GridColumn, state: 
     key = owner_id, column.key
     name = name_of(cells, owner_id)
     label = f"{column.label} of {name}" + (f", {row_label}" if row_label not in {"", name} else "")
-    return GridCell(owner_id, column, state.texts.get(key, current), current, label, state.messages.get(key, ""))
+    text = column.input_text(state.texts.get(key, current))
+    return GridCell(owner_id, column, text, current, label, state.messages.get(key, ""))
 
 
 def name_of(cells: ProductCells, owner_id: UUID) -> str:
@@ -174,7 +189,21 @@ def describe_owner(cells: ProductCells, owner_id: UUID) -> str:
 def value_text(columns: Mapping[str, GridColumn], key: str, text: str) -> str:
     """Returns a value for people to read."""
     column = columns.get(key)
-    return column.options.get(text, text) if column else text
+    return column.options.get(text, column.input_text(text)) if column else text
+
+
+def local_text(text: str, zone: tzinfo) -> str:
+    """Returns the UTC time of a cell as a time of the zone; other texts as they are."""
+    with suppress(ValueError):
+        return input_time(parse_time(text), zone)
+    return text
+
+
+def utc_text(text: str, zone: tzinfo) -> str:
+    """Returns the entered time of the zone in UTC; other texts as they are, which the check of the cell refuses."""
+    with suppress(ValueError):
+        return input_time(parse_local_time(text, zone), UTC)
+    return text
 
 
 def read_columns(values: Any, columns: Mapping[str, GridColumn]) -> list[GridColumn]:

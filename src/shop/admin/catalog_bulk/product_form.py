@@ -1,6 +1,7 @@
 """The form of a new product: details, options, variants with prices and stock, and images on one page."""
 
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from typing import Any, cast
 from uuid import UUID
 
@@ -64,7 +65,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
     # A table that belongs to other options than the form has would create variants that the operator never saw.
     if state.combinations and fields.texts.get("shown_options", "") != _row_keys(state) and not fields.errors:
         fields.refuse("options", "have changed; check the variants before you create the product")
-    values, sizes = _read_values(fields)
+    values, sizes = _read_values(fields, page_context.shop.zone)
     try:
         fields.check()
         variants = _list_variants(state)
@@ -145,13 +146,13 @@ def _row_keys(state: FormState) -> str:
     return ",".join(each.key for each in state.combinations)
 
 
-def _read_values(fields: Fields) -> tuple[ProductInput, VariantInput]:
+def _read_values(fields: Fields, zone: tzinfo) -> tuple[ProductInput, VariantInput]:
     values: dict[str, Any] = {
         "name": fields.line("name", required=True),
         "description": fields.prose("description") or None,
         "status": fields.choice("status", STATUSES),
-        "available_on": fields.moment("available_on"),
-        "discontinue_on": fields.moment("discontinue_on"),
+        "available_on": fields.moment("available_on", zone),
+        "discontinue_on": fields.moment("discontinue_on", zone),
         "tax_category_id": read_id(fields, "tax_category"),
         "shipping_category_id": read_id(fields, "shipping_category"),
         "tags": split_words(fields.prose("tags", most=2000)),

@@ -1,6 +1,7 @@
 """The page of a product: its details, its variants with prices, stock and sizes, and new images, saved together."""
 
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from typing import Any
 
 import msgspec
@@ -43,8 +44,8 @@ class ProductState(msgspec.Struct, frozen=True):
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     current = await _load(request, ctx, page_context)
-    notice = notice_of(request, NOTICES)
-    return await _form(ctx, page_context, current, _texts(current.product), GridState(), notice=notice)
+    notice, texts = notice_of(request, NOTICES), _texts(current.product, page_context.shop.zone)
+    return await _form(ctx, page_context, current, texts, GridState(), notice=notice)
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -52,7 +53,7 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     product_id, columns = current.product.id, current.variant_columns
     edits = [edit for edit in read_edits(fields, page_context) if edit.column in columns]
     try:
-        values = _read(fields, current.product)
+        values = _read(fields, page_context.shop.zone, current.product)
         fields.check()
         expected = fields.texts.get("seen_details", "")
         await change_full_product(ctx, product_id, values, edits, expected_fingerprint=expected)
@@ -90,7 +91,7 @@ async def _refuse(
     errors |= {problem.edit.cell_id: [problem.message] for problem in problems if problem.current is None}
     errors |= error.errors if isinstance(error, Invalid) else {}
     is_stale = fields.texts.get("seen_details", "") != fingerprint_details(current.product)
-    current_values = _list_differences(current, texts) if is_stale else {}
+    current_values = _list_differences(current, texts, page_context.shop.zone) if is_stale else {}
     current_values |= {labels[each.edit.cell_id]: each.current for each in problems if each.current is not None}
     messages = {(each.edit.owner_id, each.edit.column): each.message for each in problems}
     messages |= {(edit.owner_id, edit.column): errors[edit.cell_id][0] for edit in edits if edit.cell_id in errors}
@@ -101,9 +102,9 @@ async def _refuse(
     return await _form(ctx, page_context, current, texts, state, status, errors=errors, **more)
 
 
-def _list_differences(current: ProductState, texts: Mapping[str, str]) -> dict[str, str | None]:
+def _list_differences(current: ProductState, texts: Mapping[str, str], zone: tzinfo) -> dict[str, str | None]:
     """Returns the current details that differ from the entered ones, by label."""
-    details, columns = _texts(current.product), current.columns
+    details, columns = _texts(current.product, zone), current.columns
     names = {**columns["tax_category"].options, **columns["shipping_category"].options}
     return {
         LABELS[name]: names.get(details[name], details[name]) if name.endswith("_id") else details[name]
@@ -162,14 +163,14 @@ def _divide_columns(columns: Sequence[GridColumn]) -> dict[str, list[GridColumn]
     return tables
 
 
-def _texts(product: Product) -> dict[str, str]:
+def _texts(product: Product, zone: tzinfo) -> dict[str, str]:
     """Returns the details as form texts."""
     texts = {name: str(getattr(product, name) or "") for name in DETAILS}
-    moments = {name: moment_text(getattr(product, name)) for name in _MOMENTS}
+    moments = {name: moment_text(getattr(product, name), zone) for name in _MOMENTS}
     return texts | moments | {"tags": ", ".join(product.tags)}
 
 
-def _read(fields: Fields, product: Product) -> dict[str, Any]:
+def _read(fields: Fields, zone: tzinfo, product: Product) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": fields.line("name", required=True),
         "slug": fields.line("slug", most=100) or product.slug,
@@ -185,10 +186,7 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
     if len(values["tags"]) > MAX_TAGS:
         fields.refuse("tags", f"must be at most {MAX_TAGS}")
     for name in _MOMENTS:
-        present = getattr(product, name)
-        moment = fields.moment(name)
-        # The form shows minutes; an unchanged time keeps its seconds.
-        values[name] = present if present and moment_text(present) == fields.texts.get(name) else moment
+        values[name] = fields.moment(name, zone, getattr(product, name))
     starts, ends = values["available_on"], values["discontinue_on"]
     if starts and ends and ends <= starts:
         fields.refuse("discontinue_on", "must be later than Available from")

@@ -13,14 +13,14 @@ from shop.actions.context import Context
 from shop.actions.customers import csv_customers
 from shop.actions.customers.export import audit_bulk_export
 from shop.actions.imports import csv_exports, csv_imports
-from shop.actions.imports.csv_files import create_import, open_beginning
+from shop.actions.imports.csv_files import create_import, open_beginning, say_full
 from shop.actions.imports.csv_imports import get_import
 from shop.admin.fields import Fields, id_of
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import require_permission
 from shop.base.errors import Invalid, NotFound
-from shop.models.imports.csv_imports import KINDS, CsvImport, CsvLineError
+from shop.models.imports.csv_imports import FINAL_STATES, KINDS, CsvImport, CsvLineError
 from shop.queries.imports import csv_imports as queries
 from shop.rules.imports.csv_columns import (
     COST_COLUMNS,
@@ -157,12 +157,15 @@ def _list_targets(ctx: Context, page_context: PageContext, row: CsvImport) -> li
 
 async def _list(request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
     kind = _kind_of(request)
+    imports = await queries.list_imports(ctx.db, kind)
+    is_full = len([row for row in imports if row.state not in FINAL_STATES]) >= queries.MAX_FILES
     return page(
         "imports/imports.html",
         page_context,
         status,
         **more,
-        imports=await queries.list_imports(ctx.db, kind),
+        imports=imports,
+        full_sentence=say_full(kind) if is_full else "",
         kind=kind,
         kinds=KINDS,
         states=STATES,

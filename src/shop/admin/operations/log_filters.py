@@ -1,12 +1,11 @@
 """The filters of the event log and the audit, as their URLs have them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
-from shop.admin.listing import day_param, text_param
+from shop.admin.listing import read_day_range, text_param
 from shop.base.email import read_email
 from shop.base.ids import as_uuid
 from shop.queries import logs
@@ -46,14 +45,15 @@ async def read_filter(request: Request, ctx: Context) -> tuple[dict[str, str], L
     params = {name: text_param(request, name) for name in NAMES}
     subject_type, subject_id = await _find_subject(ctx, params["subject"])
     actor_id = as_uuid(params["actor"])
+    since, until = read_day_range(request, ctx.shared.shop.zone)
     criteria = LogFilter(
         type=params["type"] or None,
         subject_type=subject_type,
         subject_id=subject_id,
         actor_kind=params["actor"] if params["actor"] in ACTOR_KINDS else None,
         actor_id=actor_id,
-        since=day_param(request, "since"),
-        until=_day_after(day_param(request, "until")),
+        since=since,
+        until=until,
     )
     return params, criteria
 
@@ -92,7 +92,3 @@ async def _find_subject(ctx: Context, text: str) -> tuple[str | None, UUID | Non
     if order_id := await logs.find_order_id(ctx.db, text.upper()):
         return None, order_id
     return text.lower().replace(" ", "_"), None
-
-
-def _day_after(day: datetime | None) -> datetime | None:
-    return day + timedelta(days=1) if day and day.year < 9999 else None

@@ -63,8 +63,8 @@ def read_period(request: Request, today: date, choices: Mapping[str, str]) -> Pe
     since, until = (day_param(request, name) for name in ("from", "to"))
     key = text_param(request, "period")
     if key in {"custom", text_param(request, "former")} and "custom" in choices and (since or until):
-        end = min(until.date(), today) if until else today
-        return Period("custom", max(min(since.date() if since else end, end), end - _DAY * (MAX_DAYS - 1)), end)
+        end = min(until, today) if until else today
+        return Period("custom", max(min(since if since else end, end), end - _DAY * (MAX_DAYS - 1)), end)
     if key not in choices or key == "custom":
         key = DEFAULT
     month = today.replace(day=1)

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, tzinfo
 
 from shop.actions.documents.documents import PackingSlip, PickList
 from shop.actions.drafts.quotes import DraftQuote
 from shop.admin.orders.pdf_page import LARGE, MARGIN, NORMAL, SMALL, PdfColumn, PdfPages
-from shop.admin.pages import day_text
 from shop.base.money import money_text
+from shop.base.times import find_display_zone, format_day
 from shop.models.documents.invoices import Invoice, InvoiceContent, Seller
 from shop.rules.documents.documents import PickedItem
 
@@ -46,17 +47,23 @@ async def run_renderer(render: Callable[[], bytes]) -> bytes:
 
 def render_invoice(invoice: Invoice, paper: str) -> bytes:
     content = invoice.document
-    facts = [f"Date: {day_text(invoice.issued_at)}", f"Order {content.order_number} of {day_text(content.order_date)}"]
+    date, order_date = (_format_day(content, each) for each in (invoice.issued_at, content.order_date))
+    facts = [f"Date: {date}", f"Order {content.order_number} of {order_date}"]
     if content.invoice_number:
         facts.append(f"For invoice {content.invoice_number}")
     return _render_content(content, f"{TITLES[invoice.kind]} {invoice.number}", facts, paper)
 
 
 def render_quote(quote: DraftQuote, paper: str) -> bytes:
-    facts = [f"Date: {day_text(quote.date)}", f"Valid until: {day_text(quote.valid_until)}"]
+    date, last_date = (_format_day(quote.content, each) for each in (quote.date, quote.valid_until))
+    facts = [f"Date: {date}", f"Valid until: {last_date}"]
     if not quote.has_shipping:
         facts.append("Without shipping costs, which depend on the address.")
     return _render_content(quote.content, f"Quote {quote.content.order_number}", facts, paper)
+
+
+def _format_day(content: InvoiceContent, moment: datetime) -> str:
+    return format_day(moment, find_display_zone(content.time_zone))
 
 
 def _render_content(content: InvoiceContent, title: str, facts: Sequence[str], paper: str) -> bytes:
@@ -122,20 +129,20 @@ def _draw_amounts(pages: PdfPages, content: InvoiceContent) -> None:
     pages.table(_TAX_COLUMNS, tax_rows, bold_rows=frozenset({len(tax_rows) - 1}))
 
 
-def render_slips(slips: Sequence[PackingSlip], seller: Seller, paper: str, locale: str) -> bytes:
+def render_slips(slips: Sequence[PackingSlip], seller: Seller, paper: str, locale: str, zone: tzinfo) -> bytes:
     """Renders packing slips, each on pages of its own."""
     pages = PdfPages("Packing slips" if len(slips) > 1 else "Packing slip", paper, locale)
     for number, slip in enumerate(slips):
         if number:
             pages.new_page()
         pages.set_footer(f"Order {slip.order_number} {slip.shipment_number}")
-        _draw_slip(pages, slip, seller)
+        _draw_slip(pages, slip, seller, zone)
     if not slips:
         pages.paragraph("Nothing to pack: all shipments are canceled.")
     return pages.finish()
 
 
-def _draw_slip(pages: PdfPages, slip: PackingSlip, seller: Seller) -> None:
+def _draw_slip(pages: PdfPages, slip: PackingSlip, seller: Seller, zone: tzinfo) -> None:
     _draw_seller(pages, seller)
     if slip.ship_to:
         _draw_block(pages, "Ship to", slip.ship_to, width=pages.inner_width)
@@ -143,7 +150,7 @@ def _draw_slip(pages: PdfPages, slip: PackingSlip, seller: Seller) -> None:
     pages.paragraph(f"Packing slip for order {slip.order_number}", size=LARGE, is_bold=True)
     pages.skip(4)
     facts = [
-        f"Order date: {day_text(slip.order_date)}" if slip.order_date else "",
+        f"Order date: {format_day(slip.order_date, zone)}" if slip.order_date else "",
         _join(f"Shipment {slip.shipment_number}" if slip.shipment_number else "", slip.method, slip.location_name),
         f"Tracking: {slip.tracking}" if slip.tracking else "",
         f"Instructions: {slip.instructions}" if slip.instructions else "",

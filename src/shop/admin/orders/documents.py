@@ -230,7 +230,8 @@ async def _invoice_pdf(ctx: Context, invoice: Invoice) -> Reply:
 
 async def _slip_pdf(ctx: Context, page_context: PageContext, slips: Any, name: str) -> Reply:
     shop = page_context.shop
-    render = partial(render_slips, slips, await documents.get_seller(ctx), find_paper(shop), shop.default_locale)
+    seller = await documents.get_seller(ctx)
+    render = partial(render_slips, slips, seller, find_paper(shop), shop.default_locale, shop.zone)
     return pdf_reply(name, await run_renderer(render))
 
 

@@ -1,11 +1,10 @@
 """Reads the filters of the order list from the URL."""
 
-from datetime import timedelta
 from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.orders.bulk import MAX_ORDERS
-from shop.admin.listing import day_param, text_param
+from shop.admin.listing import read_day_range, text_param
 from shop.base.ids import as_uuid
 from shop.models.catalog.product_query import search_query
 from shop.queries.orders import order_list
@@ -46,7 +45,7 @@ def read_size(params: dict[str, str]) -> int:
 
 async def read_query(request: Request, ctx: Context, params: dict[str, str]) -> OrderQuery:
     """Builds the query; an unknown choice is ignored, and an unknown product has no orders."""
-    until = day_param(request, "until")
+    since, until = read_day_range(request, ctx.shared.shop.zone)
     return OrderQuery(
         tab=(params["tab"] if params["tab"] in TABS else "") or None,
         words=search_query(params["q"]) if params["q"] else None,
@@ -58,8 +57,8 @@ async def read_query(request: Request, ctx: Context, params: dict[str, str]) -> 
         tag=params["tag"].casefold() or None,
         product_id=await _read_product(ctx, params["product"]),
         promotion_id=as_uuid(params["promotion"]),
-        since=day_param(request, "since"),
-        until=until + timedelta(days=1) if until and until.year < 9999 else None,
+        since=since,
+        until=until,
         numbers=_read_numbers(request),
         sort=params["sort"] if params["sort"] in SORTS else "newest",
     )

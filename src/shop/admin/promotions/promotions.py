@@ -1,5 +1,6 @@
 """Promotion pages: search, create, edit name, period and usage limits, and delete."""
 
+from datetime import tzinfo
 from typing import Any
 
 from shop.actions import records
@@ -64,7 +65,7 @@ async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Re
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     fields = Fields(request)
     try:
-        values = _read(fields, None)
+        values = _read(fields, page_context.shop.zone, None)
         fields.check()
         promotion_id = await records.create(ctx, PROMOTION, values)
     except Invalid as error:
@@ -74,13 +75,14 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
-    return _one(page_context, promotion, _texts(promotion), notice=notice_of(request, NOTICES))
+    texts = _texts(promotion, page_context.shop.zone)
+    return _one(page_context, promotion, texts, notice=notice_of(request, NOTICES))
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
     try:
-        values = _read(fields, promotion)
+        values = _read(fields, page_context.shop.zone, promotion)
         fields.check()
         await records.update(ctx, PROMOTION, promotion.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
@@ -88,7 +90,8 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         return _one(page_context, promotion, _form_texts(fields), 422, errors=error.errors, seen_at=seen_at)
     except ChangedMeanwhile as conflict:
         texts, promotion = _form_texts(fields), await get_promotion(ctx, promotion.id)
-        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, _texts(promotion))}
+        current_texts = _texts(promotion, page_context.shop.zone)
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, texts, current_texts)}
         return _one(page_context, promotion, texts, 409, **more)
     return redirect(f"{PATH}/{promotion.id}?done=saved")
 
@@ -107,7 +110,7 @@ async def delete(request: Request, ctx: Context, page_context: PageContext) -> R
     return redirect(f"{PATH}?done=deleted")
 
 
-def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
+def _read(fields: Fields, zone: tzinfo, present: Promotion | None) -> dict[str, Any]:
     way = fields.choice("way", ACTIVATIONS)
     code = fields.line("code", most=100, required=way == "code").lower()
     values: dict[str, Any] = {
@@ -119,26 +122,21 @@ def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
         "match_policy": fields.choice("match_policy", POLICIES),
         "usage_limit": fields.whole("usage_limit", least=1),
         "customer_limit": fields.whole("customer_limit", least=1),
-        "starts_at": fields.moment("starts_at"),
-        "expires_at": fields.moment("expires_at"),
+        "starts_at": fields.moment("starts_at", zone, present.starts_at if present else None),
+        "expires_at": fields.moment("expires_at", zone, present.expires_at if present else None),
     }
-    for name in ("starts_at", "expires_at"):
-        before = present and getattr(present, name)
-        # The form shows minutes; an unchanged time keeps its seconds.
-        if before and moment_text(before) == fields.texts.get(name):
-            values[name] = before
     if values["starts_at"] and values["expires_at"] and values["expires_at"] <= values["starts_at"]:
         fields.refuse("expires_at", "must be later than it begins")
     return values
 
 
-def _texts(promotion: Promotion) -> dict[str, Any]:
+def _texts(promotion: Promotion, zone: tzinfo) -> dict[str, Any]:
     own = {
         name: "" if getattr(promotion, name) is None else str(getattr(promotion, name))
         for name in _TEXTS
         if name != "way"
     }
-    moments = {name: moment_text(getattr(promotion, name)) for name in ("starts_at", "expires_at")}
+    moments = {name: moment_text(getattr(promotion, name), zone) for name in ("starts_at", "expires_at")}
     return {**own, **moments, "way": "automatic" if promotion.is_automatic else "code" if promotion.code else "batches"}
 
 

@@ -1,6 +1,7 @@
 """Pages for webhook deliveries: list, request and responses of one, resend, replay, and test."""
 
 import json
+from datetime import tzinfo
 from typing import Any
 
 import msgspec
@@ -132,7 +133,7 @@ class DeliveryPages(msgspec.Struct, frozen=True):
 async def show_replay(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     endpoint = await webhooks.get_endpoint(ctx, id_of(request, "endpoint_id"))
     # After an outage, the events that the endpoint has missed.
-    since = text_param(request, "since") or moment_text(endpoint.failing_since)
+    since = text_param(request, "since") or moment_text(endpoint.failing_since, page_context.shop.zone)
     values = {**dict.fromkeys(LABELS, ""), "range": "time", "since": since}
     return _replay_page(page_context, endpoint, values, notice=notice_of(request, _NOTICES))
 
@@ -141,7 +142,7 @@ async def replay(request: Request, ctx: Context, page_context: PageContext) -> R
     endpoint, fields = await webhooks.get_endpoint(ctx, id_of(request, "endpoint_id")), Fields(request)
     values = {name: fields.texts.get(name, "") for name in LABELS}
     try:
-        range_ = _read_range(fields)
+        range_ = _read_range(fields, page_context.shop.zone)
         fields.check()
         await deliveries.replay(ctx, endpoint.id, range_)
     except Invalid as error:
@@ -151,14 +152,14 @@ async def replay(request: Request, ctx: Context, page_context: PageContext) -> R
     return redirect(f"{PATH}/{endpoint.id}/deliveries?done=replayed")
 
 
-def _read_range(fields: Fields) -> WebhookReplayInput:
+def _read_range(fields: Fields, zone: tzinfo) -> WebhookReplayInput:
     if fields.choice("range", RANGES) == "position":
         first = fields.whole("from_position", least=1, required=True)
         last = fields.whole("to_position", least=1)
         if first and last and last < first:
             fields.refuse("to_position", "must not be before the first position")
         return WebhookReplayInput(from_position=first, to_position=last)
-    since, until = fields.moment("since"), fields.moment("until")
+    since, until = fields.moment("since", zone), fields.moment("until", zone)
     if not fields.texts.get("since", "").strip():
         fields.refuse("since", "is required")
     if since and until and until < since:

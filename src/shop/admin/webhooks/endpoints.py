@@ -77,11 +77,11 @@ async def rotate(request: Request, ctx: Context, page_context: PageContext) -> R
     return _secret_page(page_context, endpoint.id, endpoint.url, secret, is_new=False)
 
 
-async def enable(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+async def enable(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     """Enables an endpoint, and offers to replay the events that it has missed."""
     endpoint = await _get(request, ctx)
     await records.update(ctx, WEBHOOK_ENDPOINT, endpoint.id, {"enabled": True})
-    since = moment_text(endpoint.failing_since or endpoint.disabled_at)
+    since = moment_text(endpoint.failing_since or endpoint.disabled_at, page_context.shop.zone)
     return redirect(f"{PATH}/{endpoint.id}/replay?done=enabled&since={since}")
 
 

@@ -66,6 +66,8 @@ class InvoiceContent(msgspec.Struct, frozen=True, kw_only=True):
     email: str = ""
     order_number: str
     order_date: datetime
+    time_zone: str = "UTC"
+    """The zone of the days on the document, which a later change of the shop's zone does not change."""
     currency: str
     locale: str
     lines: Sequence[InvoiceLine] = ()

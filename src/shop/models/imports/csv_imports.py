@@ -10,6 +10,8 @@ from shop.db.rows import Row, check, index, key, refers, table
 
 KINDS = {"products": "Products", "stock": "Stock", "customers": "Customers"}
 """The kinds of files with their labels; each is also the resource whose permissions a file needs."""
+FINAL_STATES = ("done", "failed")
+"""The states of imports that cannot be started again."""
 COUNTS = ("created", "updated", "unchanged", "failed")
 
 

@@ -1,12 +1,13 @@
 """The shop's settings."""
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from shop.base.times import find_display_zone
 from shop.db.rows import Row, check, key, table
 from shop.models.setup.documents import DocumentSettings
 from shop.models.setup.mails import NO_MAIL_SETTINGS, MailSettings
@@ -25,7 +26,7 @@ class Shop(Row, frozen=True, kw_only=True):
     default_country: str = "US"
     default_locale: str = "en-US"
     time_zone: str = "UTC"
-    """The IANA name of the zone whose days reports show."""
+    """The IANA name of the zone whose days and times the shop shows; stored times are UTC."""
     version: int = 0
     """Incremented with every change, so that each process can detect it."""
     low_stock_threshold: int = 5
@@ -48,6 +49,10 @@ class Shop(Row, frozen=True, kw_only=True):
 
     documents: dict[str, Any] = {}  # noqa: RUF012
     """The address and tax numbers on documents, and the format of their numbers; see `DocumentSettings`."""
+
+    @property
+    def zone(self) -> tzinfo:
+        return find_display_zone(self.time_zone)
 
     def mail_settings(self, kind: str) -> MailSettings:
         return msgspec.convert(self.mails[kind], MailSettings) if kind in self.mails else NO_MAIL_SETTINGS

@@ -33,7 +33,7 @@ class CheckoutFacts(msgspec.Struct, frozen=True):
     state: str
     item_count: int
     total: int
-    email: str | None
+    has_email: bool
     has_bill_address: bool
     has_ship_address: bool
     shipment_count: int
@@ -59,7 +59,7 @@ def missing_requirements(facts: CheckoutFacts) -> list[CheckoutRequirement]:
                 "Remove the items without a price in this currency, or change the currency.",
                 not facts.unpriced,
             ),
-            ("address", "email_missing", "email", "Enter an e-mail address.", bool(facts.email)),
+            ("address", "email_missing", "email", "Enter an e-mail address.", facts.has_email),
             ("address", "address_missing", "bill_address", "Enter a billing address.", facts.has_bill_address),
             ("address", "address_missing", "ship_address", "Enter a shipping address.", facts.has_ship_address),
             (
