@@ -16,6 +16,7 @@ from shop.actions.imports import csv_exports, csv_imports
 from shop.actions.imports.csv_files import create_import, open_beginning
 from shop.actions.imports.csv_imports import get_import
 from shop.admin.fields import Fields, id_of
+from shop.admin.listing import RowSort, sort_rows
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import require_permission
@@ -48,6 +49,10 @@ _PERMISSIONS: Mapping[str, str] = {
     **dict.fromkeys(COST_COLUMNS, "costs:read"),
 }
 """The permissions that columns of a product file need, beside the one to write products."""
+_SORTS = {
+    "newest": RowSort("Newest", lambda row: row.created_at, is_descending=True),
+    "failed": RowSort("Most failed rows", lambda row: row.failed, is_descending=True),
+}
 _PREVIEW = 5
 _SHOWN_ERRORS = 20
 _NOTICES = {"uploaded": "File uploaded.", "deleted": "Import deleted.", "queued": "Started in the background."}
@@ -157,12 +162,14 @@ def _list_targets(ctx: Context, page_context: PageContext, row: CsvImport) -> li
 
 async def _list(request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
     kind = _kind_of(request)
+    rows, head = sort_rows(request, f"{PATH}/{kind}", await queries.list_imports(ctx.db, kind), _SORTS)
     return page(
         "imports/imports.html",
         page_context,
         status,
         **more,
-        imports=await queries.list_imports(ctx.db, kind),
+        imports=rows,
+        head=head,
         kind=kind,
         kinds=KINDS,
         states=STATES,
