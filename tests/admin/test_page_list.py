@@ -1,6 +1,7 @@
 """Every page of the dashboard is in the list that the browser tests visit, and can be opened."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -10,7 +11,9 @@ from shop.app.routes import PLATFORM_EVENTS
 from shop.models.imports.csv_imports import KINDS
 from tests.admin.dashboard import Dashboard
 from tests.admin.page_records import fill_pages
+from tests.admin.test_lists import sorts_of
 
+_ROWS = r'<table class="(cards|report)|<ul class="entries"'
 WITHOUT_A_SESSION = {"/admin/sign-in", "/admin/join/{token}"}
 AFTER_A_FORM = {"/admin/confirm", "/admin/account/authenticator/remove", "/admin/account/recovery-codes"}
 """The browser visits these after it has filled in a form."""
@@ -31,6 +34,36 @@ NO_PAGES = {
     },
     "an e-mail in a frame of its page": {"/admin/settings/mails/{kind}/preview"},
 }
+WITHOUT_A_COUNT = {
+    "the parts of a record": {
+        *("account", "account with a passkey", "application", "customer", "delivery", "transfer"),
+        *("draft", "draft with customers and products", "import", "import of customers", "import of stock"),
+        *("order, cancel items", "order, edit", "order, in part refunded", "order, refund", "order, unpaid"),
+        *("order, waits for an approval", "prices", "product", "promotion, try", "shipment, divide", "variants"),
+    },
+    "excerpts and results": {"/admin/settings/checks", "overview"},
+}
+WITHOUT_SORT = {
+    "one column": {"group", "list's customers"},
+    "a ledger, whose balance depends on the order": {"stock item", "store credit"},
+    "the order of the storefront, which operators change": {"taxons"},
+    "the order in which shelves are counted": {"count"},
+    "always the same e-mails": {"e-mails"},
+}
+
+
+def find_lists_without_count(texts: Mapping[str, str]) -> set[str]:
+    """Returns the names of pages with rows but without their count."""
+    return {name for name, text in texts.items() if re.search(_ROWS, text) and "<p data-total>" not in text}
+
+
+def find_lists_without_sort(texts: Mapping[str, str]) -> set[str]:
+    """Returns the names of pages with a count but without sort orders; reports are sorted by their columns."""
+    return {
+        name
+        for name, text in texts.items()
+        if "<p data-total>" in text and len(sorts_of(text)) < 2 and "aria-sort" not in text
+    }
 
 
 def match_paths(paths: set[str]) -> set[str]:
@@ -47,8 +80,14 @@ async def test_every_page_is_visited_by_the_browser_tests_and_can_be_opened(
 ) -> None:
     paths = await fill_pages(dashboard, other_dashboard, db)
 
-    statuses = {path: (await dashboard.get(path)).status_code for path in paths.values()}
+    pages = {path: await dashboard.get(path) for path in paths.values()}
+    statuses = {path: page.status_code for path, page in pages.items()}
 
     assert {path: status for path, status in statuses.items() if status != 200} == {}
     unvisited = match_paths({path.partition("?")[0] for path in statuses})
     assert unvisited == WITHOUT_A_SESSION | AFTER_A_FORM | set.union(*NO_PAGES.values())
+    texts = {name: pages[path].text for name, path in paths.items()}
+    assert find_lists_without_count(texts) == set.union(*WITHOUT_A_COUNT.values())
+    assert find_lists_without_sort(texts) == set.union(*WITHOUT_SORT.values())
+    links = {path for text in texts.values() for path in sorts_of(text).values()}
+    assert {path: status for path in links if (status := (await dashboard.get(path)).status_code) != 200} == {}

@@ -67,16 +67,9 @@ class ListQuery(msgspec.Struct, frozen=True):
 
 
 class CursorPosition(msgspec.Struct, frozen=True):
-    """A cursor in a list sorted by time, newest first: the records before it or after it."""
+    """A cursor in a list of the dashboard: the value that the list is sorted by, and the id, of a record."""
 
     side: str
-    at: datetime
-    id: UUID
-
-
-class NumberCursor(msgspec.Struct, frozen=True):
-    """A cursor in a list sorted by a number, ascending: the `next` records or those `back`."""
-
-    side: str
-    at: int
+    """`before` for the next page, `after` for the previous one, as in a list with the newest records first."""
+    at: datetime | int | str
     id: UUID

@@ -1,20 +1,43 @@
 """Statements for the dashboard: recent activity, and what its lists have in common."""
 
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, bindparam, func, select, tuple_
+from sqlalchemy import BigInteger, bindparam, func, literal_column, select, tuple_
 
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, statement
+from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.access.operators import operators
 from shop.models.cart.orders import Order, orders
 from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
 
 _now = func.now()
+R = TypeVar("R")
 WEEK = timedelta(days=7)
+COUNT_LIMIT = 10_000
+"""The count of a list ends here, so that it costs little however long the list is."""
+
+
+class SortOrder(msgspec.Struct, frozen=True):
+    """A sort order of a list: a column without nulls, and its direction."""
+
+    column: Any
+    is_ascending: bool = False
+    ignores_case: bool = False
+    """For text that is not sorted by an index."""
+
+    @property
+    def field(self) -> str:
+        """The name of the column in a row of the list."""
+        return str(self.column.key)
+
+    @property
+    def kind(self) -> type:
+        """The type of the column's values."""
+        return cast(type, self.column.type.python_type)
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -106,15 +129,35 @@ _TIMELINE = statement(
 )
 
 
-def paginate(clause: Any, at: Any, key: Any, side: str | None) -> Any:
-    """Limits rows to those before or after a cursor, newest first; those after it come in reverse order."""
-    cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
-    if side == "before":
-        clause = clause.where(tuple_(at, key) < cursor)
-    if side == "after":
-        clause = clause.where(tuple_(at, key) > cursor)
-    columns = (at, key) if side == "after" else (at.desc(), key.desc())
+def paginate(clause: Any, order: SortOrder, key: Any, side: str | None) -> Any:
+    """Sorts rows and limits them to those that follow a cursor; those of the previous page come in reverse order."""
+    at: Any = order.column
+    cursor_at: Any = bindparam("at_", type_=at.type)
+    if order.ignores_case:
+        at, cursor_at = func.lower(at), func.lower(cursor_at)
+    is_ascending = order.is_ascending == (side != "after")
+    if side:
+        row, cursor = tuple_(at, key), tuple_(cursor_at, bindparam("id_", type_=key.type))
+        clause = clause.where(row > cursor if is_ascending else row < cursor)
+    columns = (at, key) if is_ascending else (at.desc(), key.desc())
     return clause.order_by(*columns).limit(bindparam("most", type_=BigInteger))
+
+
+async def load_page(
+    db: DatabaseSession, page_statement: Statement[R], cursor: CursorPosition | None, **values: Any
+) -> list[R]:
+    """Runs a statement of `paginate`."""
+    rows = await db.all(page_statement, **values, at_=cursor and cursor.at, id_=cursor and cursor.id)
+    return rows[::-1] if cursor and cursor.side == "after" else rows
+
+
+def count_rows(clause: Any) -> Statement[int]:
+    """Returns a statement that counts the rows of a selection, at most one more than `COUNT_LIMIT`."""
+    limit: Any = literal_column(str(COUNT_LIMIT + 1))
+    rows = clause.with_only_columns(literal_column("1").label("one"), maintain_column_froms=True).limit(limit)
+    return dynamic_statement(
+        select(func.count()).select_from(rows.subquery("counted")), lambda record: cast(int, record[0])
+    )
 
 
 async def find_tally(db: DatabaseSession) -> Tally:

@@ -1,6 +1,6 @@
-"""Lists the event log and the audit for the dashboard, newest first, and names their actors."""
+"""Lists the event log and the audit for the dashboard, and names their actors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import UUID as SQL_UUID
 
 from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, any_of, into, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.applications import applications
 from shop.models.access.operators import operators
 from shop.models.access.users import users
@@ -22,10 +22,14 @@ from shop.models.events import Event, events
 from shop.models.journal import AuditEvent, audit_events
 from shop.models.webhooks.deliveries import WebhookDelivery, webhook_deliveries
 from shop.models.webhooks.endpoints import webhook_endpoints
-from shop.queries.dashboard import like_prefix, paginate
+from shop.queries.dashboard import SortOrder, count_rows, like_prefix, load_page, paginate
 
 _most = bindparam("most", type_=BigInteger)
 _ID = SQL_UUID(as_uuid=True)
+AUDIT_SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(audit_events.c.at),
+    "oldest": SortOrder(audit_events.c.at, is_ascending=True),
+}
 
 
 class LogFilter(msgspec.Struct, frozen=True):
@@ -68,23 +72,40 @@ def _filter(clause: Select[Any], table: Any, type_: Any, at: Any, filter_names: 
     return clause.where(*(condition for name, condition in conditions.items() if name in filter_names))
 
 
+def _select_events(filter_names: frozenset[str]) -> Any:
+    numbered_events = select(events).where(events.c.position.is_not(None))
+    return _filter(numbered_events, events, events.c.type, events.c.occurred_at, filter_names)
+
+
+def _select_audit(filter_names: frozenset[str]) -> Any:
+    return _filter(select(audit_events), audit_events, audit_events.c.action, audit_events.c.at, filter_names)
+
+
 @lru_cache(maxsize=512)
-def _list_events_statement(filter_names: frozenset[str], side: str | None) -> Statement[Event]:
+def _list_events_statement(filter_names: frozenset[str], sort: str, side: str | None) -> Statement[Event]:
     """Builds one statement for each combination of filters, so that each can use its index."""
-    clause = _filter(select(events), events, events.c.type, events.c.occurred_at, filter_names)
-    position = bindparam("position", type_=BigInteger)
-    if side == "after":
-        clause = clause.where(events.c.position > position).order_by(events.c.position)
-    else:
-        is_earlier = events.c.position < position if side == "before" else events.c.position.is_not(None)
-        clause = clause.where(is_earlier).order_by(events.c.position.desc())
-    return statement(clause.limit(_most), into(Event))
+    position, is_ascending = events.c.position, (sort == "oldest") == (side != "after")
+    clause = _select_events(filter_names).order_by(position if is_ascending else position.desc())
+    if side:
+        cursor: Any = bindparam("cursor", type_=BigInteger)
+        clause = clause.where(position > cursor if is_ascending else position < cursor)
+    return dynamic_statement(clause.limit(_most), into(Event))
 
 
 @lru_cache(maxsize=512)
-def _list_audit_statement(filter_names: frozenset[str], side: str | None) -> Statement[AuditEvent]:
-    clause = _filter(select(audit_events), audit_events, audit_events.c.action, audit_events.c.at, filter_names)
-    return statement(paginate(clause, audit_events.c.at, audit_events.c.id, side), into(AuditEvent))
+def _list_audit_statement(filter_names: frozenset[str], sort: str, side: str | None) -> Statement[AuditEvent]:
+    clause = paginate(_select_audit(filter_names), AUDIT_SORTS[sort], audit_events.c.id, side)
+    return dynamic_statement(clause, into(AuditEvent))
+
+
+@lru_cache(maxsize=128)
+def _count_events_statement(filter_names: frozenset[str]) -> Statement[int]:
+    return count_rows(_select_events(filter_names))
+
+
+@lru_cache(maxsize=128)
+def _count_audit_statement(filter_names: frozenset[str]) -> Statement[int]:
+    return count_rows(_select_audit(filter_names))
 
 
 _LIST_DELIVERIES = statement(
@@ -130,23 +151,32 @@ def _values(criteria: LogFilter) -> tuple[frozenset[str], dict[str, Any]]:
 
 
 async def list_events(
-    db: DatabaseSession, criteria: LogFilter, side: str | None, position: int, *, most: int
+    db: DatabaseSession, criteria: LogFilter, side: str | None, position: int, *, sort: str, most: int
 ) -> list[Event]:
-    """Returns events before or after a position, newest first."""
+    """Returns the events of the page that follows a position, or precedes it if the side is `after`."""
     filter_names, values = _values(criteria)
-    rows = await db.all(_list_events_statement(filter_names, side), **values, position=position, most=most)
+    rows = await db.all(_list_events_statement(filter_names, sort, side), **values, cursor=position, most=most)
     return rows[::-1] if side == "after" else rows
 
 
+async def count_events(db: DatabaseSession, criteria: LogFilter) -> int:
+    """Returns the number of events, at most one more than `COUNT_LIMIT`."""
+    filter_names, values = _values(criteria)
+    return await db.one(_count_events_statement(filter_names), **values) or 0
+
+
 async def list_audit_events(
-    db: DatabaseSession, criteria: LogFilter, cursor: CursorPosition | None, *, most: int
+    db: DatabaseSession, criteria: LogFilter, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[AuditEvent]:
     filter_names, values = _values(criteria)
-    place = {"at_": cursor.at, "id_": cursor.id} if cursor else {}
-    rows = await db.all(
-        _list_audit_statement(filter_names, cursor.side if cursor else None), **values, **place, most=most
-    )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
+    page_statement = _list_audit_statement(filter_names, sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, **values, most=most)
+
+
+async def count_audit_events(db: DatabaseSession, criteria: LogFilter) -> int:
+    """Returns the number of audit events, at most one more than `COUNT_LIMIT`."""
+    filter_names, values = _values(criteria)
+    return await db.one(_count_audit_statement(filter_names), **values) or 0
 
 
 async def list_deliveries(db: DatabaseSession, event_id: UUID, *, most: int) -> list[DeliveryRow]:

@@ -51,7 +51,7 @@ async def test_a_price_list_is_created_updated_deactivated_and_deleted(dashboard
     assert saved_message(await dashboard.post(price_list, name=name, priority="", percent_off="")) == "saved"
     row = await db.fetchrow("select * from price_lists where id = $1", id_of(price_list))
     assert (row["priority"], row["percent_off"], row["starts_at"], row["active"]) == (0, None, None, False)
-    row_text = (await dashboard.get(LISTS)).text.partition(name)[2].partition("</tr>")[0]
+    row_text = (await dashboard.get(f"{LISTS}?sort=newest")).text.partition(name)[2].partition("</tr>")[0]
     assert ">inactive<" in row_text
     assert "0 prices in USD" in row_text
     assert "In use" not in (await dashboard.get(f"{price_list}/delete")).text

@@ -6,6 +6,7 @@ from uuid import UUID
 from shop.actions.access import applications
 from shop.actions.context import Context
 from shop.admin.fields import chosen_words, id_of
+from shop.admin.listing import RowSort, fold_text, fold_time, sort_rows
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
@@ -16,6 +17,11 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/integrations/api"
+_SORTS = {
+    "newest": RowSort("Newest", lambda application: application.created_at, is_descending=True),
+    "name": RowSort("Name", lambda application: fold_text(application.name)),
+    "used": RowSort("Last used", lambda application: fold_time(application.last_used_at), is_descending=True),
+}
 OVERLAPS = {"0": "None: the old secret stops working now", "3600": "1 hour", "86400": "1 day", "604800": "7 days"}
 _NOTICES = {
     "made": "Application created. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
@@ -25,10 +31,9 @@ _NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    rows = await applications.list_applications(ctx)
-    return page(
-        "access/applications/applications.html", page_context, notice=notice_of(request, _NOTICES), applications=rows
-    )
+    rows, head = sort_rows(request, PATH, await applications.list_applications(ctx), _SORTS)
+    notice = notice_of(request, _NOTICES)
+    return page("access/applications/applications.html", page_context, applications=rows, head=head, notice=notice)
 
 
 async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:

@@ -8,6 +8,7 @@ from shop.actions.access.roles import RoleInput
 from shop.actions.context import Context
 from shop.actions.setup.shop import change_refund_approval
 from shop.admin.fields import Fields, chosen_words, id_of, list_differences
+from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.admin.uses import link_uses
@@ -22,12 +23,17 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/settings/roles"
+_SORTS = {
+    "built-in": RowSort("Built-in first", lambda role: (role.code is None, role.id)),
+    "name": RowSort("Name", lambda role: fold_text(role.name)),
+    "operators": RowSort("Most operators", lambda role: role.operator_count, is_descending=True),
+}
 _LABELS = {"name": "Name", "permissions": "Permissions", "refund_limit": "Refund limit"}
 _NOTICES = {"created": "Role created.", "saved": "Saved.", "deleted": "Role deleted."}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return await _listing_page(ctx, page_context, notice=notice_of(request, _NOTICES))
+    return await _listing_page(request, ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
 async def change_approval(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -38,15 +44,18 @@ async def change_approval(request: Request, ctx: Context, page_context: PageCont
         await change_refund_approval(ctx, amount)
     except Invalid as error:
         return await _listing_page(
-            ctx, page_context, 422, errors=error.errors, approval_text=fields.texts.get("amount", "")
+            request, ctx, page_context, 422, errors=error.errors, approval_text=fields.texts.get("amount", "")
         )
     return redirect(f"{PATH}?done=saved")
 
 
-async def _listing_page(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
-    rows, amount = await roles.list_roles(ctx), ctx.shared.shop.refund_approval_amount
+async def _listing_page(
+    request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any
+) -> Reply:
+    rows, head = sort_rows(request, PATH, await roles.list_roles(ctx), _SORTS)
+    amount = ctx.shared.shop.refund_approval_amount
     approval_text = "" if amount is None else f"{amount:f}"
-    context = {"approval_text": approval_text, "errors": {}, **more}
+    context = {"approval_text": approval_text, "errors": {}, "head": head, **more}
     return page("access/roles.html", page_context, status, roles=rows, descriptions=_describe(rows), **context)
 
 

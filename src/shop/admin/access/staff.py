@@ -8,6 +8,7 @@ from shop.actions.access import operators, staff
 from shop.actions.access import roles as role_actions
 from shop.actions.context import Context
 from shop.admin.fields import id_of
+from shop.admin.listing import RowSort, fold_text, fold_time, sort_rows
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
@@ -17,6 +18,12 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/settings/operators"
+_SORTS = {
+    "oldest": RowSort("Oldest", lambda operator: operator.created_at),
+    "email": RowSort("E-mail", lambda operator: operator.email_key),
+    "role": RowSort("Role", lambda operator: fold_text(operator.role_name)),
+    "seen": RowSort("Last seen", lambda operator: fold_time(operator.last_seen_at), is_descending=True),
+}
 _NOTICES = {
     "disabled": "Operator disabled and signed out everywhere.",
     "enabled": "Operator enabled.",
@@ -26,11 +33,13 @@ _NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    rows, head = sort_rows(request, PATH, await operators.list_operators(ctx), _SORTS)
     return page(
         "access/operators.html",
         page_context,
         notice=notice_of(request, _NOTICES),
-        operators=await operators.list_operators(ctx),
+        operators=rows,
+        head=head,
         role_names=await _list_role_names(ctx, page_context),
     )
 

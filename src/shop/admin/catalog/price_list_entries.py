@@ -6,7 +6,7 @@ from shop.actions.catalog_admin import price_lists
 from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
@@ -16,6 +16,7 @@ from shop.rules.form_values import amount_text, read_amount, read_whole
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
+_SORTS = {"newest": "Newest", "oldest": "Oldest", "lowest": "Lowest price"}
 _NOTICES = {
     "added": "Price added.",
     "pasted": "Lines saved.",
@@ -92,24 +93,28 @@ def _read(
 async def _entries(
     request: Request, ctx: Context, page_context: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
-    search, before = text_param(request, "q"), as_uuid(text_param(request, "before"))
-    rows = await price_list_pages.list_entries(ctx.db, price_list, search, before, most=SIZE + 1)
+    params, sort = {"q": text_param(request, "q")}, read_sort(request, _SORTS)
+    order, path = price_list_pages.ENTRY_SORTS[sort], _path_of(price_list)
+    cursor = read_cursor(request, order.kind)
+    rows = await price_list_pages.list_entries(ctx.db, price_list, params["q"], cursor, sort=sort, most=SIZE + 1)
+    links = {**params, "sort": sort}
+    entries, pages = paginate_rows(request, rows, cursor, by=order.field, params=links, path=path)
+    count = await count_list(rows, cursor, lambda: price_list_pages.count_entries(ctx.db, price_list, params["q"]))
     texts = more.pop("form_texts", {"amount": {}, "min_quantity": {}})
 
     def text(name: str, entry: Any) -> str:
         current = amount_text(entry.amount, price_list.currency) if name == "amount" else str(entry.min_quantity)
         return str(texts[name].get(str(entry.id), current))
 
-    older = f"{_path_of(price_list)}?before={rows[SIZE - 1].id}" if len(rows) > SIZE else None
     return page(
         "catalog/prices/price_list_entries.html",
         page_context,
         status,
         **{"adding": {}, "lines": "", **more},
         price_list=price_list,
-        entries=rows[:SIZE],
+        entries=entries,
+        head=build_head(path, count, _SORTS, sort, params),
+        pages=pages,
         text=text,
-        q=search,
-        older=older,
-        newest=_path_of(price_list) if before else None,
+        q=params["q"],
     )

@@ -10,7 +10,18 @@ from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, list_differences, moment_text
-from shop.admin.listing import text_param
+from shop.admin.listing import (
+    SIZE,
+    ListHead,
+    build_head,
+    count_list,
+    number_pages,
+    paginate_rows,
+    read_cursor,
+    read_page,
+    read_sort,
+    text_param,
+)
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
 from shop.base.errors import ChangedMeanwhile, Invalid
@@ -35,7 +46,7 @@ LABELS = {
     "active": "Active",
     "emails": "E-mail addresses",
 }
-MAX_LISTS, MAX_USERS = 500, 100
+_SORTS = {"priority": "Priority", "name": "Name", "newest": "Newest"}
 _TEXTS = ("name", "priority", "percent_off", "starts_at", "ends_at")
 _NOTICES = {
     "made": "Price list created. Add prices and assign customers next.",
@@ -48,8 +59,16 @@ _NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    lists = await price_list_pages.list_price_lists(ctx.db, most=MAX_LISTS)
-    return page("catalog/prices/price_lists.html", page_context, lists=lists, notice=notice_of(request, _NOTICES))
+    number, sort = read_page(request), read_sort(request, _SORTS)
+    count = await price_list_pages.count_price_lists(ctx.db)
+    return page(
+        "catalog/prices/price_lists.html",
+        page_context,
+        lists=await price_list_pages.list_price_lists(ctx.db, sort=sort, skip=(number - 1) * SIZE, most=SIZE),
+        head=build_head(PATH, count, _SORTS, sort, {}),
+        pages=number_pages(PATH, {"sort": sort}, number, count, SIZE),
+        notice=notice_of(request, _NOTICES),
+    )
 
 
 async def new(_request: Request, _ctx: Context, page_context: PageContext) -> Reply:
@@ -200,7 +219,10 @@ def _one(
 async def _customers(
     request: Request, ctx: Context, page_context: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
-    search = text_param(request, "q")
+    search, cursor, path = text_param(request, "q"), read_cursor(request, str), f"{PATH}/{price_list.id}/customers"
+    rows = await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, cursor, most=SIZE + 1)
+    users, pages = paginate_rows(request, rows, cursor, by="email_key", params={"q": search}, path=path)
+    count = await count_list(rows, cursor, lambda: price_list_pages.count_assigned_users(ctx.db, price_list.id, search))
     return page(
         "catalog/prices/price_list_customers.html",
         page_context,
@@ -208,7 +230,9 @@ async def _customers(
         **{"emails": "", **more},
         price_list=price_list,
         q=search,
-        users=await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, most=MAX_USERS),
+        users=users,
+        head=ListHead(count),
+        pages=pages,
         groups=await price_list_pages.list_groups_for(ctx.db, price_list.id),
         labels=LABELS,
     )

@@ -8,11 +8,13 @@ from shop.actions.catalog_admin import products
 from shop.actions.catalog_admin.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses, list_website_uses
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ProductFilter
+from shop.queries.catalog_bulk.batches import count_products
+from shop.queries.dashboard import COUNT_LIMIT
 from shop.queries.setup.uses import list_promotion_uses
 from shop.rules.form_values import prefix_query
 from shop.web.input.request import Request
@@ -22,6 +24,7 @@ PATH = "/admin/products"
 FILTERS = ("q", "status", "stock")
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
 STOCK = {"": "Any stock", "in": "In stock", "out": "Sold out"}
+SORTS = {"newest": "Newest", "oldest": "Oldest", "name": "Name", "changed": "Last changed"}
 LABELS = {
     "base": "The product",
     "name": "Name",
@@ -62,14 +65,17 @@ def read_filter(params: Mapping[str, str]) -> ProductFilter:
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in FILTERS}
-    filters = read_filter(params)
-    cursor, currency = read_cursor(request), page_context.shop.currencies[0]
-    rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
+    filters, sort = read_filter(params), read_sort(request, SORTS)
+    order, currency = product_pages.SORTS[sort], page_context.shop.currencies[0]
+    cursor = read_cursor(request, order.kind)
+    rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1, sort=sort)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params={**params, "sort": sort})
+    count = await count_list(rows, cursor, lambda: count_products(ctx.db, filters, most=COUNT_LIMIT + 1))
     return page(
         "catalog/products/products.html",
         page_context,
         products=page_rows,
+        head=build_head(PATH, count, SORTS, sort, params),
         pages=pages,
         params=params,
         currency=currency,

@@ -10,7 +10,7 @@ from shop.actions.catalog_admin.stock import Movement
 from shop.actions.context import Context
 from shop.actions.stock.thresholds import change_item_threshold, change_shop_threshold
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, paginate_rows, read_number_cursor, text_param
+from shop.admin.listing import SIZE, ListHead, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id
@@ -25,6 +25,7 @@ from shop.web.reply import Reply
 
 PATH = "/admin/stock"
 LEVELS = {"": "Any count", "low": "Low", "out": "Sold out"}
+SORTS = {"lowest": "Lowest count", "highest": "Highest count"}
 LABELS = {
     "sku": "SKU",
     "location": "Location",
@@ -50,13 +51,15 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         location_id=as_uuid(params["location"]),
         level=params["level"] if params["level"] in LEVELS and params["level"] else None,
     )
-    cursor = read_number_cursor(request)
-    rows = await stock_pages.list_items(ctx.db, filters, cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="count_on_hand", params=params, sides=("back", "next"))
+    cursor, sort = read_cursor(request, int), read_sort(request, SORTS)
+    rows = await stock_pages.list_items(ctx.db, filters, cursor, sort=sort, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="count_on_hand", params={**params, "sort": sort})
+    count = await count_list(rows, cursor, lambda: stock_pages.count_items(ctx.db, filters))
     return page(
         "catalog/stock/stock.html",
         page_context,
         items=page_rows,
+        head=build_head(PATH, count, SORTS, sort, params),
         pages=pages,
         params=params,
         levels=LEVELS,
@@ -191,6 +194,7 @@ async def _item(
 ) -> Reply:
     before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
     lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
+    count = await count_list(lines, before, lambda: stock_pages.count_ledger(ctx.db, item.id))
     threshold = await thresholds.find_threshold(ctx.db, item.id)
     threshold_texts = {"threshold": "" if threshold is None else str(threshold)}
     return page(
@@ -201,6 +205,7 @@ async def _item(
         item=item,
         expected=(await deliveries.list_expected(ctx.db, [item.variant_id])).get(item.variant_id),
         lines=lines[:SIZE],
+        head=ListHead(count),
         older=f"{PATH}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
         newest=f"{PATH}/{item.id}" if before else None,
         movements=MOVEMENTS,

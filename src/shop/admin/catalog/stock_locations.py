@@ -7,6 +7,7 @@ from shop.actions import records
 from shop.actions.catalog.resources import STOCK_LOCATION
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
+from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.stock import StockLocation
@@ -16,12 +17,17 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/stock/locations"
+_SORTS = {
+    "default": RowSort("Default first", lambda location: (not location.default, not location.active, location.name)),
+    "name": RowSort("Name", lambda location: fold_text(location.name)),
+    "units": RowSort("Most units", lambda location: location.unit_count, is_descending=True),
+}
 _FLAGS = ("default", "active", "backorderable_default")
 _NOTICES = {"made": "Location created.", "saved": "Location saved."}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
+    return await _list(request, ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -31,7 +37,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         fields.check()
         await records.create(ctx, STOCK_LOCATION, values)
     except Invalid as error:
-        return await _list(ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
+        return await _list(request, ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
     return redirect(f"{PATH}?done=made")
 
 
@@ -61,11 +67,10 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     return redirect(f"{PATH}?done=saved")
 
 
-async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
-    locations = await stock_pages.list_counted_locations(ctx.db)
-    return page(
-        "catalog/stock/stock_locations.html", page_context, status, **{"form_texts": {}, **more}, locations=locations
-    )
+async def _list(request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    locations, head = sort_rows(request, PATH, await stock_pages.list_counted_locations(ctx.db), _SORTS)
+    context = {"form_texts": {}, **more, "locations": locations, "head": head}
+    return page("catalog/stock/stock_locations.html", page_context, status, **context)
 
 
 async def _get(ctx: Context, location_id: UUID) -> StockLocation:

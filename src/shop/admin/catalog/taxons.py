@@ -10,6 +10,7 @@ from shop.actions.catalog_admin import taxons as taxon_actions
 from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
+from shop.admin.listing import ListHead
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses, list_website_uses
 from shop.base.errors import Invalid
@@ -163,6 +164,7 @@ async def _trees(ctx: Context, page_context: PageContext, status: int = 200, **m
         status,
         **{"form_texts": {}, **more},
         trees=trees,
+        head=ListHead(sum(taxon.parent_id is not None for taxon in taxons)),
         indented=_indented_options,
         labels=LABELS,
     )

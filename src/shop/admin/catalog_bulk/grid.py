@@ -10,7 +10,7 @@ import msgspec
 
 from shop.actions.catalog_bulk.cells import save_edits
 from shop.actions.context import Context
-from shop.admin.catalog.products import FILTERS, STATUSES, STOCK, read_filter
+from shop.admin.catalog.products import FILTERS, SORTS, STATUSES, STOCK, read_filter
 from shop.admin.catalog_bulk.grid_rows import (
     KINDS,
     GridColumn,
@@ -25,7 +25,7 @@ from shop.admin.catalog_bulk.grid_rows import (
     value_text,
 )
 from shop.admin.fields import Fields
-from shop.admin.listing import Pages, paginate_rows, read_cursor, text_param
+from shop.admin.listing import ListHead, Pages, build_head, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.ids import as_uuid
 from shop.models.catalog_bulk.cells import CellColumn, CellEdit, CellProblem, ProductCells
@@ -33,6 +33,7 @@ from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ListedProduct
 from shop.queries.catalog_bulk import batches
 from shop.queries.catalog_bulk import cells as queries
+from shop.queries.dashboard import COUNT_LIMIT
 from shop.rules.catalog_bulk.cells import CHANGED, check_edit, parse_column
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -42,7 +43,6 @@ SIZES = {"25": "25 rows", "50": "50 rows", "100": "100 rows"}
 MAX_CELLS = 2000
 """The cells of one page; each is two fields of its form."""
 MAX_TEXT_LENGTH = 200
-MOST_COUNTED = 10_000
 BODY_LIMIT, MOST_PARAMS = 1024 * 1024, 2 * MAX_CELLS + 200
 
 
@@ -54,7 +54,7 @@ class GridPage(msgspec.Struct, frozen=True):
     visible: Sequence[GridColumn]
     products: Sequence[ListedProduct]
     pages: Pages
-    count: int
+    head: ListHead
 
     @property
     def url(self) -> str:
@@ -129,19 +129,26 @@ async def _load_page(request: Request, ctx: Context, page_context: PageContext) 
     query = request.query
     params = {name: text_param(request, name) for name in (*FILTERS, "size")}
     params["size"] = params["size"] if params["size"] in SIZES else "25"
+    params["sort"] = read_sort(request, SORTS)
+    order = product_pages.SORTS[params["sort"]]
     columns = await list_columns(ctx, page_context)
     visible = read_columns(query.get("columns"), columns)
     most_rows = max(min(int(params["size"]), MAX_CELLS // len(visible)), 1)
-    filters, cursor, currency = read_filter(params), read_cursor(request), page_context.shop.currencies[0]
-    rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=most_rows + 1)
+    filters, cursor, currency = read_filter(params), read_cursor(request, order.kind), page_context.shop.currencies[0]
+    rows = await product_pages.list_products(
+        ctx.db, filters, cursor, currency=currency, most=most_rows + 1, sort=params["sort"]
+    )
     is_back = cursor is not None and cursor.side == "after"
     size = _count_fitting(rows[::-1] if is_back else rows, most_rows)
     rows = rows[-size - 1 :] if is_back else rows[: size + 1]
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params, size=size)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params=params, size=size)
     suffix = "".join(f"&{urlencode({'columns[]': column.key})}" for column in visible)
     pages = Pages(pages.newer and pages.newer + suffix, pages.older and pages.older + suffix)
-    count = await batches.count_products(ctx.db, filters, most=MOST_COUNTED)
-    return GridPage(params, columns, visible, page_rows, pages, count)  # type: ignore[arg-type]
+    count = await batches.count_products(ctx.db, filters, most=COUNT_LIMIT + 1)
+    head = build_head(PATH, count, SORTS, params["sort"], params)
+    links = [msgspec.structs.replace(link, url=link.url + suffix) for link in head.sorts]
+    head = msgspec.structs.replace(head, sorts=links)
+    return GridPage(params, columns, visible, page_rows, pages, head)  # type: ignore[arg-type]
 
 
 def _count_fitting(rows: Sequence[ListedProduct], most_rows: int) -> int:
@@ -192,7 +199,6 @@ async def _render(
         rows=build_rows(cells, product_ids, grid.visible, state),
         choices={"status": {"": "Any status", **STATUSES}, "stock": STOCK, "size": SIZES},
         is_filtered=any(grid.params[name] for name in FILTERS),
-        most_counted=MOST_COUNTED,
         describe=lambda owner_id: describe_owner(cells, owner_id),
         label=lambda key: grid.columns[key].label if key in grid.columns else key,
         text=lambda key, text: value_text(grid.columns, key, text),

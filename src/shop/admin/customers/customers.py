@@ -8,7 +8,7 @@ from shop.actions.timeline import list_customer_timeline
 from shop.admin.customers import customer_form
 from shop.admin.customers.customer_form import MAX_GROUPS, PATH, get_customer
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.ids import as_uuid
 from shop.models.catalog.product_query import search_query
@@ -38,8 +38,9 @@ _NOTICES = {
     "merged": "Merged. This account has everything of the other one, which is closed.",
     "erased": "The personal data was erased. With many orders, the worker needs some minutes for all of them.",
 }
-_PARAMS = ("q", "tag", "group", "blocked", "sort")
-_SORT_NAMES = {"": "Newest first", "oldest": "Oldest first", "changed": "Changed last"}
+_PARAMS = ("q", "tag", "group", "blocked")
+_SORTS = {"newest": "Newest", "oldest": "Oldest", "changed": "Last changed"}
+_ORDER_SORTS = {"newest": "Newest", "oldest": "Oldest"}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -49,22 +50,21 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         tag=params["tag"].casefold() or None,
         group_id=as_uuid(params["group"]),
         is_blocked={"yes": True, "no": False}.get(params["blocked"]),
-        sort=params["sort"] if params["sort"] in customers.SORTS else "newest",
+        sort=read_sort(request, _SORTS),
     )
     # A search without any word, such as "%", finds nothing.
     is_empty = bool(params["q"]) and query.words is None
     rows = [] if is_empty else await customers.list_customers(ctx.db, query, cursor, most=SIZE + 1)
-    by = customers.SORTS[query.sort][0]
-    page_rows, pages = paginate_rows(request, rows, cursor, by=by, params=params)
+    by, links = customers.SORTS[query.sort].field, {**params, "sort": query.sort}
+    page_rows, pages = paginate_rows(request, rows, cursor, by=by, params=links)
+    count = 0 if is_empty else await count_list(rows, cursor, lambda: customers.count_customers(ctx.db, query))
     return page(
         "customers/customers.html",
         page_context,
         customers=page_rows,
         pages=pages,
         params=params,
-        count=0 if is_empty else await customers.count_customers(ctx.db, query),
-        count_limit=customers.COUNT_LIMIT,
-        sorts=_SORT_NAMES,
+        head=build_head(PATH, count, _SORTS, query.sort, params),
         tags=await customers.list_tags(ctx.db, most=MAX_TAGS),
         groups=await group_queries.list_groups(ctx.db, most=MAX_GROUPS),
         is_filtered=any(params.values()),
@@ -101,10 +101,12 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 
 async def list_orders(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    customer, cursor = await get_customer(request, ctx), read_cursor(request)
-    rows = await customer_orders.list_orders(ctx.db, customer.id, cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={})
-    return page("customers/orders.html", page_context, customer=customer, orders=page_rows, pages=pages)
+    customer, cursor, sort = await get_customer(request, ctx), read_cursor(request), read_sort(request, _ORDER_SORTS)
+    rows = await customer_orders.list_orders(ctx.db, customer.id, cursor, sort=sort, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={"sort": sort})
+    count = await count_list(rows, cursor, lambda: customer_orders.count_orders(ctx.db, customer.id))
+    head = build_head(f"{PATH}/{customer.id}/orders", count, _ORDER_SORTS, sort, {})
+    return page("customers/orders.html", page_context, customer=customer, orders=page_rows, head=head, pages=pages)
 
 
 async def end_session(request: Request, ctx: Context, _page_context: PageContext) -> Reply:

@@ -8,7 +8,18 @@ from shop.actions.catalog.resources import CUSTOMER_GROUP, CUSTOMER_GROUP_MEMBER
 from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import text_param
+from shop.admin.listing import (
+    SIZE,
+    ListHead,
+    build_head,
+    count_list,
+    number_pages,
+    paginate_rows,
+    read_cursor,
+    read_page,
+    read_sort,
+    text_param,
+)
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
 from shop.base.errors import Invalid, NotFound
@@ -20,7 +31,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/customer-groups"
-MAX_GROUPS, MAX_MEMBERS = 500, 100
+_SORTS = {"name": "Name", "members": "Most members", "newest": "Newest"}
 LABELS = {"name": "Name", "description": "Description", "emails": "E-mail addresses"}
 _NOTICES = {
     "made": "Group created. Add customers next.",
@@ -32,7 +43,7 @@ _NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    return await _list(ctx, page_context, notice=notice_of(request, _NOTICES))
+    return await _list(request, ctx, page_context, notice=notice_of(request, _NOTICES))
 
 
 async def create(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -42,7 +53,7 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
         fields.check()
         group_id = await records.create(ctx, CUSTOMER_GROUP, values)
     except Invalid as error:
-        return await _list(ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
+        return await _list(request, ctx, page_context, 422, errors=error.errors, form_texts=fields.texts)
     return redirect(f"{PATH}/{group_id}?done=made")
 
 
@@ -110,14 +121,16 @@ def _read(fields: Fields) -> dict[str, Any]:
     }
 
 
-async def _list(ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
-    groups = await group_pages.list_groups(ctx.db, most=MAX_GROUPS)
+async def _list(request: Request, ctx: Context, page_context: PageContext, status: int = 200, **more: Any) -> Reply:
+    number, sort, count = read_page(request), read_sort(request, _SORTS), await group_pages.count_groups(ctx.db)
     return page(
         "customers/customer_groups.html",
         page_context,
         status,
         **{"form_texts": {}, **more},
-        groups=groups,
+        groups=await group_pages.list_groups(ctx.db, sort=sort, skip=(number - 1) * SIZE, most=SIZE),
+        head=build_head(PATH, count, _SORTS, sort, {}),
+        pages=number_pages(PATH, {"sort": sort}, number, count, SIZE),
         labels=LABELS,
     )
 
@@ -125,7 +138,11 @@ async def _list(ctx: Context, page_context: PageContext, status: int = 200, **mo
 async def _one(
     request: Request, ctx: Context, page_context: PageContext, group: CountedGroup, status: int = 200, **more: Any
 ) -> Reply:
-    search = text_param(request, "q")
+    search, cursor = text_param(request, "q"), read_cursor(request, str)
+    rows = await group_pages.list_members(ctx.db, group.id, search, cursor, most=SIZE + 1)
+    here, params = f"{PATH}/{group.id}", {"q": search}
+    members, pages = paginate_rows(request, rows, cursor, by="email_key", params=params, path=here)
+    count = await count_list(rows, cursor, lambda: group_pages.count_members(ctx.db, group.id, search))
     texts = {"name": group.name, "description": group.description or ""} | more.pop("form_texts", {})
     return page(
         "customers/customer_group.html",
@@ -135,7 +152,9 @@ async def _one(
         group=group,
         form_texts=texts,
         q=search,
-        members=await group_pages.list_members(ctx.db, group.id, search, most=MAX_MEMBERS),
+        members=members,
+        head=ListHead(count),
+        pages=pages,
         lists=await group_pages.list_lists_of(ctx.db, group.id),
         labels=LABELS,
     )

@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.actions.promotions.resources import STORE_CREDIT
 from shop.admin.customers.customer_form import PATH, get_customer
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, text_param
+from shop.admin.listing import SIZE, ListHead, count_list, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import IdempotencyKeyConflict, InFlight, Invalid, NotFound
 from shop.base.ids import as_uuid, new_id
@@ -34,6 +34,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     customer, before = await get_customer(request, ctx), as_uuid(text_param(request, "before"))
     lines = await credit_pages.list_ledger(ctx.db, customer.id, before, most=SIZE + 1)
     here = _path_of(customer)
+    count = await count_list(lines, before, lambda: credit_pages.count_ledger(ctx.db, customer.id))
     return page(
         "customers/store_credit.html",
         page_context,
@@ -42,6 +43,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         balances=await credit_pages.list_balances(ctx.db, customer.id),
         grants=await credit_pages.list_grants(ctx.db, customer.id),
         lines=lines[:SIZE],
+        head=ListHead(count),
         older=f"{here}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
         newest=here if before else None,
         notice=notice_of(request, _NOTICES),

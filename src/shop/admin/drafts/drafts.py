@@ -9,7 +9,7 @@ from shop.actions.drafts import pages as draft_pages
 from shop.actions.drafts.placement import version_of
 from shop.actions.drafts.quotes import MAX_NOTE_LENGTH
 from shop.admin.fields import Fields
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.session import require_permission
 from shop.base.errors import Conflict, Invalid, NotFound
@@ -63,6 +63,7 @@ _NOTICES = {
     "coupon-removed": "Coupon codes removed.",
     "quote": "Quote mailed to the customer.",
 }
+_SORTS = {"newest": "Newest", "oldest": "Oldest", "highest": "Highest total"}
 
 
 def path_of(order: Order) -> str:
@@ -70,17 +71,19 @@ def path_of(order: Order) -> str:
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params, cursor = {"q": text_param(request, "q")}, read_cursor(request)
-    rows = await drafts.list_drafts(ctx.db, params["q"], cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
+    params, sort = {"q": text_param(request, "q")}, read_sort(request, _SORTS)
+    order = drafts.SORTS[sort]
+    cursor = read_cursor(request, order.kind)
+    rows = await drafts.list_drafts(ctx.db, params["q"], cursor, sort=sort, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params={**params, "sort": sort})
+    count = await count_list(rows, cursor, lambda: drafts.count_drafts(ctx.db, params["q"]))
     return page(
         "drafts/drafts.html",
         page_context,
         drafts=page_rows,
         pages=pages,
         params=params,
-        count=await drafts.count_drafts(ctx.db, params["q"]),
-        count_limit=drafts.COUNT_LIMIT,
+        head=build_head(PATH, count, _SORTS, sort, params),
         currencies=page_context.shop.currencies,
         notice=notice_of(request, _LIST_NOTICES),
     )

@@ -16,6 +16,7 @@ from shop.actions.imports import csv_exports, csv_imports
 from shop.actions.imports.csv_files import create_import, open_beginning, say_full
 from shop.actions.imports.csv_imports import get_import
 from shop.admin.fields import Fields, id_of
+from shop.admin.listing import RowSort, sort_rows
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import require_permission
@@ -48,6 +49,10 @@ _PERMISSIONS: Mapping[str, str] = {
     **dict.fromkeys(COST_COLUMNS, "costs:read"),
 }
 """The permissions that columns of a product file need, beside the one to write products."""
+_SORTS = {
+    "newest": RowSort("Newest", lambda row: row.created_at, is_descending=True),
+    "failed": RowSort("Most failed rows", lambda row: row.failed, is_descending=True),
+}
 _PREVIEW = 5
 _SHOWN_ERRORS = 20
 _NOTICES = {"uploaded": "File uploaded.", "deleted": "Import deleted.", "queued": "Started in the background."}
@@ -159,12 +164,14 @@ async def _list(request: Request, ctx: Context, page_context: PageContext, statu
     kind = _kind_of(request)
     imports = await queries.list_imports(ctx.db, kind)
     is_full = len([row for row in imports if row.state not in FINAL_STATES]) >= queries.MAX_FILES
+    rows, head = sort_rows(request, f"{PATH}/{kind}", imports, _SORTS)
     return page(
         "imports/imports.html",
         page_context,
         status,
         **more,
-        imports=imports,
+        imports=rows,
+        head=head,
         full_sentence=say_full(kind) if is_full else "",
         kind=kind,
         kinds=KINDS,

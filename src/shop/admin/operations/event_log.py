@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 from shop.actions.context import Context
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, Pages, text_param
-from shop.admin.operations.log_filters import list_actor_options, name_actors, page_of, read_filter
+from shop.admin.listing import SIZE, Pages, build_head, count_list, read_sort, text_param
+from shop.admin.operations.log_filters import SORTS, list_actor_options, name_actors, page_of, read_filter
 from shop.admin.pages import PageContext, page
 from shop.admin.platform_events import RenderEvent
 from shop.admin.session import Page
@@ -27,14 +27,16 @@ def make_event_list(types: Sequence[EventType]) -> Page:
     names = sorted(each.type for each in types)
 
     async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-        params, criteria = await read_filter(request, ctx)
+        (params, criteria), sort = await read_filter(request, ctx), read_sort(request, SORTS)
         side, position = _read_position(request)
-        rows = await logs.list_events(ctx.db, criteria, side, position, most=SIZE + 1)
-        page_rows, pages = _paginate(rows, side, params)
+        rows = await logs.list_events(ctx.db, criteria, side, position, sort=sort, most=SIZE + 1)
+        page_rows, pages = _paginate(rows, side, {**params, "sort": sort})
+        count = await count_list(rows, side, lambda: logs.count_events(ctx.db, criteria))
         return page(
             "operations/events.html",
             page_context,
             events=page_rows,
+            head=build_head(PATH, count, SORTS, sort, params),
             pages=pages,
             params=params,
             is_filtered=any(params.values()),

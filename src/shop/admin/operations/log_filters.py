@@ -20,6 +20,7 @@ ACTOR_KINDS = {
     "command line": "Command line",
     "shop": "The shop itself",
 }
+SORTS = {"newest": "Newest", "oldest": "Oldest"}
 NAMES = ("type", "subject", "actor", "since", "until")
 _NOBODY = UUID(int=0)
 _PAGES = {

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from shop.actions.context import Context
-from shop.admin.listing import text_param
+from shop.admin.listing import ListHead, number_pages, read_page, text_param
 from shop.admin.operations.downloads import stream_reply
 from shop.admin.operations.periods import PERIODS, Period, read_period
 from shop.admin.operations.report_kinds import REPORTS, ReportKind
@@ -23,8 +23,8 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/reports"
-MAX_ROWS = 200
-"""The rows that a page shows; a CSV file has all of them."""
+ROWS = 200
+"""The rows of a page; a CSV file has all of them."""
 _CHUNK_ROWS = 500
 _COSTS = "costs:read"
 
@@ -53,8 +53,8 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     query = _read_query(request, ctx, kind, today_of(ctx, progress), currencies)
     order, table = await _load_table(request, ctx, kind, query)
     cells = CellFormat(query.currency, ctx.shared.shop.default_locale)
-    params = _params(query, query.period, order)
-    sums = sum_rows(table)
+    params, number = _params(query, query.period, order), read_page(request)
+    first, sums = (number - 1) * ROWS, sum_rows(table)
     return page(
         "operations/report.html",
         page_context,
@@ -65,7 +65,10 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         periods=PERIODS,
         order=order,
         table=table,
-        rows=[_display(row, table, cells) for row in table.rows[:MAX_ROWS]],
+        rows=[_display(row, table, cells) for row in table.rows[first : first + ROWS]],
+        row_links=table.links[first : first + ROWS],
+        head=ListHead(len(table.rows)),
+        pages=number_pages(f"{PATH}/{kind.slug}", params, number, len(table.rows), ROWS),
         sums=sums and [None if value is None else _display_one(value, n, table, cells) for n, value in enumerate(sums)],
         charts=draw_charts(table, cells),
         sort_links={

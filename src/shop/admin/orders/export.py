@@ -7,7 +7,7 @@ from shop.actions.customers.export import audit_bulk_export
 from shop.admin.operations.downloads import csv_lines, stream_reply
 from shop.admin.orders.order_filters import has_no_words, read_params, read_query
 from shop.admin.pages import PageContext
-from shop.base.listing import CursorPosition, NumberCursor
+from shop.base.listing import CursorPosition
 from shop.queries.orders import order_list
 from shop.queries.orders.order_list import SORTS, ListedOrder, OrderQuery
 from shop.rules.form_values import amount_text
@@ -31,7 +31,7 @@ async def export(request: Request, ctx: Context, _page_context: PageContext) -> 
 async def _write_orders(ctx: Context, query: OrderQuery, *, is_empty: bool) -> AsyncGenerator[bytes]:
     """Yields the lines in batches, each read by its own short statement."""
     yield csv_lines([_HEADS])
-    cursor: CursorPosition | NumberCursor | None = None
+    cursor: CursorPosition | None = None
     while not is_empty:
         rows = await order_list.list_orders(ctx.db, query, cursor, most=BATCH)
         if rows:
@@ -39,10 +39,7 @@ async def _write_orders(ctx: Context, query: OrderQuery, *, is_empty: bool) -> A
         if len(rows) < BATCH:
             return
         last = rows[-1]
-        if SORTS[query.sort][0] == "total":
-            cursor = NumberCursor("next", last.total, last.id)
-        else:
-            cursor = CursorPosition("before", last.placed_at, last.id)
+        cursor = CursorPosition("before", getattr(last, SORTS[query.sort].field), last.id)
 
 
 def _describe(rows: Iterable[ListedOrder]) -> list[Sequence[str]]:

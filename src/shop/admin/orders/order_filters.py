@@ -4,11 +4,11 @@ from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.orders.bulk import MAX_ORDERS
-from shop.admin.listing import read_day_range, text_param
+from shop.admin.listing import read_day_range, read_sort, text_param
 from shop.base.ids import as_uuid
 from shop.models.catalog.product_query import search_query
 from shop.queries.orders import order_list
-from shop.queries.orders.order_list import SORTS, OrderQuery
+from shop.queries.orders.order_list import OrderQuery
 from shop.web.input.request import Request
 
 TABS = {"to_ship": "To ship", "unpaid": "Unpaid", "open": "Open", "": "All"}
@@ -27,7 +27,7 @@ SHIPMENT_STATES = {
     "backorder": "Backordered",
     "canceled": "Canceled",
 }
-SORT_NAMES = {"": "Newest first", "oldest": "Oldest first", "highest": "Highest total", "lowest": "Lowest total"}
+SORT_NAMES = {"newest": "Newest", "oldest": "Oldest", "highest": "Highest total", "lowest": "Lowest total"}
 SIZES = (25, 50, 100)
 FILTERS = ("payment", "fulfilment", "country", "currency", "channel", "tag", "promotion", "product", "since", "until")
 _NO_PRODUCT = UUID(int=0)
@@ -60,7 +60,7 @@ async def read_query(request: Request, ctx: Context, params: dict[str, str]) -> 
         since=since,
         until=until,
         numbers=_read_numbers(request),
-        sort=params["sort"] if params["sort"] in SORTS else "newest",
+        sort=read_sort(request, SORT_NAMES),
     )
 
 

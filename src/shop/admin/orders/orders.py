@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
 from shop.actions.orders.details import fingerprint_details
-from shop.admin.listing import paginate_rows, read_cursor, read_number_cursor
+from shop.admin.listing import build_head, count_list, paginate_rows, read_cursor
 from shop.admin.orders.order_filters import (
     FILTERS,
     PAYMENT_STATES,
@@ -74,18 +74,18 @@ NOTICES = {
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     params = read_params(request)
     query, size = await read_query(request, ctx, params), read_size(params)
-    column, _ = SORTS[query.sort]
-    is_by_total = column == "total"
-    cursor = read_number_cursor(request) if is_by_total else read_cursor(request)
+    order = SORTS[query.sort]
     # A search without any word, such as "%", finds nothing.
-    rows = [] if has_no_words(params) else await order_list.list_orders(ctx.db, query, cursor, most=size + 1)
-    sides = ("back", "next") if is_by_total else ("after", "before")
-    page_rows, pages = paginate_rows(request, rows, cursor, by=column, params=params, sides=sides, size=size)
+    cursor, is_empty = read_cursor(request, order.kind), has_no_words(params)
+    rows = [] if is_empty else await order_list.list_orders(ctx.db, query, cursor, most=size + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params=params, size=size)
+    count = 0 if is_empty else await count_list(rows, cursor, lambda: order_list.count_orders(ctx.db, query), size)
     return page(
         "orders/orders.html",
         page_context,
         notice=notice_of(request, NOTICES),
         orders=page_rows,
+        head=build_head(PATH, count, SORT_NAMES, query.sort, params),
         pages=pages,
         params=params,
         query=_encode(params),
@@ -100,7 +100,6 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         tabs=TABS,
         payment_states=PAYMENT_STATES,
         shipment_states=SHIPMENT_STATES,
-        sorts=SORT_NAMES,
         sizes=SIZES,
         count_limit=COUNT_LIMIT,
     )

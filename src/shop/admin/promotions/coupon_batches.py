@@ -8,10 +8,10 @@ from shop.actions.promotions.pages import get_batch, get_promotion
 from shop.actions.promotions.promotions import MAX_CODES
 from shop.actions.promotions.resources import COUPON_BATCH
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, paginate_rows, read_cursor
+from shop.admin.listing import SIZE, build_head, paginate_rows, read_cursor, read_sort
 from shop.admin.operations.downloads import table_reply
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
-from shop.admin.promotions.promotions import PATH
+from shop.admin.promotions.promotions import PATH, SORTS
 from shop.admin.uses import UseLink, in_use_page
 from shop.base.errors import Invalid
 from shop.base.texts import slug_of
@@ -92,10 +92,13 @@ async def _batches(
     status: int = 200,
     **more: Any,
 ) -> Reply:
-    cursor = read_cursor(request)
-    rows = await promotion_pages.list_batches(ctx.db, promotion.id, cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={})
-    context = {"batches": page_rows, "pages": pages, "here": _path_of(promotion), "most": MAX_CODES}
+    sort = read_sort(request, SORTS)
+    order = promotion_pages.BATCH_SORTS[sort]
+    cursor = read_cursor(request, order.kind)
+    rows = await promotion_pages.list_batches(ctx.db, promotion.id, cursor, sort=sort, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params={"sort": sort})
+    head = build_head(_path_of(promotion), promotion.batch_count, SORTS, sort, {})
+    context = {"batches": page_rows, "head": head, "pages": pages, "here": _path_of(promotion), "most": MAX_CODES}
     return page(
         "promotions/coupon_batches.html",
         page_context,

@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.actions.promotions.pages import get_promotion
 from shop.actions.promotions.resources import PROMOTION
 from shop.admin.fields import Fields, id_of, list_differences, moment_text
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import in_use_page, link_uses, list_website_uses
 from shop.base.errors import ChangedMeanwhile, Invalid
@@ -41,6 +41,7 @@ LABELS = {
 }
 _TEXTS = tuple(name for name in LABELS if name != "base")
 _NEW = dict.fromkeys(_TEXTS, "") | {"way": "automatic", "match_policy": "all"}
+SORTS = {"newest": "Newest", "oldest": "Oldest", "name": "Name"}
 NOTICES = {
     "made": "Promotion created. Add conditions and benefits next.",
     "saved": "Saved.",
@@ -49,12 +50,20 @@ NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    params, cursor = {"q": text_param(request, "q")}, read_cursor(request)
-    rows = await promotion_pages.list_promotions(ctx.db, params["q"], cursor, most=SIZE + 1)
-    page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
-    notice = notice_of(request, NOTICES)
+    params, sort = {"q": text_param(request, "q")}, read_sort(request, SORTS)
+    order = promotion_pages.SORTS[sort]
+    cursor = read_cursor(request, order.kind)
+    rows = await promotion_pages.list_promotions(ctx.db, params["q"], cursor, sort=sort, most=SIZE + 1)
+    page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params={**params, "sort": sort})
+    count = await count_list(rows, cursor, lambda: promotion_pages.count_promotions(ctx.db, params["q"]))
     return page(
-        "promotions/promotions.html", page_context, promotions=page_rows, pages=pages, params=params, notice=notice
+        "promotions/promotions.html",
+        page_context,
+        promotions=page_rows,
+        head=build_head(PATH, count, SORTS, sort, params),
+        pages=pages,
+        params=params,
+        notice=notice_of(request, NOTICES),
     )
 
 

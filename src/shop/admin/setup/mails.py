@@ -9,6 +9,7 @@ from shop.actions.operations import mail_previews
 from shop.actions.setup import mails
 from shop.actions.setup.shop import get_shop
 from shop.admin.fields import Fields
+from shop.admin.listing import ListHead
 from shop.admin.pages import PageContext, bare_page, join_errors, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.setup.mails import NO_MAIL_SETTINGS, MailSettings
@@ -29,7 +30,7 @@ _NOTICES = {
 async def listing(_request: Request, ctx: Context, page_context: PageContext) -> Reply:
     shop = await get_shop(ctx)
     rows = [(definition, shop.mail_settings(kind)) for kind, definition in DEFINITIONS.items()]
-    return page("setup/mails.html", page_context, rows=rows)
+    return page("setup/mails.html", page_context, rows=rows, head=ListHead(len(rows)))
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:

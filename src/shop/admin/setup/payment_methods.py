@@ -6,6 +6,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import PAYMENT_METHOD
 from shop.admin.fields import Fields
+from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
 from shop.base.record import Record
@@ -15,13 +16,18 @@ from shop.web.reply import Reply
 
 PATH = "/admin/settings/payments"
 TYPES = {"check": "Check or transfer", "test_card": "Test card: no money is charged", "stripe": "Cards through Stripe"}
+_SORTS = {
+    "position": RowSort("Display order", lambda method: method.position),
+    "name": RowSort("Name", lambda method: fold_text(method.name)),
+    "type": RowSort("Type", lambda method: TYPES.get(method.type, method.type)),
+}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     rows = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
     # Store credit, cash and payment links cannot be configured.
-    methods = [method for method in rows if method.id not in BUILT_IN_METHODS]
-    context: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
+    methods, head = sort_rows(request, PATH, [row for row in rows if row.id not in BUILT_IN_METHODS], _SORTS)
+    context: Values = {"head": head, "types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
     return page("setup/payment_methods.html", page_context, methods=methods, closed=unavailable_types, **context)
 

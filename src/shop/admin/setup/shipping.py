@@ -6,6 +6,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import SHIPPING_CATEGORY, SHIPPING_METHOD, TAX_CATEGORY, ZONE
 from shop.admin.fields import Fields
+from shop.admin.listing import ListHead, RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all, names_of
 from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, read_amounts
@@ -18,15 +19,25 @@ from shop.web.reply import Reply
 PATH = "/admin/settings/shipping"
 HOME = (PATH, "Shipping")
 CALCULATORS = {"flat": "Flat rate per shipment", "per_item": "Per item", "by_weight": "By weight"}
+_SORTS = {
+    "name": RowSort("Name", lambda method: fold_text(method[0].name)),
+    "code": RowSort("Code", lambda method: fold_text(method[0].code)),
+    "type": RowSort("Rate type", lambda method: CALCULATORS[method[0].calculator]),
+}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    methods = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
+    records = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
+    methods = [(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in records]
+    methods, head = sort_rows(request, PATH, methods, _SORTS)
+    categories = [each.row for each in await list_all(ctx, SHIPPING_CATEGORY)]
     return page(
         "setup/shipping.html",
         page_context,
-        methods=[(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in methods],
-        categories=[each.row for each in await list_all(ctx, SHIPPING_CATEGORY)],
+        methods=methods,
+        head=head,
+        categories=categories,
+        category_head=ListHead(len(categories)),
         calculators=CALCULATORS,
         displays=DISPLAYS,
         notice=notice_of(request, NOTICES),

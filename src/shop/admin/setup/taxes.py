@@ -7,6 +7,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import TAX_CATEGORY, TAX_RATE, ZONE
 from shop.admin.fields import Fields
+from shop.admin.listing import ListHead, RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import NOTICES, SetupForm, Values, list_all, names_of
 from shop.base.money import plain_decimal
@@ -16,14 +17,23 @@ from shop.web.reply import Reply
 
 PATH = "/admin/settings/taxes"
 HOME = (PATH, "Taxes")
+_SORTS = {
+    "name": RowSort("Name", lambda rate: fold_text(rate[0].name)),
+    "rate": RowSort("Highest rate", lambda rate: rate[0].amount, is_descending=True),
+}
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    categories = [each.row for each in await list_all(ctx, TAX_CATEGORY)]
+    rates = [(each.row, _percent(each)) for each in await list_all(ctx, TAX_RATE)]
+    rates, head = sort_rows(request, PATH, rates, _SORTS)
     return page(
         "setup/taxes.html",
         page_context,
-        categories=[each.row for each in await list_all(ctx, TAX_CATEGORY)],
-        rates=[(each.row, _percent(each)) for each in await list_all(ctx, TAX_RATE)],
+        categories=categories,
+        category_head=ListHead(len(categories)),
+        rates=rates,
+        head=head,
         zones=await names_of(ctx, ZONE),
         notice=notice_of(request, NOTICES),
     )

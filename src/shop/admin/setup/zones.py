@@ -9,6 +9,7 @@ from shop.actions.context import Context
 from shop.actions.setup import shop as shop_actions
 from shop.actions.setup.resources import ZONE
 from shop.admin.fields import Fields
+from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all
 from shop.base.errors import NotFound
@@ -20,13 +21,17 @@ from shop.web.reply import Reply
 PATH = "/admin/settings/zones"
 KINDS = {"country": "Countries", "state": "States"}
 MAX_STATES = 150
+_SORTS = {
+    "name": RowSort("Name", lambda zone: fold_text(zone[0].name)),
+    "members": RowSort("Most members", lambda zone: len(zone[1]), is_descending=True),
+}
 _LABEL = re.compile(r".*\(([A-Za-z]{2}-[A-Za-z0-9-]{1,10})\)\s*", re.ASCII)
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
-    rows = [(zone.row, sorted(_names(zone))) for zone in zones]
-    return page("setup/zones.html", page_context, zones=rows, notice=notice_of(request, NOTICES))
+    rows, head = sort_rows(request, PATH, [(zone.row, sorted(_names(zone))) for zone in zones], _SORTS)
+    return page("setup/zones.html", page_context, zones=rows, head=head, notice=notice_of(request, NOTICES))
 
 
 def _names(zone: Record) -> list[str]:

@@ -6,9 +6,8 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.stock.counts import CountedItem, CountResult, save_counts
 from shop.admin.fields import Fields
-from shop.admin.listing import text_param
+from shop.admin.listing import ListHead, number_pages, read_page, text_param
 from shop.admin.pages import PageContext, page
-from shop.admin.stock.numbered_pages import number_pages, read_page
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.queries.catalog_admin import stock as stock_pages
@@ -89,7 +88,7 @@ async def _show(request: Request, ctx: Context, page_context: PageContext, statu
         errors={name: texts for name, texts in errors.items() if name != "base"},
         refusal=" ".join(errors.get("base", ())),
         rows=rows,
-        total=total,
+        head=ListHead(total),
         params=params,
         locations=locations,
         pages=number_pages(PATH, params, number, total, ROWS),

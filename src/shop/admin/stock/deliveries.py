@@ -8,9 +8,8 @@ from shop.actions.context import Context
 from shop.actions.stock import deliveries
 from shop.actions.stock.deliveries import NewDelivery
 from shop.admin.fields import Fields, id_of
-from shop.admin.listing import SIZE, text_param
+from shop.admin.listing import SIZE, build_head, number_pages, read_page, read_sort, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
-from shop.admin.stock.numbered_pages import number_pages, read_page
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id
 from shop.queries.catalog_admin import stock as stock_pages
@@ -23,6 +22,7 @@ from shop.web.reply import Reply
 
 PATH = "/admin/stock/deliveries"
 STATES = {"open": "Expected", "draft": "Drafts", "received": "Received", "canceled": "Canceled"}
+SORTS = {"expected": "Expected first", "newest": "Newest", "reference": "Reference"}
 LABELS = {
     "reference": "Reference",
     "location": "To",
@@ -46,7 +46,11 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     state = text_param(request, "state")
     state = state if state in STATES else "open"
     number, counts = read_page(request), await queries.count_deliveries(ctx.db)
-    rows = await queries.list_deliveries(ctx.db, state, skip=(number - 1) * SIZE, most=SIZE)
+    # What has ended last comes first.
+    names = ("expected", "newest", "reference") if state == "open" else ("newest", "reference")
+    labels = {name: SORTS[name] for name in names}
+    sort = read_sort(request, labels)
+    rows = await queries.list_deliveries(ctx.db, state, sort=sort, skip=(number - 1) * SIZE, most=SIZE)
     return page(
         "stock/deliveries.html",
         page_context,
@@ -54,7 +58,8 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         state=state,
         states=STATES,
         counts=counts,
-        pages=number_pages(PATH, {"state": state}, number, counts.get(state, 0), SIZE),
+        head=build_head(PATH, counts.get(state, 0), labels, sort, {"state": state}),
+        pages=number_pages(PATH, {"state": state, "sort": sort}, number, counts.get(state, 0), SIZE),
     )
 
 

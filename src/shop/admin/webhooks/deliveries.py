@@ -12,7 +12,7 @@ from shop.actions.webhooks import pages as webhooks
 from shop.actions.webhooks.endpoints import WEBHOOK_ENDPOINT
 from shop.actions.webhooks.pages import DeliveryDetails
 from shop.admin.fields import Fields, id_of, moment_text
-from shop.admin.listing import SIZE, paginate_rows, read_cursor, text_param
+from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.webhooks.endpoints import PATH
@@ -33,6 +33,7 @@ STATES = {
     "failed": "Failed",
     "canceled": "Canceled",
 }
+SORTS = {"newest": "Newest", "oldest": "Oldest"}
 RANGES = {"time": "By time", "position": "By position"}
 LABELS = {
     "range": "Range",
@@ -58,21 +59,24 @@ class DeliveryPages(msgspec.Struct, frozen=True):
     async def listing(self, request: Request, ctx: Context, page_context: PageContext) -> Reply:
         endpoint = await webhooks.get_endpoint(ctx, id_of(request, "endpoint_id"))
         params = {name: text_param(request, name) for name in ("state", "type")}
-        state, cursor, error = params["state"] if params["state"] in STATES else "", read_cursor(request), None
+        cursor, sort, error = read_cursor(request), read_sort(request, SORTS), None
         try:
             patterns = parse_type_patterns(params["type"])
         except ValueError as invalid:
             patterns, error = [], f"The type {invalid}."
+        criteria: dict[str, Any] = {"state": params["state"] if params["state"] in STATES else "", "patterns": patterns}
         rows = await webhook_pages.list_deliveries(
-            ctx.db, endpoint.id, state=state, patterns=patterns, cursor=cursor, most=SIZE + 1
+            ctx.db, endpoint.id, **criteria, cursor=cursor, sort=sort, most=SIZE + 1
         )
-        page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params=params)
+        page_rows, pages = paginate_rows(request, rows, cursor, by="created_at", params={**params, "sort": sort})
+        count = await count_list(rows, cursor, lambda: webhook_pages.count_deliveries(ctx.db, endpoint.id, **criteria))
         return page(
             "webhooks/deliveries.html",
             page_context,
             422 if error else 200,
             endpoint=endpoint,
             deliveries=page_rows,
+            head=build_head(f"{PATH}/{endpoint.id}/deliveries", count, SORTS, sort, params),
             pages=pages,
             params=params,
             states=STATES,

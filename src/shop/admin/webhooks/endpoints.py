@@ -11,6 +11,7 @@ from shop.actions.webhooks import pages as webhooks
 from shop.actions.webhooks.endpoints import WEBHOOK_ENDPOINT, find_errors
 from shop.actions.webhooks.secrets import rotate_secret
 from shop.admin.fields import Fields, id_of, list_differences, moment_text
+from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.webhooks.form import (
@@ -31,6 +32,11 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/integrations/webhooks"
+_SORTS = {
+    "newest": RowSort("Newest", lambda endpoint: endpoint.created_at, is_descending=True),
+    "url": RowSort("URL", lambda endpoint: fold_text(endpoint.url)),
+    "waiting": RowSort("Most waiting", lambda endpoint: endpoint.waiting_count, is_descending=True),
+}
 OVERLAPS = {"0": "None: the old secret stops working now", "1": "1 hour", "24": "1 day", "168": "7 days"}
 NOTICES = {
     "made": "Endpoint created. Its secret was shown once and cannot be shown again; rotate it if it was lost.",
@@ -42,11 +48,12 @@ NOTICES = {
 
 
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    rows = await webhook_pages.list_endpoints(ctx.db)
+    rows, head = sort_rows(request, PATH, await webhook_pages.list_endpoints(ctx.db), _SORTS)
     return page(
         "webhooks/endpoints.html",
         page_context,
         endpoints=rows,
+        head=head,
         most_waiting=MAX_WAITING,
         notice=notice_of(request, NOTICES),
     )

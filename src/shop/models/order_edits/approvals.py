@@ -9,7 +9,6 @@ from shop.models.cart.orders import orders
 
 MAX_AGE_DAYS = 7
 """The days after which a request expires."""
-MAX_LISTED = 100
 
 
 class RefundRequest(Row, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Statements for the dashboard's price list pages."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
@@ -10,6 +11,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import customer_groups, users
@@ -24,7 +26,7 @@ from shop.models.catalog.prices import (
 )
 from shop.models.catalog.products import products, variants
 from shop.queries.catalog.columns import OPTIONS_TEXT
-from shop.queries.dashboard import like_prefix
+from shop.queries.dashboard import SortOrder, count_rows, like_prefix, load_page, paginate
 
 _ID = PG_UUID(as_uuid=True)
 _list_id = bindparam("list_id", type_=_ID)
@@ -56,6 +58,7 @@ class AssignedUser(msgspec.Struct, frozen=True):
     id: UUID
     user_id: UUID
     email: str
+    email_key: str
 
 
 class AssignedGroup(msgspec.Struct, frozen=True):
@@ -91,17 +94,32 @@ _list_select = select(
     _group_names.label("group_names"),
     _is_current.label("is_current"),
 )
-_LISTS = statement(
-    _list_select.order_by(price_lists.c.priority.desc(), price_lists.c.name).limit(
-        bindparam("most", type_=BigInteger())
-    ),
-    into(CountedList),
-)
+SORTS: Mapping[str, tuple[Any, ...]] = {
+    "priority": (price_lists.c.priority.desc(), price_lists.c.name, price_lists.c.id),
+    "name": (func.lower(price_lists.c.name), price_lists.c.id),
+    "newest": (price_lists.c.created_at.desc(), price_lists.c.id.desc()),
+}
+_LISTS = {
+    sort: statement(
+        _list_select.order_by(*columns)
+        .limit(bindparam("most", type_=BigInteger()))
+        .offset(bindparam("skip", type_=BigInteger())),
+        into(CountedList),
+    )
+    for sort, columns in SORTS.items()
+}
+_COUNT = statement(select(func.count()).select_from(price_lists), lambda record: cast(int, record[0]))
 _ONE = statement(_list_select.where(price_lists.c.id == _list_id), into(CountedList))
 
 
-@lru_cache(maxsize=8)
-def _entries(is_searched: bool, is_older: bool) -> Statement[NamedEntry]:
+ENTRY_SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(price_list_entries.c.created_at),
+    "oldest": SortOrder(price_list_entries.c.created_at, is_ascending=True),
+    "lowest": SortOrder(price_list_entries.c.amount, is_ascending=True),
+}
+
+
+def _select_entries(is_searched: bool) -> Any:
     clause = (
         select(
             price_list_entries,
@@ -121,12 +139,18 @@ def _entries(is_searched: bool, is_older: bool) -> Statement[NamedEntry]:
         )
         .where(price_list_entries.c.price_list_id == _list_id)
     )
-    if is_searched:
-        clause = clause.where(func.lower(variants.c.sku).like(bindparam("pattern", type_=Text())))
-    if is_older:
-        clause = clause.where(price_list_entries.c.id < bindparam("before", type_=_ID))
-    most = bindparam("most", type_=BigInteger())
-    return dynamic_statement(clause.order_by(price_list_entries.c.id.desc()).limit(most), into(NamedEntry))
+    return clause.where(func.lower(variants.c.sku).like(bindparam("pattern", type_=Text()))) if is_searched else clause
+
+
+@lru_cache(maxsize=32)
+def _list_statement(is_searched: bool, sort: str, side: str | None) -> Statement[NamedEntry]:
+    clause = paginate(_select_entries(is_searched), ENTRY_SORTS[sort], price_list_entries.c.id, side)
+    return dynamic_statement(clause, into(NamedEntry))
+
+
+@lru_cache(maxsize=2)
+def _count_statement(is_searched: bool) -> Statement[int]:
+    return count_rows(_select_entries(is_searched))
 
 
 _OF_VARIANTS = statement(
@@ -136,14 +160,17 @@ _OF_VARIANTS = statement(
     ),
     lambda record: cast(tuple[UUID, int, UUID], tuple(record)),
 )
-_USERS = statement(
-    select(price_list_users.c.id, users.c.id.label("user_id"), users.c.email)
+_users = (
+    select(price_list_users.c.id, users.c.id.label("user_id"), users.c.email, users.c.email_key)
     .join(users, users.c.id == price_list_users.c.user_id)
     .where(price_list_users.c.price_list_id == _list_id, users.c.email_key.like(bindparam("pattern", type_=Text())))
-    .order_by(users.c.email_key)
-    .limit(bindparam("most", type_=BigInteger())),
-    into(AssignedUser),
 )
+_by_email = SortOrder(users.c.email_key, is_ascending=True)
+_USERS = {
+    side: statement(paginate(_users, _by_email, price_list_users.c.id, side), into(AssignedUser))
+    for side in (None, "before", "after")
+}
+_COUNT_USERS = count_rows(_users)
 _GROUPS = statement(
     select(price_list_groups.c.id, customer_groups.c.id.label("group_id"), customer_groups.c.name)
     .select_from(
@@ -160,9 +187,12 @@ _GROUPS = statement(
 )
 
 
-async def list_price_lists(db: DatabaseSession, *, most: int) -> list[CountedList]:
-    """Returns price lists by priority, highest first."""
-    return await db.all(_LISTS, most=most)
+async def list_price_lists(db: DatabaseSession, *, sort: str, skip: int, most: int) -> list[CountedList]:
+    return await db.all(_LISTS[sort], skip=skip, most=most)
+
+
+async def count_price_lists(db: DatabaseSession) -> int:
+    return await db.one(_COUNT) or 0
 
 
 async def find_price_list(db: DatabaseSession, list_id: UUID) -> CountedList | None:
@@ -170,17 +200,24 @@ async def find_price_list(db: DatabaseSession, list_id: UUID) -> CountedList | N
 
 
 async def list_entries(
-    db: DatabaseSession, price_list: PriceList, search: str, before: UUID | None, *, most: int
+    db: DatabaseSession, price_list: PriceList, search: str, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[NamedEntry]:
-    """Returns entries, newest first; `search` is a prefix of the SKU."""
-    return await db.all(
-        _entries(bool(search), before is not None),
-        list_id=price_list.id,
-        currency=price_list.currency,
-        pattern=like_prefix(search.lower()),
-        before=before,
-        most=most,
-    )
+    """Returns entries; `search` is a prefix of the SKU."""
+    page_statement = _list_statement(bool(search), sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, **_entry_values(price_list, search), most=most)
+
+
+async def count_entries(db: DatabaseSession, price_list: PriceList, search: str) -> int:
+    """Returns the number of entries, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_count_statement(bool(search)), **_entry_values(price_list, search)) or 0
+
+
+def _entry_values(price_list: PriceList, search: str) -> dict[str, Any]:
+    return {
+        "list_id": price_list.id,
+        "currency": price_list.currency,
+        "pattern": like_prefix(search.lower()),
+    }
 
 
 async def find_entries(db: DatabaseSession, list_id: UUID, variant_ids: list[UUID]) -> dict[tuple[UUID, int], UUID]:
@@ -189,8 +226,17 @@ async def find_entries(db: DatabaseSession, list_id: UUID, variant_ids: list[UUI
     return {(variant_id, quantity): entry_id for variant_id, quantity, entry_id in rows}
 
 
-async def list_assigned_users(db: DatabaseSession, list_id: UUID, search: str, *, most: int) -> list[AssignedUser]:
-    return await db.all(_USERS, list_id=list_id, pattern=like_prefix(search.lower()), most=most)
+async def list_assigned_users(
+    db: DatabaseSession, list_id: UUID, search: str, cursor: CursorPosition | None, *, most: int
+) -> list[AssignedUser]:
+    """Returns customers by address; `search` is a prefix of the address."""
+    page_statement = _USERS[cursor.side if cursor else None]
+    return await load_page(db, page_statement, cursor, list_id=list_id, pattern=like_prefix(search.lower()), most=most)
+
+
+async def count_assigned_users(db: DatabaseSession, list_id: UUID, search: str) -> int:
+    """Returns the number of customers, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_COUNT_USERS, list_id=list_id, pattern=like_prefix(search.lower())) or 0
 
 
 async def list_groups_for(db: DatabaseSession, list_id: UUID) -> list[AssignedGroup]:

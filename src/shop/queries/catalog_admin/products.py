@@ -1,5 +1,6 @@
 """Statements for the dashboard's product pages."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -34,7 +35,7 @@ from shop.models.catalog.products import (
 )
 from shop.models.catalog.stock import stock_items, stock_locations
 from shop.queries.catalog.columns import ON_HAND, OPTIONS_TEXT
-from shop.queries.dashboard import paginate
+from shop.queries.dashboard import SortOrder, load_page, paginate
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
@@ -52,6 +53,14 @@ class ProductFilter(msgspec.Struct, frozen=True):
     """`out`: out of stock and not backorderable; `in`: all others."""
 
 
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(products.c.created_at),
+    "oldest": SortOrder(products.c.created_at, is_ascending=True),
+    "name": SortOrder(products.c.name, is_ascending=True),
+    "changed": SortOrder(products.c.updated_at),
+}
+
+
 class ListedProduct(msgspec.Struct, frozen=True):
     """A row of the product list, with the lowest and highest price in the requested currency."""
 
@@ -59,6 +68,7 @@ class ListedProduct(msgspec.Struct, frozen=True):
     name: str
     status: str
     created_at: datetime
+    updated_at: datetime
     sku: str
     variant_count: int
     lowest: int | None
@@ -148,6 +158,7 @@ _listed_columns: tuple[Any, ...] = (
     products.c.name,
     products.c.status,
     products.c.created_at,
+    products.c.updated_at,
     listings.c.sku,
     func.cardinality(listings.c.variant_ids).label("variant_count"),
     _amount(func.min).label("lowest"),
@@ -174,9 +185,9 @@ def filter_products(clause: Any, *, is_searched: bool, status: str | None, stock
     return clause.where(_BY_STOCK[stock]) if stock else clause
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _list_statement(
-    is_searched: bool, status: str | None, stock: str | None, side: str | None
+    is_searched: bool, status: str | None, stock: str | None, sort: str, side: str | None
 ) -> Statement[ListedProduct]:
     clause = (
         select(*_listed_columns)
@@ -184,7 +195,7 @@ def _list_statement(
         .where(products.c.deleted_at.is_(None))
     )
     clause = filter_products(clause, is_searched=is_searched, status=status, stock=stock)
-    return dynamic_statement(paginate(clause, products.c.created_at, products.c.id, side), into(ListedProduct))
+    return dynamic_statement(paginate(clause, SORTS[sort], products.c.id, side), into(ListedProduct))
 
 
 _value_ids = func.array(
@@ -255,24 +266,29 @@ _ALL_PROPERTIES = statement(select(properties).order_by(properties.c.presentatio
 
 
 async def list_products(
-    db: DatabaseSession, product_filter: ProductFilter, cursor: CursorPosition | None, *, currency: str, most: int
+    db: DatabaseSession,
+    product_filter: ProductFilter,
+    cursor: CursorPosition | None,
+    *,
+    currency: str,
+    most: int,
+    sort: str = "newest",
 ) -> list[ListedProduct]:
-    """Returns products, newest first."""
-    rows = await db.all(
+    return await load_page(
+        db,
         _list_statement(
             product_filter.query is not None,
             product_filter.status and "-",
             product_filter.stock,
+            sort,
             cursor.side if cursor else None,
         ),
+        cursor,
         query=product_filter.query,
         status=product_filter.status,
         currency=currency,
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
         most=most,
     )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
 
 
 async def list_variants(db: DatabaseSession, product_id: UUID) -> list[AdminVariant]:

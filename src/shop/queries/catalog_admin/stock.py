@@ -1,5 +1,6 @@
 """Statements for the dashboard's stock pages."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -7,10 +8,9 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import BigInteger, Text, and_, bindparam, func, select
 from sqlalchemy import cast as sql_cast
-from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import NumberCursor
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.access.applications import applications
@@ -30,8 +30,13 @@ from shop.models.setup.shop import shops
 from shop.models.stock.thresholds import stock_thresholds
 from shop.queries.catalog.columns import OPTIONS_TEXT
 from shop.queries.catalog_admin.products import matches_search
+from shop.queries.dashboard import SortOrder, count_rows, load_page, paginate
 
 _ID = PG_UUID(as_uuid=True)
+SORTS: Mapping[str, SortOrder] = {
+    "lowest": SortOrder(stock_levels.c.count_on_hand, is_ascending=True),
+    "highest": SortOrder(stock_levels.c.count_on_hand),
+}
 
 
 class StockFilter(msgspec.Struct, frozen=True):
@@ -104,10 +109,8 @@ _item_select = (
 _LEVELS = {"low": IS_LOW, "out": stock_levels.c.count_on_hand <= 0}
 
 
-@lru_cache(maxsize=64)
-def _list_statement(is_searched: bool, is_at: bool, level: str | None, side: str | None) -> Statement[NamedItem]:
-    """Builds the list statement, lowest count first."""
-    clause = _item_select
+def _select_items(is_searched: bool, is_at: bool, level: str | None) -> Any:
+    clause = _item_select.join(stock_levels, stock_levels.c.stock_item_id == stock_items.c.id)
     if is_searched:
         fits = select(listings.c.product_id).where(matches_search(bindparam("query", type_=Text())))
         clause = clause.where(products.c.id.in_(fits))
@@ -115,15 +118,18 @@ def _list_statement(is_searched: bool, is_at: bool, level: str | None, side: str
         clause = clause.where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
     if level:
         clause = clause.where(_LEVELS[level])
-    clause = clause.join(stock_levels, stock_levels.c.stock_item_id == stock_items.c.id)
-    here = sql_tuple(stock_levels.c.count_on_hand, stock_items.c.id)
-    there = sql_tuple(bindparam("at_", type_=BigInteger()), bindparam("id_", type_=_ID))
-    order: tuple[Any, ...] = (stock_levels.c.count_on_hand, stock_items.c.id)
-    if side == "next":
-        clause = clause.where(here > there)
-    if side == "back":
-        clause, order = clause.where(here < there), tuple(column.desc() for column in order)
-    return dynamic_statement(clause.order_by(*order).limit(bindparam("most", type_=BigInteger())), into(NamedItem))
+    return clause
+
+
+@lru_cache(maxsize=128)
+def _list_statement(names: tuple[bool, bool, str | None], sort: str, side: str | None) -> Statement[NamedItem]:
+    clause = paginate(_select_items(*names), SORTS[sort], stock_items.c.id, side)
+    return dynamic_statement(clause, into(NamedItem))
+
+
+@lru_cache(maxsize=16)
+def _count_statement(names: tuple[bool, bool, str | None]) -> Statement[int]:
+    return count_rows(_select_items(*names))
 
 
 _ITEM = statement(_item_select.where(stock_items.c.id == bindparam("item_id", type_=_ID)), into(NamedItem))
@@ -149,6 +155,9 @@ _ledger = (
     .where(stock_movements.c.stock_item_id == bindparam("item_id", type_=_ID))
     .order_by(stock_movements.c.id.desc())
     .limit(bindparam("most", type_=BigInteger()))
+)
+_COUNT_LEDGER = count_rows(
+    select(stock_movements).where(stock_movements.c.stock_item_id == bindparam("item_id", type_=_ID))
 )
 _before = stock_movements.c.id < bindparam("before", type_=_ID)
 _NEWEST = statement(_ledger, into(LedgerLine))
@@ -179,23 +188,24 @@ _PLACES = statement(
 )
 
 
+def _filters(stock_filter: StockFilter) -> tuple[tuple[bool, bool, str | None], dict[str, Any]]:
+    """Returns what the statement of a filter depends on, and its values."""
+    names = (stock_filter.query is not None, stock_filter.location_id is not None, stock_filter.level)
+    return names, {"query": stock_filter.query, "location_id": stock_filter.location_id}
+
+
 async def list_items(
-    db: DatabaseSession, stock_filter: StockFilter, cursor: NumberCursor | None, *, most: int
+    db: DatabaseSession, stock_filter: StockFilter, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[NamedItem]:
-    rows = await db.all(
-        _list_statement(
-            stock_filter.query is not None,
-            stock_filter.location_id is not None,
-            stock_filter.level,
-            cursor.side if cursor else None,
-        ),
-        query=stock_filter.query,
-        location_id=stock_filter.location_id,
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if cursor and cursor.side == "back" else rows
+    names, values = _filters(stock_filter)
+    page_statement = _list_statement(names, sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, **values, most=most)
+
+
+async def count_items(db: DatabaseSession, stock_filter: StockFilter) -> int:
+    """Returns the number of stock items, at most one more than `COUNT_LIMIT`."""
+    names, values = _filters(stock_filter)
+    return await db.one(_count_statement(names), **values) or 0
 
 
 async def find_item(db: DatabaseSession, item_id: UUID) -> NamedItem | None:
@@ -208,6 +218,11 @@ async def list_ledger(db: DatabaseSession, item: StockItem, before: UUID | None,
         return await db.all(_NEWEST, item_id=item.id, count=item.count_on_hand, most=most)
     count = await db.one(_COUNT_BEFORE, item_id=item.id, before=before)
     return await db.all(_OLDER, item_id=item.id, before=before, count=count, most=most)
+
+
+async def count_ledger(db: DatabaseSession, item_id: UUID) -> int:
+    """Returns the number of stock movements, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_COUNT_LEDGER, item_id=item_id) or 0
 
 
 async def list_counted_locations(db: DatabaseSession) -> list[CountedLocation]:

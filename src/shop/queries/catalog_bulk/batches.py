@@ -1,6 +1,6 @@
 """Statements that select the products of a filtered list, and those of batches of changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
@@ -24,9 +24,14 @@ from shop.models.catalog_bulk.batches import (
 )
 from shop.queries import bulk, writes
 from shop.queries.catalog_admin.products import ProductFilter, filter_products
-from shop.queries.dashboard import paginate
+from shop.queries.dashboard import SortOrder, load_page, paginate
 
 _ID = PG_UUID(as_uuid=True)
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(product_batches.c.created_at),
+    "oldest": SortOrder(product_batches.c.created_at, is_ascending=True),
+    "largest": SortOrder(product_batches.c.product_count),
+}
 UNDO_TIME = timedelta(days=1)
 _most = bindparam("most", type_=BigInteger())
 _batch_id = bindparam("batch_id", type_=_ID)
@@ -151,18 +156,15 @@ async def list_filtered_ids(
     )
 
 
-@lru_cache(maxsize=4)
-def _list_statement(side: str | None) -> Statement[ListedBatch]:
-    return dynamic_statement(
-        paginate(_listed, product_batches.c.created_at, product_batches.c.id, side), into(ListedBatch)
-    )
+@lru_cache(maxsize=16)
+def _list_statement(sort: str, side: str | None) -> Statement[ListedBatch]:
+    return dynamic_statement(paginate(_listed, SORTS[sort], product_batches.c.id, side), into(ListedBatch))
 
 
-async def list_batches(db: DatabaseSession, cursor: CursorPosition | None, *, most: int) -> list[ListedBatch]:
-    """Returns batches, newest first."""
-    side = cursor.side if cursor else None
-    rows = await db.all(_list_statement(side), at_=cursor and cursor.at, id_=cursor and cursor.id, most=most)
-    return rows[::-1] if side == "after" else rows
+async def list_batches(
+    db: DatabaseSession, cursor: CursorPosition | None, *, sort: str, most: int
+) -> list[ListedBatch]:
+    return await load_page(db, _list_statement(sort, cursor.side if cursor else None), cursor, most=most)
 
 
 async def count_batches(db: DatabaseSession) -> int:

@@ -12,6 +12,7 @@ from shop.db.statements import into, statement
 from shop.models.access.operators import operators
 from shop.models.cart.orders import orders
 from shop.models.checkout.store_credit import StoreCredit, StoreCreditEvent, store_credit_events, store_credits
+from shop.queries.dashboard import count_rows
 
 _ID = PG_UUID(as_uuid=True)
 _user_id = bindparam("user_id", type_=_ID)
@@ -55,6 +56,7 @@ _ledger = (
 )
 _LEDGER = statement(_ledger, into(CreditLine))
 _OLDER = statement(_ledger.where(store_credit_events.c.id < bindparam("before", type_=_ID)), into(CreditLine))
+_COUNT_LEDGER = count_rows(select(store_credit_events).where(store_credit_events.c.user_id == _user_id))
 
 
 async def list_balances(db: DatabaseSession, user_id: UUID) -> list[tuple[str, int]]:
@@ -70,3 +72,8 @@ async def list_grants(db: DatabaseSession, user_id: UUID) -> list[StoreCredit]:
 async def list_ledger(db: DatabaseSession, user_id: UUID, before: UUID | None = None, *, most: int) -> list[CreditLine]:
     """Returns ledger entries, newest first; their ids are ordered by time."""
     return await db.all(_OLDER if before else _LEDGER, user_id=user_id, before=before, most=most)
+
+
+async def count_ledger(db: DatabaseSession, user_id: UUID) -> int:
+    """Returns the number of ledger entries, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_COUNT_LEDGER, user_id=user_id) or 0

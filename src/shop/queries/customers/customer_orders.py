@@ -1,5 +1,6 @@
 """Statements for the orders of a customer: those of the account, and those that a guest placed with its address."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -13,7 +14,12 @@ from shop.db.statements import Statement, into, statement
 from shop.models.access.users import users
 from shop.models.cart.orders import Order, customer_of, order_lookups, orders
 from shop.models.checkout.payments import payments
-from shop.queries.dashboard import paginate
+from shop.queries.dashboard import SortOrder, count_rows, load_page, paginate
+
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(orders.c.created_at),
+    "oldest": SortOrder(orders.c.created_at, is_ascending=True),
+}
 
 
 class CustomerOrder(Order, frozen=True, kw_only=True):
@@ -50,10 +56,12 @@ _ids = union_all(select(orders.c.id).where(orders.c.user_id == _user_id), GUEST_
 _select = select(orders, orders.c.user_id.is_(None).label("is_guest")).select_from(
     orders.join(_ids, _ids.c.id == orders.c.id)
 )
-_LIST: dict[str | None, Statement[CustomerOrder]] = {
-    side: statement(paginate(_select, orders.c.created_at, orders.c.id, side), into(CustomerOrder))
+_LIST: dict[tuple[str, str | None], Statement[CustomerOrder]] = {
+    (sort, side): statement(paginate(_select, order, orders.c.id, side), into(CustomerOrder))
+    for sort, order in SORTS.items()
     for side in (None, "before", "after")
 }
+_COUNT = count_rows(_select)
 _refunded = (
     select(func.coalesce(func.sum(payments.c.refunded_amount), literal_column("0")))
     .where(payments.c.order_id == orders.c.id)
@@ -76,13 +84,15 @@ _SPENDING = statement(
 
 
 async def list_orders(
-    db: DatabaseSession, user_id: UUID, cursor: CursorPosition | None, *, most: int
+    db: DatabaseSession, user_id: UUID, cursor: CursorPosition | None, *, most: int, sort: str = "newest"
 ) -> list[CustomerOrder]:
-    """Returns a customer's carts and orders, newest first, with those of guests that have the verified address."""
-    side = cursor.side if cursor else None
-    position = {"at_": cursor and cursor.at, "id_": cursor and cursor.id} if cursor else {}
-    rows = await db.all(_LIST[side], user_id=user_id, **position, most=most)
-    return rows[::-1] if side == "after" else rows
+    """Returns a customer's carts and orders, with those of guests that have the verified address."""
+    return await load_page(db, _LIST[sort, cursor.side if cursor else None], cursor, user_id=user_id, most=most)
+
+
+async def count_orders(db: DatabaseSession, user_id: UUID) -> int:
+    """Returns the number of a customer's carts and orders, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_COUNT, user_id=user_id) or 0
 
 
 async def list_spending(db: DatabaseSession, user_id: UUID) -> list[Spending]:

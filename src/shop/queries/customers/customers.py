@@ -6,7 +6,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Boolean, Text, bindparam, exists, func, literal_column, select, tuple_, update
+from sqlalchemy import BigInteger, Boolean, Text, bindparam, exists, func, literal_column, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -17,16 +17,14 @@ from shop.db.statements import Statement, any_of, dynamic_statement, into, state
 from shop.models.access.sessions import sessions
 from shop.models.access.users import User, customer_group_members, customer_lookups, users
 from shop.models.cart.orders import orders
+from shop.queries.dashboard import SortOrder, count_rows, load_page, paginate
 
-COUNT_LIMIT = 1000
-"""The list counts at most so many customers."""
 TAGGED_LIMIT = 5000
-SORTS: Mapping[str, tuple[str, bool]] = {
-    "newest": ("created_at", False),
-    "oldest": ("created_at", True),
-    "changed": ("updated_at", False),
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(users.c.created_at),
+    "oldest": SortOrder(users.c.created_at, is_ascending=True),
+    "changed": SortOrder(users.c.updated_at),
 }
-"""The column of each sort order, and whether it ascends."""
 _now = func.now()
 _ID = PG_UUID(as_uuid=True)
 
@@ -75,24 +73,14 @@ _order_count = (
 @lru_cache(maxsize=256)
 def _list_statement(names: tuple[str, ...], sort: str, side: str | None) -> Statement[ListedCustomer]:
     """Builds one statement for each combination of filters, so that each can use its index."""
-    column, is_ascending = SORTS[sort]
-    at, key = users.c[column], users.c.id
     clause = select(users, sql_cast(_order_count, BigInteger).label("order_count"))
     clause = clause.where(*(_CONDITIONS[name] for name in names))
-    rises = is_ascending == (side != "after")
-    if side:
-        cursor = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=_ID))
-        clause = clause.where(tuple_(at, key) > cursor if rises else tuple_(at, key) < cursor)
-    clause = clause.order_by(at, key) if rises else clause.order_by(at.desc(), key.desc())
-    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(ListedCustomer))
+    return dynamic_statement(paginate(clause, SORTS[sort], users.c.id, side), into(ListedCustomer))
 
 
 @lru_cache(maxsize=64)
 def _count_statement(names: tuple[str, ...]) -> Statement[int]:
-    limit: Any = literal_column(str(COUNT_LIMIT + 1))
-    rows: Any = select(literal_column("1").label("one")).select_from(users)
-    rows = rows.where(*(_CONDITIONS[name] for name in names)).limit(limit).subquery()
-    return dynamic_statement(select(func.count()).select_from(rows), lambda record: cast(int, record[0]))
+    return count_rows(select(users).where(*(_CONDITIONS[name] for name in names)))
 
 
 _END_ALL = statement(
@@ -160,10 +148,8 @@ async def list_customers(
 ) -> list[ListedCustomer]:
     """Returns the customers of a page, in the sort order of the query."""
     names, values = _filters(query)
-    side = cursor.side if cursor else None
-    position = {"at_": cursor and cursor.at, "id_": cursor and cursor.id}
-    rows = await db.all(_list_statement(names, query.sort, side), **values, **position, most=most)
-    return rows[::-1] if side == "after" else rows
+    page_statement = _list_statement(names, query.sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, **values, most=most)
 
 
 async def count_customers(db: DatabaseSession, query: CustomerQuery) -> int:

@@ -1,6 +1,6 @@
 """Statements that list, find and change drafts and their discounts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -19,10 +19,14 @@ from shop.models.cart.orders import Order, orders
 from shop.models.catalog.stock import stock_items, stock_locations
 from shop.models.customers.addresses import addresses
 from shop.models.drafts.drafts import DraftDiscount, draft_discounts, drafts
-from shop.queries.dashboard import like_prefix, paginate
+from shop.queries.dashboard import SortOrder, count_rows, like_prefix, load_page, paginate
 
 CHANNEL = "manual"
-COUNT_LIMIT = 1000
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(drafts.c.created_at),
+    "oldest": SortOrder(drafts.c.created_at, is_ascending=True),
+    "highest": SortOrder(orders.c.total),
+}
 _ID = PG_UUID(as_uuid=True)
 _order_id = bindparam("order_id_", type_=_ID)
 _is_open = orders.c.completed_at.is_(None)
@@ -70,8 +74,7 @@ def _matches_search() -> Any:
     return or_(*(func.lower(column).like(pattern) for column in columns))
 
 
-@lru_cache(maxsize=8)
-def _list_statement(is_searched: bool, side: str | None) -> Statement[ListedDraft]:
+def _select_drafts(is_searched: bool) -> Any:
     clause = (
         select(
             orders.c.id,
@@ -87,18 +90,19 @@ def _list_statement(is_searched: bool, side: str | None) -> Statement[ListedDraf
         .select_from(_source)
         .where(_is_open)
     )
-    if is_searched:
-        clause = clause.where(_matches_search())
-    return dynamic_statement(paginate(clause, drafts.c.created_at, drafts.c.order_id, side), into(ListedDraft))
+    return clause.where(_matches_search()) if is_searched else clause
+
+
+@lru_cache(maxsize=32)
+def _list_statement(is_searched: bool, sort: str, side: str | None) -> Statement[ListedDraft]:
+    return dynamic_statement(
+        paginate(_select_drafts(is_searched), SORTS[sort], drafts.c.order_id, side), into(ListedDraft)
+    )
 
 
 @lru_cache(maxsize=2)
 def _count_statement(is_searched: bool) -> Statement[int]:
-    clause = select(drafts.c.order_id).select_from(_source).where(_is_open)
-    if is_searched:
-        clause = clause.where(_matches_search())
-    limited = clause.limit(COUNT_LIMIT + 1).subquery("counted")
-    return dynamic_statement(select(func.count()).select_from(limited), lambda record: cast(int, record[0]))
+    return count_rows(_select_drafts(is_searched))
 
 
 _FIND = statement(
@@ -151,18 +155,11 @@ _STOCK = statement(
 
 
 async def list_drafts(
-    db: DatabaseSession, search: str, cursor: CursorPosition | None, *, most: int
+    db: DatabaseSession, search: str, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[ListedDraft]:
-    """Returns drafts, newest first; `search` is a prefix of a number, an e-mail address or a name."""
-    side = cursor.side if cursor else None
-    rows = await db.all(
-        _list_statement(bool(search), side),
-        pattern=like_prefix(search.lower()),
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if side == "after" else rows
+    """Returns drafts; `search` is a prefix of a number, an e-mail address or a name."""
+    page_statement = _list_statement(bool(search), sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, pattern=like_prefix(search.lower()), most=most)
 
 
 async def count_drafts(db: DatabaseSession, search: str) -> int:

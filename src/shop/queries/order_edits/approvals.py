@@ -1,16 +1,19 @@
 """Statements for refunds that wait for approval."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import BigInteger, bindparam, func, literal_column, select, update
+from sqlalchemy import bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
 from shop.models.access.operators import operators
 from shop.models.cart.orders import orders
 from shop.models.order_edits.approvals import MAX_AGE_DAYS, RefundRequest, refund_requests
+from shop.queries.dashboard import SortOrder, load_page, paginate
 
 
 class ListedRequest(RefundRequest, frozen=True, kw_only=True):
@@ -31,7 +34,11 @@ class LockedRequest(RefundRequest, frozen=True, kw_only=True):
 _ID = PG_UUID(as_uuid=True)
 _expires_at = refund_requests.c.created_at + timedelta(days=MAX_AGE_DAYS)
 IS_OPEN = (refund_requests.c.state == literal_column("'pending'"), _expires_at > func.now())
-_LIST = statement(
+SORTS: Mapping[str, SortOrder] = {
+    "oldest": SortOrder(refund_requests.c.created_at, is_ascending=True),
+    "newest": SortOrder(refund_requests.c.created_at),
+}
+_open_requests = (
     select(
         refund_requests,
         orders.c.number,
@@ -42,10 +49,12 @@ _LIST = statement(
     .join(orders, orders.c.id == refund_requests.c.order_id)
     .outerjoin(operators, operators.c.id == refund_requests.c.requester_id)
     .where(*IS_OPEN)
-    .order_by(refund_requests.c.created_at, refund_requests.c.id)
-    .limit(bindparam("most", type_=BigInteger)),
-    into(ListedRequest),
 )
+_LIST = {
+    (sort, side): statement(paginate(_open_requests, order, refund_requests.c.id, side), into(ListedRequest))
+    for sort, order in SORTS.items()
+    for side in (None, "before", "after")
+}
 _COUNT = statement(select(func.count()).select_from(refund_requests).where(*IS_OPEN), lambda record: int(record[0]))
 _FIND_OPEN = statement(
     select(refund_requests)
@@ -73,9 +82,11 @@ _DECIDE = statement(
 )
 
 
-async def list_open_requests(db: DatabaseSession, *, most: int) -> list[ListedRequest]:
-    """Returns the requests that wait, oldest first."""
-    return await db.all(_LIST, most=most)
+async def list_open_requests(
+    db: DatabaseSession, cursor: CursorPosition | None, *, sort: str, most: int
+) -> list[ListedRequest]:
+    """Returns the requests that wait."""
+    return await load_page(db, _LIST[sort, cursor.side if cursor else None], cursor, most=most)
 
 
 async def count_open_requests(db: DatabaseSession) -> int:

@@ -11,13 +11,14 @@ from sqlalchemy import BigInteger, Boolean, DateTime, Text, bindparam, func, lit
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import CursorPosition, NumberCursor
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.cart.order_index import order_listings
 from shop.models.cart.orders import orders
 from shop.models.cart.promotions import promotions
 from shop.models.catalog.products import products, variants
+from shop.queries.dashboard import SortOrder, count_rows
 from shop.rules.form_values import AND
 
 COUNT_LIMIT = 1000
@@ -86,14 +87,13 @@ class PromotionChoice(msgspec.Struct, frozen=True):
     name: str
 
 
-SORTS: Mapping[str, tuple[str, bool]] = {
-    "newest": ("placed_at", False),
-    "oldest": ("placed_at", True),
-    "highest": ("total", False),
-    "lowest": ("total", True),
-}
-"""The column of each sort order, and whether it ascends."""
 _listing = order_listings.c
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(_listing.placed_at),
+    "oldest": SortOrder(_listing.placed_at, is_ascending=True),
+    "highest": SortOrder(_listing.total),
+    "lowest": SortOrder(_listing.total, is_ascending=True),
+}
 _TABS = {"to_ship": _listing.is_to_ship, "unpaid": _listing.is_unpaid, "open": _listing.is_open}
 _COLUMNS = (
     orders.c.id,
@@ -152,11 +152,11 @@ class _ListKind(msgspec.Struct, frozen=True):
 
     @property
     def column(self) -> str:
-        return SORTS[self.sort][0]
+        return SORTS[self.sort].field
 
     @property
     def rises(self) -> bool:
-        return SORTS[self.sort][1] == (self.side not in {"after", "back"})
+        return SORTS[self.sort].is_ascending == (self.side != "after")
 
 
 def _order(clause: Any, kind: _ListKind, at: Any, key: Any) -> Any:
@@ -212,6 +212,14 @@ def _search_statement(kind: _ListKind) -> Statement[ListedOrder]:
     return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), at + zero)
 
 
+@lru_cache(maxsize=512)
+def _count_statement(names: tuple[str, ...], tab: str | None) -> Statement[int]:
+    rows: Any = select(order_listings).where(*(_CONDITIONS[name](_listing) for name in names))
+    if "numbers" in names:
+        rows = rows.join(orders, orders.c.id == _listing.order_id)
+    return count_rows(rows.where(_TABS[tab]) if tab else rows)
+
+
 _sample = (
     select(_listing.search)
     .order_by(_listing.placed_at.desc(), _listing.order_id.desc())
@@ -261,14 +269,10 @@ _FIND_PRODUCT = statement(
 
 
 async def list_orders(
-    db: DatabaseSession, query: OrderQuery, cursor: CursorPosition | NumberCursor | None, *, most: int
+    db: DatabaseSession, query: OrderQuery, cursor: CursorPosition | None, *, most: int
 ) -> list[ListedOrder]:
     """Returns the orders of a page, in the sort order of the query."""
-    values: dict[str, Any] = {name: value for name in _FILTERS if (value := getattr(query, name)) is not None}
-    side = cursor.side if cursor else None
-    values |= {name: [values[name]] for name in ("tag", "product_id", "promotion_id") if name in values}
-    if query.numbers:
-        values["numbers"] = list(query.numbers)
+    values, side = _filter_values(query), cursor.side if cursor else None
     places = {"at_": cursor and cursor.at, "id_": cursor and cursor.id, "most": most}
 
     async def run(build: Callable[[_ListKind], Statement[ListedOrder]], **words: str) -> list[ListedOrder]:
@@ -281,7 +285,19 @@ async def list_orders(
         rows = await run(_window_statement, common_words=query.words)
         if len(rows) < most:
             rows = await run(_search_statement, **await _divide_words(db, query.words))
-    return rows[::-1] if side in {"after", "back"} else rows
+    return rows[::-1] if side == "after" else rows
+
+
+def _filter_values(query: OrderQuery) -> dict[str, Any]:
+    values: dict[str, Any] = {name: value for name in _FILTERS if (value := getattr(query, name)) is not None}
+    values |= {name: [values[name]] for name in ("tag", "product_id", "promotion_id") if name in values}
+    return values | ({"numbers": list(query.numbers)} if query.numbers else {})
+
+
+async def count_orders(db: DatabaseSession, query: OrderQuery) -> int:
+    """Returns the number of orders of a list, at most one more than that of `count_rows`."""
+    values = _filter_values(query) | ({"rare_words": query.words} if query.words else {})
+    return await db.one(_count_statement(tuple(sorted(values)), query.tab), **values) or 0
 
 
 async def _divide_words(db: DatabaseSession, query: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Statements for the dashboard's promotion pages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -31,12 +31,22 @@ from shop.models.catalog.products import products
 from shop.models.catalog.taxons import taxons
 from shop.models.checkout.coupons import coupon_codes, promotion_uses
 from shop.queries.catalog_admin.products import matches_search
-from shop.queries.dashboard import like_prefix, paginate
+from shop.queries.dashboard import SortOrder, count_rows, like_prefix, load_page, paginate
 
 _ID = PG_UUID(as_uuid=True)
 _promotion_id = bindparam("promotion_id", type_=_ID)
 _most = bindparam("most", type_=BigInteger())
 NamedRecord = tuple[UUID, str]
+SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(promotions.c.created_at),
+    "oldest": SortOrder(promotions.c.created_at, is_ascending=True),
+    "name": SortOrder(promotions.c.name, is_ascending=True, ignores_case=True),
+}
+BATCH_SORTS: Mapping[str, SortOrder] = {
+    "newest": SortOrder(coupon_batches.c.created_at),
+    "oldest": SortOrder(coupon_batches.c.created_at, is_ascending=True),
+    "name": SortOrder(coupon_batches.c.name, is_ascending=True, ignores_case=True),
+}
 
 
 class CountedPromotion(Promotion, frozen=True, kw_only=True):
@@ -89,17 +99,26 @@ _promotion_select = select(
 _ONE = statement(_promotion_select.where(promotions.c.id == _promotion_id), into(CountedPromotion))
 
 
-@lru_cache(maxsize=8)
-def _list_statement(is_searched: bool, side: str | None) -> Statement[CountedPromotion]:
-    """Builds the list statement; searches names, prefixes of codes, and codes of batches."""
-    clause = _promotion_select
-    if is_searched:
-        code = bindparam("code", type_=Text())
-        of_batch = select(coupon_codes.c.promotion_id).where(coupon_codes.c.code == code).scalar_subquery()
-        within = func.strpos(func.lower(promotions.c.name), code) > 0
-        begins = promotions.c.code.like(bindparam("pattern", type_=Text()))
-        clause = clause.where(or_(within, begins, promotions.c.id == of_batch))
-    return dynamic_statement(paginate(clause, promotions.c.created_at, promotions.c.id, side), into(CountedPromotion))
+def _select_promotions(is_searched: bool) -> Any:
+    """Searches names, prefixes of codes, and codes of batches."""
+    if not is_searched:
+        return _promotion_select
+    code = bindparam("code", type_=Text())
+    of_batch = select(coupon_codes.c.promotion_id).where(coupon_codes.c.code == code).scalar_subquery()
+    within = func.strpos(func.lower(promotions.c.name), code) > 0
+    begins = promotions.c.code.like(bindparam("pattern", type_=Text()))
+    return _promotion_select.where(or_(within, begins, promotions.c.id == of_batch))
+
+
+@lru_cache(maxsize=32)
+def _list_statement(is_searched: bool, sort: str, side: str | None) -> Statement[CountedPromotion]:
+    clause = paginate(_select_promotions(is_searched), SORTS[sort], promotions.c.id, side)
+    return dynamic_statement(clause, into(CountedPromotion))
+
+
+@lru_cache(maxsize=2)
+def _count_statement(is_searched: bool) -> Statement[int]:
+    return count_rows(_select_promotions(is_searched))
 
 
 def _parts(table: Table, row: type[Any]) -> Statement[Any]:
@@ -121,10 +140,9 @@ _batches = select(coupon_batches, sql_cast(_used_count, BigInteger).label("used_
 _BATCH = statement(_batches.where(coupon_batches.c.id == bindparam("batch_id", type_=_ID)), into(CountedBatch))
 
 
-@lru_cache(maxsize=4)
-def _listed_batches(side: str | None) -> Statement[CountedBatch]:
-    created_at = coupon_batches.c.created_at
-    return dynamic_statement(paginate(_batches, created_at, coupon_batches.c.id, side), into(CountedBatch))
+@lru_cache(maxsize=16)
+def _listed_batches(sort: str, side: str | None) -> Statement[CountedBatch]:
+    return dynamic_statement(paginate(_batches, BATCH_SORTS[sort], coupon_batches.c.id, side), into(CountedBatch))
 
 
 _EXPORT_CODES = statement(
@@ -170,19 +188,19 @@ _CARTS = statement(
 
 
 async def list_promotions(
-    db: DatabaseSession, search: str, cursor: CursorPosition | None, *, most: int
+    db: DatabaseSession, search: str, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[CountedPromotion]:
-    """Returns promotions, newest first."""
-    lower_search = search.lower()
-    rows = await db.all(
-        _list_statement(bool(search), cursor.side if cursor else None),
-        code=lower_search,
-        pattern=like_prefix(lower_search),
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
+    page_statement = _list_statement(bool(search), sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, **_search_values(search), most=most)
+
+
+async def count_promotions(db: DatabaseSession, search: str) -> int:
+    """Returns the number of promotions, at most one more than `COUNT_LIMIT`."""
+    return await db.one(_count_statement(bool(search)), **_search_values(search)) or 0
+
+
+def _search_values(search: str) -> dict[str, str]:
+    return {"code": search.lower(), "pattern": like_prefix(search.lower())}
 
 
 async def find_promotion(db: DatabaseSession, promotion_id: UUID) -> CountedPromotion | None:
@@ -199,17 +217,10 @@ async def list_benefits(db: DatabaseSession, promotion_id: UUID) -> list[Promoti
 
 
 async def list_batches(
-    db: DatabaseSession, promotion_id: UUID, cursor: CursorPosition | None, *, most: int
+    db: DatabaseSession, promotion_id: UUID, cursor: CursorPosition | None, *, sort: str, most: int
 ) -> list[CountedBatch]:
-    """Returns coupon batches, newest first."""
-    rows = await db.all(
-        _listed_batches(cursor.side if cursor else None),
-        promotion_id=promotion_id,
-        at_=cursor and cursor.at,
-        id_=cursor and cursor.id,
-        most=most,
-    )
-    return rows[::-1] if cursor and cursor.side == "after" else rows
+    page_statement = _listed_batches(sort, cursor.side if cursor else None)
+    return await load_page(db, page_statement, cursor, promotion_id=promotion_id, most=most)
 
 
 async def find_batch(db: DatabaseSession, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:

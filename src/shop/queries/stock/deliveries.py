@@ -1,6 +1,6 @@
 """Statements that list, lock and change deliveries, transfers and their lines."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import Any, cast
@@ -187,23 +187,24 @@ _SEARCH = statement(
 )
 
 
+SORTS: Mapping[str, tuple[Any, ...]] = {
+    "expected": (stock_deliveries.c.expected_on.asc().nulls_last(), stock_deliveries.c.id),
+    "newest": (stock_deliveries.c.id.desc(),),
+    "reference": (func.lower(stock_deliveries.c.reference), stock_deliveries.c.id),
+}
+
+
 @lru_cache(maxsize=8)
-def _list_statement(state: str) -> Statement[ListedDelivery]:
-    """Builds the list statement: what is expected first comes first, what has ended last comes first."""
-    order = (
-        (stock_deliveries.c.expected_on.asc().nulls_last(), stock_deliveries.c.id)
-        if state == "open"
-        else (stock_deliveries.c.id.desc(),)
-    )
-    clause = _deliveries.where(stock_deliveries.c.state == bindparam("state", type_=Text())).order_by(*order)
+def _list_statement(sort: str) -> Statement[ListedDelivery]:
+    clause = _deliveries.where(stock_deliveries.c.state == bindparam("state", type_=Text())).order_by(*SORTS[sort])
     return dynamic_statement(
         clause.limit(bindparam("most", type_=BigInteger())).offset(bindparam("skip", type_=BigInteger())),
         into(ListedDelivery),
     )
 
 
-async def list_deliveries(db: DatabaseSession, state: str, *, skip: int, most: int) -> list[ListedDelivery]:
-    return await db.all(_list_statement(state), state=state, skip=skip, most=most)
+async def list_deliveries(db: DatabaseSession, state: str, *, sort: str, skip: int, most: int) -> list[ListedDelivery]:
+    return await db.all(_list_statement(sort), state=state, skip=skip, most=most)
 
 
 async def count_deliveries(db: DatabaseSession) -> dict[str, int]:

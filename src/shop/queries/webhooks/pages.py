@@ -17,6 +17,7 @@ from shop.models.webhooks.deliveries import webhook_attempts as attempts
 from shop.models.webhooks.deliveries import webhook_deliveries as deliveries
 from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.models.webhooks.endpoints import webhook_endpoints as endpoints
+from shop.queries.dashboard import count_rows
 from shop.rules.webhooks.disabling import CHOICES
 
 MAX_WAITING = 1000
@@ -77,22 +78,32 @@ _LIST_ATTEMPTS = statement(
 )
 
 
-@lru_cache(maxsize=16)
-def _list_deliveries_statement(has_state: bool, has_types: bool, side: str | None) -> Statement[WebhookDelivery]:
-    """Builds one statement per combination of filters, so that each can use its index; ids sort by time."""
+def _select_deliveries(has_state: bool, has_types: bool) -> Any:
     clause = select(deliveries).where(deliveries.c.endpoint_id == _endpoint_id)
     if has_state:
         clause = clause.where(deliveries.c.state == bindparam("state", type_=Text()))
     if has_types:
         clause = clause.where(deliveries.c.event_type.like(func.any(bindparam("patterns", type_=ARRAY(Text())))))
+    return clause
+
+
+@lru_cache(maxsize=32)
+def _list_deliveries_statement(
+    has_state: bool, has_types: bool, sort: str, side: str | None
+) -> Statement[WebhookDelivery]:
+    """Builds one statement per combination of filters, so that each can use its index; ids sort by time."""
     cursor_id: Any = bindparam("cursor_id", type_=_UUID)
-    if side == "before":
-        clause = clause.where(deliveries.c.id < cursor_id)
-    if side == "after":
-        clause = clause.where(deliveries.c.id > cursor_id)
-    order = deliveries.c.id if side == "after" else deliveries.c.id.desc()
-    clause = clause.order_by(order).limit(bindparam("most", type_=BigInteger))
-    return dynamic_statement(clause, into(WebhookDelivery))
+    is_ascending = (sort == "oldest") == (side != "after")
+    clause = _select_deliveries(has_state, has_types)
+    if side:
+        clause = clause.where(deliveries.c.id > cursor_id if is_ascending else deliveries.c.id < cursor_id)
+    clause = clause.order_by(deliveries.c.id if is_ascending else deliveries.c.id.desc())
+    return dynamic_statement(clause.limit(bindparam("most", type_=BigInteger)), into(WebhookDelivery))
+
+
+@lru_cache(maxsize=4)
+def _count_deliveries_statement(has_state: bool, has_types: bool) -> Statement[int]:
+    return count_rows(_select_deliveries(has_state, has_types))
 
 
 async def list_endpoints(db: DatabaseSession) -> list[EndpointWithHealth]:
@@ -115,12 +126,13 @@ async def list_deliveries(
     state: str,
     patterns: Sequence[str],
     cursor: CursorPosition | None,
+    sort: str,
     most: int,
 ) -> list[WebhookDelivery]:
-    """Returns deliveries, newest first; an empty filter matches all."""
+    """Returns deliveries; an empty filter matches all."""
     side = cursor.side if cursor else None
     rows = await db.all(
-        _list_deliveries_statement(bool(state), bool(patterns), side),
+        _list_deliveries_statement(bool(state), bool(patterns), sort, side),
         endpoint_id=endpoint_id,
         state=state,
         patterns=list(patterns),
@@ -128,6 +140,12 @@ async def list_deliveries(
         most=most,
     )
     return rows[::-1] if side == "after" else rows
+
+
+async def count_deliveries(db: DatabaseSession, endpoint_id: UUID, *, state: str, patterns: Sequence[str]) -> int:
+    """Returns the number of deliveries, at most one more than `COUNT_LIMIT`."""
+    count_statement = _count_deliveries_statement(bool(state), bool(patterns))
+    return await db.one(count_statement, endpoint_id=endpoint_id, state=state, patterns=list(patterns)) or 0
 
 
 async def list_attempts(db: DatabaseSession, delivery_id: UUID) -> list[WebhookAttempt]:
