@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from shop.admin.assets import ASSETS
 from shop.admin.menu import find_current, list_groups
-from shop.admin.permissions import hide_forbidden
 from shop.base.errors import ShopError
 from shop.base.money import money_text
 from shop.base.times import find_display_zone, format_day, format_time
@@ -24,7 +23,7 @@ from shop.models.setup.shop import Shop
 from shop.models.setup.website import WebsiteImage
 from shop.queries.access.operators import SignedInOperator
 from shop.queries.catalog_admin.products import ListedProduct
-from shop.rules.access.permissions import ALL, SELF
+from shop.rules.access.permissions import SELF
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.rules.setup.names import label_currency
 from shop.web.image_urls import MEDIA
@@ -72,7 +71,7 @@ class PageContext(msgspec.Struct, frozen=True):
         return permission == SELF or permission in self.permissions
 
     def can_open(self, method: str, path: str) -> bool:
-        """Returns whether the operator may call a route of the dashboard."""
+        """Returns whether the operator may call a route of the dashboard; templates ask before they offer it."""
         return self.can(self.find_permission(method, path))
 
 
@@ -176,8 +175,6 @@ def page(template: str, page_context: PageContext, status: int = 200, **values: 
     """Renders a page with the menu."""
     values = {"errors": {}, "notice": None, **values}
     nonce, body = _render(template, shop=page_context.shop, page_context=page_context, **values)
-    if not page_context.permissions >= ALL:
-        body = hide_forbidden(body, page_context.path, page_context.can_open)
     return _page_reply(body, nonce, status, ())
 
 

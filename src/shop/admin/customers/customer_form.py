@@ -54,13 +54,13 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, fields = await get_customer(request, ctx), Fields(request)
-    texts, seen = _submitted_texts(fields), fields.texts.get("seen", "")
+    texts, fingerprint = _submitted_texts(fields), fields.texts.get("seen", "")
     try:
         values = _read(fields)
         fields.check()
-        await actions.change_customer(ctx, customer.id, values, expected_fingerprint=seen)
+        await actions.change_customer(ctx, customer.id, values, expected_fingerprint=fingerprint)
     except Invalid as error:
-        return _form_page(page_context, customer, texts, 422, errors=error.errors, seen=seen)
+        return _form_page(page_context, customer, texts, 422, errors=error.errors, seen=fingerprint)
     except Conflict as conflict:
         latest = await get_customer(request, ctx)
         now = _texts(latest)

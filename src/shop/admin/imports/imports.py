@@ -174,7 +174,7 @@ async def _list(request: Request, ctx: Context, page_context: PageContext, statu
         head=head,
         full_sentence=say_full(kind) if is_full else "",
         kind=kind,
-        kinds=KINDS,
+        tabs=[(f"{PATH}/{name}", label) for name, label in KINDS.items() if page_context.can(f"{name}:read")],
         states=STATES,
         formats=FORMATS,
         most_megabytes=MAX_BYTES // 1024 // 1024,

@@ -26,8 +26,10 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     tags = split_words(fields.line("tags", most=1000))
     try:
         fields.check()
-        seen = fields.texts.get("seen")
-        await details.change_details(ctx, order.id, email=email or order.email, tags=tags, expected_fingerprint=seen)
+        fingerprint = fields.texts.get("seen")
+        await details.change_details(
+            ctx, order.id, email=email or order.email, tags=tags, expected_fingerprint=fingerprint
+        )
     except (Invalid, ChangedMeanwhile) as error:
         values = {"email": email, "tags": fields.texts.get("tags", "")}
         if isinstance(error, Invalid):

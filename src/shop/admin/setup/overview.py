@@ -37,6 +37,6 @@ async def show(request: Request, _ctx: Context, page_context: PageContext) -> Re
     pages = [
         (path, title, hint)
         for path, (title, hint) in _PAGES.items()
-        if all(word in f"{title} {hint}".casefold() for word in words)
+        if page_context.can_open("GET", path) and all(word in f"{title} {hint}".casefold() for word in words)
     ]
     return page("setup/overview.html", page_context, pages=pages, q=text_param(request, "q"))
