@@ -39,7 +39,15 @@ WITHOUT_A_COUNT = {
         *("account", "account with a passkey", "application", "customer", "delivery", "transfer"),
         *("draft", "draft with customers and products", "import", "import of customers", "import of stock"),
         *("order, cancel items", "order, edit", "order, in part refunded", "order, refund", "order, unpaid"),
-        *("order, waits for an approval", "prices", "product", "promotion, try", "shipment, divide", "variants"),
+        *(
+            "order, waits for an approval",
+            "prices",
+            "product",
+            "promotion, try",
+            "promotion, tried",
+            "shipment, divide",
+            "variants",
+        ),
     },
     "excerpts and results": {"/admin/settings/checks", "overview"},
 }
