@@ -168,6 +168,12 @@ def cookie_header(visitor: Visitor) -> dict[str, str]:
 # Forged forms
 
 
+def forged_headers(route: Route) -> tuple[Mapping[str, str], ...]:
+    """All of them for the first form; two for each other one, in turn."""
+    number = FORMS.index(route)
+    return tuple(FORGED_HEADERS[(number + step) % len(FORGED_HEADERS)] for step in (0, 3)) if number else FORGED_HEADERS
+
+
 @pytest.mark.security("W-02")
 @pytest.mark.parametrize("route", FORMS, ids=name_of)
 async def test_a_form_of_another_site_changes_nothing(
@@ -177,10 +183,11 @@ async def test_a_form_of_another_site_changes_nothing(
     mails = await http.get("/mailbox.json", params={"to": account.member.email})
     before = await account.rows(db)
 
-    answers = [await http.post(path, data=account.fields, headers={**cookies, **headers}) for headers in FORGED_HEADERS]
+    forged = [{**cookies, **headers} for headers in forged_headers(route)]
+    answers = [await http.post(path, data=account.fields, headers=headers) for headers in forged]
 
-    assert [answer.status_code for answer in answers] == [403] * len(FORGED_HEADERS)
-    assert [answer.headers.get_list("set-cookie") for answer in answers] == [[]] * len(FORGED_HEADERS)
+    assert [answer.status_code for answer in answers] == [403] * len(forged)
+    assert [answer.headers.get_list("set-cookie") for answer in answers] == [[]] * len(forged)
     assert await account.rows(db) == before
     assert (await http.get("/mailbox.json", params={"to": account.member.email})).json() == mails.json()
 
@@ -428,7 +435,7 @@ async def send(http: httpx2.AsyncClient, route: Route, path: str, body: str, hea
 
 
 @pytest.mark.security("W-05", "W-06")
-@pytest.mark.parametrize("name", first(2, VALUES))
+@pytest.mark.parametrize("name", first(1, VALUES))
 async def test_hostile_values_break_no_page(http: httpx2.AsyncClient, own_account: FullAccount, name: str) -> None:
     value = VALUES[name]
 
@@ -476,7 +483,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", first(3, BODIES))
 async def test_a_body_that_is_no_form_breaks_no_page(http: httpx2.AsyncClient, account: FullAccount, name: str) -> None:
     body, media = BODIES[name]
     faults: list[str] = []
@@ -491,7 +498,7 @@ async def test_a_body_that_is_no_form_breaks_no_page(http: httpx2.AsyncClient, a
 
 
 @pytest.mark.security("W-01", "W-06")
-@pytest.mark.parametrize("cookie", [SESSION, REFRESH, CART, ORDER, PAYMENT, COUNT])
+@pytest.mark.parametrize("cookie", first(2, [SESSION, CART, REFRESH, ORDER, PAYMENT, COUNT]))
 @pytest.mark.parametrize("name", first(1, ["markup 0", "broken UTF-8", "long text", "control characters", "empty"]))
 async def test_a_forged_cookie_breaks_no_page(http: httpx2.AsyncClient, cookie: str, name: str) -> None:
     header = {"Cookie": f"{cookie}=".encode() + unquote(VALUES[name], "latin-1").encode("latin-1", "ignore")}
