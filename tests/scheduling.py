@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 _WITH_BROWSER = (
     "tests/admin/browser/",
@@ -15,7 +15,7 @@ _WITH_BROWSER = (
 )
 
 
-class FileScheduling(LoadFileScheduling):
+class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
     """Gives each file to one process, and the files with a browser together to one."""
 
     def _split_scope(self, nodeid: str) -> str:
