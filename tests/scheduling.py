@@ -7,9 +7,6 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 _WITH_BROWSER = (
     "tests/admin/browser/",
-    "tests/admin/setup/test_mails.py",
-    "tests/admin/setup/test_website_settings.py",
-    "tests/site/test_reference_page.py",
     "tests/website/browser/",
     "tests/website/test_script.py",
 )
