@@ -29,6 +29,7 @@ from tests.forkserver import start_fork_server
 from tests.http_client import SharedTransport
 from tests.platform.client import Machine, new_machine
 from tests.sampling import leave_out_torture_cases
+from tests.scheduling import FileScheduling, find_other_browsers
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
 
@@ -63,6 +64,10 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["run_dir"] = str(node.config.stash[_RUN_DIR])
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def _start_cluster(config: pytest.Config) -> None:
     """Starts the shared database server while the tests are collected."""
     cluster = Cluster(config.stash[_RUN_DIR])
@@ -88,6 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     repeated = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if hasattr(config, "workerinput") and repeated:
         raise pytest.UsageError(f"several tests have the id {repeated[0]}; run its file without -n")
+    if other_browsers := find_other_browsers(items):
+        raise pytest.UsageError(f"add the file of {other_browsers[0]} to tests/scheduling.py: it uses the browser")
     items.sort(key=lambda item: item.nodeid.startswith(_QUICK))
 
 

@@ -7,10 +7,13 @@ import httpx2
 import pytest
 
 from tests.admin.dashboard import Dashboard, new_dashboard
+from tests.admin.order_builders import buy
+from tests.checkout_builders import Buyer
 from tests.cluster import Cluster
 from tests.connections import borrow_connection
 from tests.http_client import SharedTransport
 from tests.service import KEYS, Service
+from tests.shopper import Answer
 
 
 @pytest.fixture
@@ -22,6 +25,20 @@ async def dashboard(http: httpx2.AsyncClient, db: Any) -> Dashboard:
 @pytest.fixture
 async def other_dashboard(http: httpx2.AsyncClient, db: Any) -> Dashboard:
     return await new_dashboard(http, db)
+
+
+@pytest.fixture(scope="module")
+def module_orders() -> list[tuple[Answer, str]]:
+    """The order of `unchanged_order`, once it is placed."""
+    return []
+
+
+@pytest.fixture
+async def unchanged_order(buyer: Buyer, module_orders: list[tuple[Answer, str]]) -> tuple[Answer, str]:
+    """A paid order of two teapots and the variant's id, which the tests of a module share: they do not change it."""
+    if not module_orders:
+        module_orders.append(await buy(buyer, name="Teapot"))
+    return module_orders[0]
 
 
 @pytest.fixture(scope="package")

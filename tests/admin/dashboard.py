@@ -14,6 +14,7 @@ from argon2 import PasswordHasher
 from shop.actions.access.sealed_secrets import encrypt_secret
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from shop.rules.access.operators import csrf_token
 from shop.rules.access.permissions import OWNER_ID
 from shop.rules.access.recovery_codes import recovery_code
 from tests.secret_leaks import record_secret
@@ -27,6 +28,7 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 """The id of no record."""
 TOTP_SECRET = b"twenty bytes of some"
+_KEYS = parse_keys(KEYS)
 
 _OPERATOR = """insert into operators
     (id, email, email_key, password_hash, totp_sealed, role_id, created_at, updated_at)
@@ -65,7 +67,6 @@ class Dashboard:
         self.id = operator_id
         self.email = email
         self.secret = secret
-        self._csrf: tuple[str, str] | None = None
 
     @property
     def cookie(self) -> dict[str, str]:
@@ -75,10 +76,8 @@ class Dashboard:
         return await self.http.get(path, headers={**self.cookie, **headers})
 
     async def csrf(self) -> str:
-        """The CSRF token of this session, read from a page once."""
-        if self._csrf is None or self._csrf[0] != self.secret:
-            self._csrf = self.secret, csrf_of((await self.get("/admin/confirm")).text)
-        return self._csrf[1]
+        """The CSRF token of this session, as its pages have it."""
+        return csrf_token(_KEYS, secret_hash(self.secret))
 
     async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx2.Response:
         """Submits a form of the dashboard; a list is sent as several fields with one name."""
@@ -93,7 +92,7 @@ async def new_operator(
     db: Any, *, totp: bool = False, password_hash: str | None = PASSWORD_HASH, role_id: UUID = OWNER_ID
 ) -> tuple[UUID, str]:
     operator_id, email = uuid4(), f"{uuid4().hex}@operators.example"
-    sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, operator_id.bytes) if totp else None
+    sealed_secret = encrypt_secret(_KEYS, "totp", TOTP_SECRET, operator_id.bytes) if totp else None
     await db.execute(_OPERATOR, operator_id, email, password_hash, sealed_secret, role_id)
     return operator_id, email
 

@@ -1,7 +1,8 @@
 """Rules for every page and form of the dashboard: the origin of a form, its CSRF token, the headers."""
 
 import re
-from itertools import product
+from collections.abc import Iterable
+from itertools import cycle, product
 from typing import Any
 from uuid import uuid4
 
@@ -11,12 +12,22 @@ import pytest
 from shop.admin.routes import admin_routes
 from shop.app.routes import PLATFORM_EVENTS
 from tests.accounts import sign_in as sign_in_shopper
-from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, Dashboard, new_operator
+from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, Dashboard, csrf_of, new_operator
 
 ROUTES = admin_routes(has_mailbox=True, events=PLATFORM_EVENTS)
 FORMS = [route.path for route in ROUTES if route.method == "POST"]
 OPERATORS_FORMS = [route.path for route in ROUTES if route.method == "POST" and route.who == "operator"]
 PAGES = [route.path for route in ROUTES if route.method == "GET" and route.who == "operator"]
+
+
+def take_turns(paths: Iterable[str], header_sets: Iterable[dict[str, str]]) -> Iterable[tuple[str, dict[str, str]]]:
+    """Each path with one of the headers."""
+    return zip(paths, cycle(header_sets), strict=False)
+
+
+combined = pytest.mark.parametrize(
+    "combine", [take_turns, pytest.param(product, marks=pytest.mark.torture)], ids=["in turn", "all"]
+)
 
 
 def fill_path(path: str) -> str:
@@ -90,11 +101,17 @@ async def test_a_form_must_have_the_csrf_token_of_its_session(
     assert not await is_disabled(db, customer_id)
 
 
+async def test_a_page_has_the_csrf_token_of_its_session(dashboard: Dashboard, other_dashboard: Dashboard) -> None:
+    for each in (dashboard, other_dashboard):
+        assert csrf_of((await each.get("/admin/confirm")).text) == await each.csrf()
+
+
 @pytest.mark.security("D-04")
-async def test_every_form_from_another_origin_is_refused(dashboard: Dashboard) -> None:
+@combined
+async def test_every_form_from_another_origin_is_refused(dashboard: Dashboard, combine: Any) -> None:
     fields = {"csrf": await dashboard.csrf()}
     header_sets: list[dict[str, str]] = [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}]
-    for path, headers in product(FORMS, header_sets):
+    for path, headers in combine(FORMS, header_sets):
         answer = await dashboard.http.post(fill_path(path), data=fields, headers={**dashboard.cookie, **headers})
 
         assert answer.status_code == 403, path
@@ -116,11 +133,12 @@ async def test_every_operator_form_needs_a_csrf_token_and_a_session(dashboard: D
 
 
 @pytest.mark.security("D-04")
-async def test_every_page_needs_a_session_and_ignores_bearer_tokens(http: httpx2.AsyncClient) -> None:
+@combined
+async def test_every_page_needs_a_session_and_ignores_bearer_tokens(http: httpx2.AsyncClient, combine: Any) -> None:
     member = await sign_in_shopper(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}
     header_sets: list[dict[str, str]] = [{}, bearer, {"Authorization": "Bearer junk"}, {"Cookie": f"{COOKIE}=junk"}]
-    for path, headers in product(PAGES, header_sets):
+    for path, headers in combine(PAGES, header_sets):
         answer = await http.get(fill_path(path), headers=headers)
 
         assert answer.status_code == 401, path

@@ -14,7 +14,6 @@ Three proofs together, because valid input for each of some four hundred routes 
 from typing import Any
 
 import httpx2
-import pytest
 
 from shop.actions import events
 from shop.platform.events.types import EVENT_TYPES
@@ -180,9 +179,10 @@ EXCEPTIONS = {
 WALKED_PREFIXES = ("/api/v2/platform", "/api/v2/storefront")
 
 
-@pytest.mark.parametrize("route", CHANGING_ROUTES, ids=name_of)
-def test_the_code_of_every_route_that_changes_data_notes_events(route: Any) -> None:
-    assert reaches(route.handler, NOTE_FUNCTIONS) or name_of(route) in EXCEPTIONS
+def test_the_code_of_every_route_that_changes_data_notes_events() -> None:
+    silent_routes = {name_of(route) for route in CHANGING_ROUTES if not reaches(route.handler, NOTE_FUNCTIONS)}
+
+    assert silent_routes - EXCEPTIONS.keys() == set()
 
 
 def test_every_exception_is_a_route() -> None:

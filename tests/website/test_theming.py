@@ -11,20 +11,15 @@ import pytest
 from tests.browser import Browser, accessibility_violations, scrolls_sideways, visit
 from tests.cli.command import Command, external, sentence
 from tests.cluster import execute
-from tests.service import KEYS, Service
+from tests.service import Service
 
 ROOT = Path(__file__).parents[2]
 ALMANAC = ROOT / "themes" / "almanac"
-OwnDataDir = Callable[[], tuple[Path, str]]
 
 
-def serve_theme(own_data_dir: OwnDataDir, theme: Path, *statements: str) -> Service:
-    data_dir, url = own_data_dir()
-    for statement in statements:
-        execute(url, statement)
-    return Service(
-        SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0", SHOP_THEME_DIR=str(theme)
-    )
+def serve_theme(url: str, data_dir: Path, theme: Path) -> Service:
+    settings = external(url, SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", SHOP_THEME_DIR=str(theme))
+    return Service(**settings)
 
 
 def new_theme(tmp_path: Path, **files: str) -> Path:
@@ -39,9 +34,9 @@ def new_theme(tmp_path: Path, **files: str) -> Path:
 
 @pytest.mark.torture
 async def test_the_theme_that_is_shipped_looks_different_and_is_accessible(
-    own_data_dir: OwnDataDir, browser: Browser
+    own_database: Callable[..., str], tmp_path: Path, browser: Browser
 ) -> None:
-    service = serve_theme(own_data_dir, ALMANAC)
+    service = serve_theme(own_database(), tmp_path, ALMANAC)
     try:
         for size, is_dark in (((1280, 900), False), ((390, 844), True)):
             async with visit(browser, service.url, size, is_dark=is_dark) as page:
@@ -58,46 +53,39 @@ async def test_the_theme_that_is_shipped_looks_different_and_is_accessible(
         service.stop()
 
 
-def test_a_template_of_a_theme_extends_the_one_that_it_replaces(own_data_dir: OwnDataDir, tmp_path: Path) -> None:
+@pytest.mark.security("W-13")
+def test_a_theme_extends_a_template_and_replaces_a_file_of_the_same_name(
+    own_database: Callable[..., str], tmp_path: Path
+) -> None:
     theme = new_theme(
         tmp_path,
         templates__layout_html='{% extends "base/layout.html" %}{% block body_class %}mine{% endblock %}',
         templates__footer_html='<footer>{% include "base/footer.html" %}<p>Made by us</p></footer>',
+        static__website_css='body { background: url("paper.svg"), url(other.svg) }',
+        static__paper_svg="<svg/>",
+        static__secret_env="no asset",
     )
-    service = serve_theme(own_data_dir, theme)
+    service = serve_theme(own_database(), tmp_path / "data", theme)
     try:
         text = service.get("/").text
+        path = re.findall(r"/website/website\.[0-9a-f]{16}\.css", text)[0]
+        stylesheet = service.get(path).text
+        paper = service.get(re.findall(r"url\((/website/paper\.[0-9a-f]{16}\.svg)\)", stylesheet)[0]).text
     finally:
         service.stop()
 
     assert '<body class="mine">' in text
     assert "<p>Made by us</p>" in text
     assert 'class="site-footer"' in text
-
-
-@pytest.mark.security("W-13")
-def test_a_file_of_a_theme_replaces_the_one_of_the_same_name(own_data_dir: OwnDataDir, tmp_path: Path) -> None:
-    css = 'body { background: url("paper.svg"), url(other.svg) }'
-    theme = new_theme(tmp_path, static__website_css=css, static__paper_svg="<svg/>", static__secret_env="no asset")
-    service = serve_theme(own_data_dir, theme)
-    try:
-        path = re.findall(r"/website/website\.[0-9a-f]{16}\.css", service.get("/").text)[0]
-        stylesheet = service.get(path).text
-        paper = service.get(re.findall(r"url\((/website/paper\.[0-9a-f]{16}\.svg)\)", stylesheet)[0]).text
-    finally:
-        service.stop()
-
     assert paper == "<svg/>"
     assert stylesheet.endswith("url(other.svg) }")
 
 
 @pytest.mark.security("W-07")
-def test_the_name_and_the_brand_of_a_shop_are_escaped(own_data_dir: OwnDataDir) -> None:
-    service = serve_theme(
-        own_data_dir,
-        ALMANAC,
-        "update shops set name = '<script>alert(1)</script> & Co', website = '{\"accent\": \"#ffee00\"}'",
-    )
+def test_the_name_and_the_brand_of_a_shop_are_escaped(own_database: Callable[..., str], tmp_path: Path) -> None:
+    url = own_database()
+    execute(url, "update shops set name = '<script>alert(1)</script> & Co', website = '{\"accent\": \"#ffee00\"}'")
+    service = serve_theme(url, tmp_path, ALMANAC)
     try:
         icon, page = service.get("/favicon.svg").text, service.get("/").text
         manifest, feed = service.get("/manifest.webmanifest").json(), service.get("/feeds/google.xml").content
@@ -126,9 +114,11 @@ async def test_no_request_chooses_a_theme_a_template_or_a_color(http: httpx2.Asy
     assert [file.status_code for file in files] == [404]
 
 
-def test_a_shop_without_a_website_has_a_landing_page_and_no_sitemap(own_data_dir: OwnDataDir) -> None:
-    data_dir, _ = own_data_dir()
-    service = Service(SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0", SHOP_WEBSITE="off")
+def test_a_shop_without_a_website_has_a_landing_page_and_no_sitemap(
+    own_database: Callable[..., str], tmp_path: Path
+) -> None:
+    settings = external(own_database(), SHOP_DATA_DIR=str(tmp_path), SHOP_DRAIN_SECONDS="0", SHOP_WEBSITE="off")
+    service = Service(**settings)
     try:
         landing, sitemap = service.get("/"), service.get("/sitemap.xml")
     finally:

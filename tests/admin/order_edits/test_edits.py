@@ -280,9 +280,9 @@ async def test_an_authorized_card_of_a_paid_order_is_not_captured(
     ],
 )
 async def test_invalid_edits_are_refused_and_shown_again(
-    dashboard: Dashboard, buyer: Buyer, db: Any, fields: dict[str, str], message: str
+    dashboard: Dashboard, unchanged_order: tuple[Answer, str], db: Any, fields: dict[str, str], message: str
 ) -> None:
-    order, variant = await buy(buyer)
+    order, variant = unchanged_order
     editor, line = OrderEditor(dashboard, order), (await line_ids(db, order))[variant]
     await editor.open()
     changes = {f"quantity[{line}]" if name == "quantity" else name: text for name, text in fields.items()}

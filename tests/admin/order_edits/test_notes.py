@@ -98,9 +98,9 @@ async def test_a_message_is_sent_once_and_cannot_change(
 @pytest.mark.parametrize("text", ["", " \n ", "x" * 5001, "a\x07b", "a\u202eb"])
 @pytest.mark.parametrize("name", ["note", "message"])
 async def test_hostile_texts_are_refused_and_shown_again(
-    dashboard: Dashboard, buyer: Buyer, db: Any, name: str, text: str
+    dashboard: Dashboard, unchanged_order: tuple[Answer, str], db: Any, name: str, text: str
 ) -> None:
-    order, _ = await buy(buyer)
+    order, _ = unchanged_order
 
     answer = await dashboard.post(f"{ORDERS}/{order['number']}/{name}s", **{name: text})
 

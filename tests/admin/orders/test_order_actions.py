@@ -13,6 +13,7 @@ from tests.admin.dashboard import UNKNOWN_ID, Dashboard, backdate_session, event
 from tests.admin.order_builders import ORDERS, buy, payment_of, shipment_of, states, text_of
 from tests.builders import Make
 from tests.checkout_builders import Buyer, new_checkout_setup, on_hand, set_stock
+from tests.shopper import Answer
 
 
 async def test_the_page_shows_line_items_totals_addresses_shipments_and_payments(
@@ -285,9 +286,9 @@ async def test_details_are_changed_with_an_event_and_without_a_trace_of_personal
     ],
 )
 async def test_invalid_details_are_refused_and_shown_again(
-    dashboard: Dashboard, buyer: Buyer, db: Any, fields: dict[str, str], message: str
+    dashboard: Dashboard, unchanged_order: tuple[Answer, str], db: Any, fields: dict[str, str], message: str
 ) -> None:
-    order, _ = await buy(buyer)
+    order, _ = unchanged_order
     before = await db.fetchrow("select * from orders where id = $1", UUID(order.id))
 
     response = await dashboard.post(

@@ -12,6 +12,7 @@ from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, 
 from tests.checkout_builders import Buyer
 from tests.concurrency import wait_for_locks
 from tests.sampling import first
+from tests.shopper import Answer
 
 
 async def test_partial_refunds_have_a_reason(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
@@ -48,9 +49,9 @@ async def test_partial_refunds_have_a_reason(dashboard: Dashboard, buyer: Buyer,
     ),
 )
 async def test_an_invalid_refund_is_refused_and_its_input_is_shown_again(
-    dashboard: Dashboard, buyer: Buyer, db: Any, fields: dict[str, str], message: str
+    dashboard: Dashboard, unchanged_order: tuple[Answer, str], db: Any, fields: dict[str, str], message: str
 ) -> None:
-    order, _ = await buy(buyer)
+    order, _ = unchanged_order
     form = {"amount": "5.00", "reason": "Chipped", **fields}
 
     answer = await refund_payment(dashboard, await payment_of(db, order), **form)

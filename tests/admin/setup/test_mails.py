@@ -222,6 +222,7 @@ async def test_concurrent_changes_conflict_and_forms_need_their_token(dashboard:
     assert await saved_mails(db) == "{}"
 
 
+@pytest.mark.torture
 async def test_the_pages_are_accessible_and_the_preview_follows_the_texts(
     dashboard: Dashboard, browser: Browser
 ) -> None:

@@ -229,6 +229,7 @@ async def has_gap(http: httpx2.AsyncClient, app: App, count: int) -> bool:
 
 
 @pytest.mark.security("P-02")
+@pytest.mark.torture
 async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx2.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
