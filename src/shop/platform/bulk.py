@@ -12,20 +12,27 @@ from shop.base.errors import Malformed
 from shop.base.values import read_boolean
 from shop.platform.imports.import_rows import price_line, product_line
 from shop.platform.inputs import ImportedPrice, ImportedProduct
+from shop.platform.resources.registry import COST_ATTRIBUTES
+from shop.rules.imports.rows import ProductLine
 from shop.web.endpoint import Handler, Route
 from shop.web.input.ndjson import RawLine, read_lines
 from shop.web.input.request import LINES, Request
 from shop.web.reply import JSON, Reply, json_reply, lines_reply
 
 _BASE = "/api/v2/platform"
+_MISSING = "needs a token with the scope {}"
 _DRY_RUN = {"dry_run": "`true` reports what would happen without saving."}
 
 
 async def import_products(request: Request, ctx: Context) -> Reply:
     await oauth.authorize(ctx, "write")
     dry_run = _is_dry(request)
+
+    def read_line(raw: RawLine) -> ImportLine[ProductLine]:
+        return _limit_line(ctx, product_line(raw))
+
     return json_reply(
-        await import_actions.import_products(ctx, parse_lines(request.chunks(), product_line), dry_run=dry_run)
+        await import_actions.import_products(ctx, parse_lines(request.chunks(), read_line), dry_run=dry_run)
     )
 
 
@@ -46,6 +53,18 @@ async def export_products(_request: Request, ctx: Context) -> Reply:
 async def export_prices(_request: Request, ctx: Context) -> Reply:
     await oauth.authorize(ctx, "read")
     return lines_reply(await _start_stream(exports.export_prices(ctx)))
+
+
+def _limit_line(ctx: Context, line: ImportLine[ProductLine]) -> ImportLine[ProductLine]:
+    """Refuses a line that sets costs or stock without their permission."""
+    errors: dict[str, list[str]] = {}
+    for variant in line.value.all_variants if line.value else ():
+        costs = COST_ATTRIBUTES & variant.fields.keys()
+        if costs and not oauth.can_read(ctx, "costs"):
+            errors |= {f"{variant.at}.{name}": [_MISSING.format("costs:read")] for name in sorted(costs)}
+        if variant.stock and not oauth.can_write(ctx, "stock"):
+            errors[f"{variant.at}.stock"] = [_MISSING.format("stock:write")]
+    return ImportLine(line.number, line.size, line.key, None, errors) if errors else line
 
 
 async def parse_lines(

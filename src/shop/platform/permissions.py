@@ -1,6 +1,7 @@
-"""The permission of each platform route, and of what a request includes, filters by and shows."""
+"""The permission of each platform route, and of what a request includes, filters by, shows and sets."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,8 @@ _SPECIAL = {
     ("PATCH", "payments/{id}/void"): "refunds:write",
     # Canceling an order refunds its payments.
     ("PATCH", "orders/{id}/cancel"): "refunds:write",
+    # Deleting an account erases its personal data for good.
+    ("DELETE", "users/{id}"): "customers:erase",
 }
 """Routes whose permission is not the one to read or write their collection."""
 _OTHERS = {"imports/products": "products", "imports/prices": "products", "exports/products": "products"} | {
@@ -66,6 +69,26 @@ def check_list(ctx: Context, collection: Collection, conditions: Iterable[Condit
     oauth.check_reading(ctx, {access for path in paths for access in _path_access(path, collection)})
     if COST_ATTRIBUTES & {path[-1] for path in paths} or COST_ATTRIBUTES & {sort.name for sort in sorts}:
         oauth.check_reading(ctx, ["costs"])
+
+
+def check_settable(ctx: Context, collection: Collection, params: Mapping[str, Any]) -> None:
+    """Checks that the token may set the members of a body that need another permission than their resource.
+
+    Members with costs are refused even if they cannot be set: whether they have their current value would tell it.
+    """
+    inner = params.get(collection.resource.type)
+    members = inner if isinstance(inner, dict) else params
+    names = {*members, *(name for nested in collection.nested for name in _nested_names(members.get(nested)))}
+    if COST_ATTRIBUTES & names:
+        oauth.check_reading(ctx, ["costs"])
+    if collection.resource.type == "order" and members.get("user_id"):
+        # The order gets the e-mail address of its customer.
+        oauth.check_reading(ctx, ["customers"])
+
+
+def _nested_names(value: Any) -> Iterator[str]:
+    for item in value if isinstance(value, list) else [value]:
+        yield from item if isinstance(item, dict) else ()
 
 
 def _included_access(tree: Tree, resources: Sequence[Resource]) -> Iterator[str]:

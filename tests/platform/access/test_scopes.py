@@ -1,11 +1,14 @@
 """Tokens whose scope is a list of permissions: exactly these, within the level and permissions of the application."""
 
+import json
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
 
 from shop.rules.access.permissions import is_allowed, is_grantable, is_within
+from tests.builders import Make
 from tests.events.feed import new_reader
 from tests.platform.catalog_builders import master_of, new
 from tests.platform.client import Machine, ask_for_token, new_app
@@ -122,6 +125,112 @@ async def test_events_show_cost_prices_only_with_their_permission(
     assert ["cost_price" in each[-1]["data"]["attributes"] for each in own] == [False, True]
     assert own[0][-1]["data"]["relationships"].keys() == own[1][-1]["data"]["relationships"].keys()
     assert ["cost" in line for line in streams] == [False, True]
+
+
+@pytest.mark.security("P-08")
+async def test_cost_prices_are_written_with_their_permission_only(
+    http: httpx2.AsyncClient, db: Any, writer: Machine
+) -> None:
+    product = await new(writer, "product")
+    path = f"{PLATFORM}/variants/{await master_of(writer, product.id)}"
+    narrow, wide = [await token_for(http, db, f"products:write{more}") for more in ("", " costs:read")]
+    cost = {"cost_price": "3.77", "cost_currency": "USD"}
+    bodies = [cost, {"variant": cost}, {"variant": {"sku": "A-1", "cost_currency": "EUR"}}, {"cost_price": None}]
+
+    saved = await http.patch(path, headers=wide, json={"variant": cost})
+    refusals = [
+        *[await http.patch(path, headers=narrow, json=body) for body in bodies],
+        await http.patch(f"{path}?cost_price=9", headers=narrow, json={"position": 1}),
+        await http.post(f"{PLATFORM}/variants", headers=narrow, json={"variant": {"product_id": product.id, **cost}}),
+    ]
+    other = await http.patch(path, headers=narrow, json={"variant": {"weight": "2.5"}})
+
+    assert saved.status_code == 200, saved.text
+    assert [answer.status_code for answer in refusals] == [403] * len(refusals)
+    assert all("costs:read" in answer.json()["error"] for answer in refusals)
+    assert other.status_code == 200, other.text
+    assert "cost_price" not in other.json()["data"]["attributes"]
+    assert (await writer.get(path.removeprefix(PLATFORM))).json["data"]["attributes"]["cost_price"] == "3.77"
+
+
+@pytest.mark.security("P-08")
+async def test_whether_a_cost_is_current_is_not_told_without_its_permission(
+    http: httpx2.AsyncClient, db: Any, writer: Machine
+) -> None:
+    """A member that cannot be set is accepted with its current value, which would confirm a guess."""
+    variant = (await Make(writer).product(price="10.00", on_hand=5)).variant_id
+    order = await new(writer, "order", currency="USD")
+    line = await new(writer, "line_item", order_id=order.id, variant_id=variant)
+    products, orders = [await token_for(http, db, scope) for scope in ("products:write", "orders:write")]
+    nested = {"order": {"line_items_attributes": [{"id": line.id, "cost_price": None}]}}
+
+    refusals = [
+        await http.patch(f"{PLATFORM}/variants/{variant}", headers=products, json={"display_cost_price": None}),
+        await http.patch(f"{PLATFORM}/line_items/{line.id}", headers=orders, json={"line_item": {"cost_price": None}}),
+        await http.patch(f"{PLATFORM}/orders/{order.id}", headers=orders, json=nested),
+    ]
+
+    assert [answer.status_code for answer in refusals] == [403] * 3
+    assert all("costs:read" in answer.json()["error"] for answer in refusals)
+
+
+@pytest.mark.security("P-08")
+async def test_lines_with_costs_and_stock_need_their_permissions(http: httpx2.AsyncClient, db: Any) -> None:
+    slugs = [f"lamp-{uuid4().hex}" for _ in range(3)]
+    masters: list[dict[str, Any]] = [{}, {"cost_price": "3.77", "cost_currency": "USD"}, {"stock": {"default": 5}}]
+    lines = [{"slug": slug, "name": "Lamp", "master": each} for slug, each in zip(slugs, masters, strict=True)]
+    content = "".join(f"{json.dumps(line)}\n" for line in lines)
+
+    async def send(scope: str) -> Any:
+        headers = {**await token_for(http, db, scope), "Content-Type": "application/x-ndjson"}
+        answer = await http.post(f"{PLATFORM}/imports/products?dry_run=true", headers=headers, content=content)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    narrow, costs, everything = (
+        await send("products:write"),
+        await send("products:write costs:read"),
+        await send("write"),
+    )
+
+    assert (narrow["created"], narrow["failed"]) == (1, 2)
+    assert [error["line"] for error in narrow["errors"]] == [2, 3]
+    assert "costs:read" in narrow["errors"][0]["errors"]["master.cost_price"][0]
+    assert "stock:write" in narrow["errors"][1]["errors"]["master.stock"][0]
+    assert (costs["created"], [error["line"] for error in costs["errors"]]) == (2, [3])
+    assert not any("stock:write" in str(error) for error in everything["errors"])
+
+
+@pytest.mark.security("P-08")
+async def test_an_order_gets_a_customer_only_with_the_permission_to_read_customers(
+    http: httpx2.AsyncClient, db: Any, writer: Machine
+) -> None:
+    """The order shows the e-mail address of its customer."""
+    user = await new(writer, "user", email=f"{uuid4().hex}@shoppers.example")
+    narrow, wide = [await token_for(http, db, f"orders:write{more}") for more in ("", " customers:read")]
+
+    answers = [
+        await http.post(f"{PLATFORM}/orders", headers=each, json={"order": {"user_id": user.id, "currency": "USD"}})
+        for each in (narrow, wide)
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 201], answers[1].text
+    assert "customers:read" in answers[0].json()["error"]
+    assert (await http.post(f"{PLATFORM}/orders", headers=narrow, json={"order": {"user_id": None}})).status_code == 201
+
+
+@pytest.mark.security("P-08")
+async def test_deleting_an_account_needs_the_permission_to_erase(
+    http: httpx2.AsyncClient, db: Any, writer: Machine
+) -> None:
+    user = await new(writer, "user", email=f"{uuid4().hex}@shoppers.example")
+    path = f"{PLATFORM}/users/{user.id}"
+    scopes = ("customers:read customers:write", "customers:erase")
+
+    answers = [await http.delete(path, headers=await token_for(http, db, scope)) for scope in scopes]
+
+    assert [answer.status_code for answer in answers] == [403, 204]
+    assert "customers:erase" in answers[0].json()["error"]
 
 
 @pytest.mark.security("P-08")

@@ -14,7 +14,7 @@ from shop.base.errors import InsufficientScope, InvalidClient, InvalidGrant, Inv
 from shop.models.access.applications import Application
 from shop.queries.access import applications
 from shop.queries.access.applications import LiveToken
-from shop.rules.access.permissions import Act, can_read_everything, is_grantable, scope_words
+from shop.rules.access.permissions import Act, can_read_everything, can_write_everything, is_grantable, scope_words
 
 MAX_ID_LENGTH = 200
 
@@ -55,6 +55,11 @@ async def authorize(ctx: Context, act: Act) -> None:
 def can_read(ctx: Context, resource: str) -> bool:
     """Returns whether the application's token reads a resource."""
     return ctx.scope is None or can_read_everything(ctx.scope) or f"{resource}:read" in scope_words(ctx.scope)
+
+
+def can_write(ctx: Context, resource: str) -> bool:
+    """Returns whether the application's token, which is authorized to write, writes a resource."""
+    return ctx.scope is None or can_write_everything(ctx.scope) or f"{resource}:write" in scope_words(ctx.scope)
 
 
 def check_reading(ctx: Context, resources: Iterable[str]) -> None:

@@ -135,8 +135,8 @@ def describe_permission(permission: str) -> str:
 
 def add_reads(permissions: Collection[str]) -> frozenset[str]:
     """Adds reading to the resources that a role may write: a form is part of a page."""
-    written = {word.removesuffix(":write") for word in permissions if word.endswith(":write")}
-    return frozenset(permissions) | {f"{name}:read" for name in written if name in RESOURCES}
+    resources = {word.removesuffix(":write") for word in permissions if word.endswith(":write")}
+    return frozenset(permissions) | {f"{name}:read" for name in resources if name in RESOURCES}
 
 
 def is_writing(permission: str) -> bool:
@@ -175,7 +175,7 @@ def is_allowed(act: Act, scope: str, level: str, permission: str = "", permissio
     # Check the level each time: a read application never writes, regardless of its token's scope.
     if not is_grantable(scope, level, permissions) or (act == "write" and level == "read"):
         return False
-    return permission in scope_words(scope) or _allows_everywhere(act, scope, level)
+    return permission in scope_words(scope) or (can_read_everything if act == "read" else can_write_everything)(scope)
 
 
 def can_read_everything(scope: str) -> bool:
@@ -183,11 +183,10 @@ def can_read_everything(scope: str) -> bool:
     return not scope_words(scope).isdisjoint(SCOPES)
 
 
-def _allows_everywhere(act: Act, scope: str, level: str) -> bool:
+def can_write_everything(scope: str) -> bool:
+    """Returns whether a token of an application with write access writes every resource."""
     words = scope_words(scope)
-    if act == "read":
-        return can_read_everything(scope)
-    return "write" in words or (words == {"admin"} and level == "write")
+    return "write" in words or words == {"admin"}
 
 
 def _is_written(word: str) -> bool:
