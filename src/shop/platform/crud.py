@@ -19,7 +19,7 @@ from shop.platform.collection import Collection, all_filters
 from shop.platform.current_values import current_values
 from shop.platform.field_values import members_of, read_values
 from shop.platform.inputs import build_body_struct
-from shop.platform.permissions import check_list, check_members, limit_query
+from shop.platform.permissions import check_list, check_settable, limit_query
 from shop.platform.resources.registry import COLLECTIONS, RESOURCES
 from shop.web.endpoint import Handler, Route
 from shop.web.image_urls import ImageOptions, read_size
@@ -113,7 +113,7 @@ def _create(collection: Collection) -> Handler:
         await oauth.authorize(ctx, "write")
         options = read_render_options(request, ctx, collection)
         members = members_of(request, collection)
-        check_members(ctx, collection, members)
+        check_settable(ctx, collection, members)
         values = read_values(members, collection, is_new=True)
         record_id = await records.create(ctx, collection.actions, values)
         return await build_document_reply(ctx, collection, options, "id", record_id, status=201, is_revealed=True)
@@ -138,7 +138,7 @@ async def _read_changes(
 ) -> dict[str, Any]:
     """Reads the values to update. Loads the record only to compare members that are not writable."""
     members = members_of(request, collection)
-    check_members(ctx, collection, members)
+    check_settable(ctx, collection, members)
     try:
         return read_values(members, collection, is_new=False)
     except Invalid:

@@ -71,7 +71,7 @@ def check_list(ctx: Context, collection: Collection, conditions: Iterable[Condit
         oauth.check_reading(ctx, ["costs"])
 
 
-def check_members(ctx: Context, collection: Collection, params: Mapping[str, Any]) -> None:
+def check_settable(ctx: Context, collection: Collection, params: Mapping[str, Any]) -> None:
     """Checks that the token may set the members of a body that need another permission than their resource.
 
     Members with costs are refused even if they cannot be set: whether they have their current value would tell it.
