@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,15 @@ def run_sql(url: str, *statements: str) -> Any:
             await connection.close()
 
     return asyncio.run(run())
+
+
+def fill_once(url: str, fill_database: Callable[[], object]) -> bool:
+    """Fills a database, unless an earlier run in the same directory has filled it; returns whether it did."""
+    if run_sql(url, "select to_regclass('bench_filled')")[0][0] is not None:
+        return False
+    fill_database()
+    run_sql(url, "create table bench_filled ()", "vacuum analyze", "checkpoint", "select 1")
+    return True
 
 
 def fill(url: str, carts: int) -> None:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.catalog import catalog_tables
+from bench.catalog_jobs import catalog_job_tables
+from bench.customer_jobs import customer_job_tables
 from bench.dashboard import create_operator, order_list_tables
 from bench.events import event_tables
 from bench.load_test import (
@@ -37,6 +39,8 @@ from shop.db.embedded import Embedded, database_url
 from shop.migrations.upgrade import upgrade
 
 SIZES = (1_000, 100_000, 1_000_000)
+REUSED = ("shop_reports", "shop_order_list", "shop_product_pages")
+"""Databases that take long to fill, and that measuring does not change."""
 REPORT = Path(__file__).parent / "report.md"
 
 
@@ -124,6 +128,7 @@ def sign_in_table(bench: Bench, url: str) -> None:
 
 def database_alone(bench: Bench, server: Embedded, url: str) -> None:
     """Runs pgbench, from the same binaries, with two similar statements and as many connections as a worker."""
+    fill(url, 1_000)
     scripts = {
         "insert": "insert into orders (id, number, currency, created_at, updated_at) values (gen_random_uuid(), "
         "'B' || gen_random_uuid(), 'USD', now(), now()) returning created_at;",
@@ -198,58 +203,87 @@ def _create_and_remove(bench: Bench, server: Server, url: str) -> Sample:
     return sample
 
 
+def list_sections(bench: Bench, server: Embedded, make_url: Callable[[str], str]) -> dict[str, Callable[[], None]]:
+    """Returns the parts of the report by name, in their order."""
+
+    def measure_platform() -> None:
+        url = make_url("shop_platform")
+        platform_tables(bench, url)
+        flood(bench, url)
+
+    return {
+        "start": lambda: start_times(bench),
+        "carts": lambda: main_table(bench, make_url("shop_bench")),
+        "sign-in": lambda: sign_in_table(bench, make_url("shop_signin")),
+        "platform": measure_platform,
+        "catalog": lambda: catalog_tables(bench, make_url),
+        "purchases": lambda: purchase_tables(bench, make_url),
+        "events": lambda: event_tables(bench),
+        "reports": lambda: report_tables(bench, make_url),
+        "orders": lambda: order_list_tables(bench, make_url),
+        "products": lambda: product_page_tables(bench, make_url, create_operator),
+        "catalog-jobs": lambda: catalog_job_tables(bench, make_url),
+        "customer-jobs": lambda: customer_job_tables(bench, make_url),
+        "pgbench": lambda: database_alone(bench, server, make_url("shop_pgbench")),
+        "growth": lambda: growth(bench, make_url),
+    }
+
+
+def say_conditions(bench: Bench) -> None:
+    bench.say(
+        "# Benchmark",
+        "",
+        f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
+        f"medians of {bench.rounds} interleaved rounds of {bench.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same",
+        "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios.",
+    )
+
+
+def run_sections(bench: Bench, names: Sequence[str]) -> None:
+    """Measures the sections with these names, or all."""
+    data_dir = bench.directory / "pg"
+    data_dir.mkdir(exist_ok=True)
+    server = Embedded(data_dir)
+    server.start()
+
+    def make_url(database: str) -> str:
+        postgres_url = database_url(data_dir, "postgres")
+        if database not in REUSED:
+            run_sql(postgres_url, f"drop database if exists {database}", "select 1")
+        if not run_sql(postgres_url, f"select from pg_database where datname = '{database}'"):
+            run_sql(postgres_url, f"create database {database}")
+        upgrade(database_url(data_dir, database))
+        return database_url(data_dir, database)
+
+    try:
+        sections = list_sections(bench, server, make_url)
+        if unknown_names := [name for name in names if name not in sections]:
+            sys.exit(f"bench: there is no {unknown_names[0]}; choose from {', '.join(sections)}")
+        for name in names or sections:
+            sections[name]()
+    finally:
+        server.stop()
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=int, default=2, help="length of one load (2)")
     options.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are taken (7)")
+    options.add_argument("--only", nargs="+", default=[], help="sections to measure; they are printed, not written")
+    options.add_argument("--directory", type=Path, help="where large databases remain for the next run")
     args = options.parse_args()
     # Exits cleanly on either signal, to stop its servers; a background process ignores SIGINT by default.
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: sys.exit("bench: broken off"))
     with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
-        directory = Path(name)
+        directory = args.directory or Path(name)
+        directory.mkdir(exist_ok=True)
         directory.chmod(0o755)
         bench = Bench(directory, args.seconds, args.rounds)
-        bench.say(
-            "# Benchmark",
-            "",
-            f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
-        )
-        bench.say(
-            f"medians of {args.rounds} interleaved rounds of {args.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same"
-        )
-        bench.say(
-            "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios."
-        )
-        start_times(bench)
-        (directory / "pg").mkdir()
-        server = Embedded(directory / "pg")
-        server.start()
-
-        def make_url(database: str) -> str:
-            run_sql(database_url(directory / "pg", "postgres"), f"create database {database}")
-            url = database_url(directory / "pg", database)
-            upgrade(url)
-            return url
-
-        try:
-            url = make_url("shop_bench")
-            main_table(bench, url)
-            sign_in_table(bench, make_url("shop_signin"))
-            platform_url = make_url("shop_platform")
-            platform_tables(bench, platform_url)
-            flood(bench, platform_url)
-            catalog_tables(bench, make_url)
-            purchase_tables(bench, make_url)
-            event_tables(bench)
-            report_tables(bench, make_url)
-            order_list_tables(bench, make_url("shop_order_list"))
-            product_page_tables(bench, make_url, create_operator)
-            database_alone(bench, server, url)
-            growth(bench, make_url)
-        finally:
-            server.stop()
-        REPORT.write_text("\n".join(bench.lines) + "\n")
+        say_conditions(bench)
+        run_sections(bench, args.only)
+        if not args.only:
+            REPORT.write_text("\n".join(bench.lines) + "\n")
 
 
 if __name__ == "__main__":
