@@ -71,7 +71,7 @@ def operation_params(request: Request, collection: Collection) -> Mapping[str, A
     return inner if isinstance(inner, dict) else request.params
 
 
-def refuse_unknown(members: Mapping[str, Any], member_names: Iterable[str], current: Mapping[str, Any]) -> None:
+def check_members(members: Mapping[str, Any], member_names: Iterable[str], current: Mapping[str, Any]) -> None:
     """Raises for body members that the operation does not accept and that differ from their current value."""
     extra = {name: value for name, value in members.items() if name not in member_names}
     wrong = [name for name, value in extra.items() if not is_unchanged(name, value, current)]

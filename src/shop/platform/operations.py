@@ -12,8 +12,7 @@ from shop.jsonapi.document import RenderOptions
 from shop.platform.collection import Collection
 from shop.platform.crud import build_document_reply, get_record_id, read_render_options
 from shop.platform.current_values import current_values
-from shop.platform.field_values import body_members, operation_params, refuse_unknown
-from shop.platform.permissions import check_members
+from shop.platform.field_values import body_members, check_members, operation_params
 from shop.web.endpoint import Handler
 from shop.web.input.inputs import read_input
 from shop.web.input.request import Request
@@ -47,8 +46,7 @@ async def read_operation(
     unless they have their current value.
     """
     members, names = body_members(request, collection), takes.__struct_fields__
-    check_members(ctx, collection, members)
     if members.keys() - set(names):
         current = await current_values(ctx, collection, options.render_context, record_id) if record_id else {}
-        refuse_unknown(members, names, current)
+        check_members(members, names, current)
     return read_input(takes, operation_params(request, collection))
