@@ -84,17 +84,19 @@ def text_param(request: Request, name: str) -> str:
 
 
 def day_param(request: Request, name: str) -> date | None:
-    """Parses the value of a `date` input; None for a day that other time zones may not have."""
+    """Parses the value of a `date` input."""
     try:
-        day = date.fromisoformat(text_param(request, name))
+        return date.fromisoformat(text_param(request, name))
     except ValueError:
         return None
-    return day if date.min.year < day.year < date.max.year else None
 
 
 def read_day_range(request: Request, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
-    """Returns the start of the day `since`, and the end of the day `until`, in the zone."""
-    first, last = day_param(request, "since"), day_param(request, "until")
+    """Returns the start of the day `since`, and the end of the day `until`, in the zone; None for a day of the first or
+    last year of the calendar, which not every zone has.
+    """
+    days = (day_param(request, name) for name in ("since", "until"))
+    first, last = (day if day and date.min.year < day.year < date.max.year else None for day in days)
     return (bounds_of(first, zone)[0] if first else None, bounds_of(last, zone)[1] if last else None)
 
 

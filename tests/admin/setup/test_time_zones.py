@@ -87,6 +87,8 @@ async def test_the_days_of_the_order_list_are_days_of_the_zone(
         for day in ("2001-07-15", "2001-07-16"):
             numbers[zone, day] = await list_numbers(dashboard, since=day, until=day, q=order["number"])
     page = (await dashboard.get(f"{ORDERS}?since=2001-07-16&q={order['number']}")).text
+    for day in ("0001-01-01", "9999-12-31"):
+        assert (await dashboard.get(f"{ORDERS}?since={day}&until={day}")).status_code == 200
 
     mine = [order["number"]]
     assert numbers == {
