@@ -1,6 +1,7 @@
 """Merging a duplicate account: everything moves to the survivor once, and nothing of the other person remains."""
 
 import asyncio
+import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -180,6 +181,42 @@ async def test_an_order_that_completes_during_a_merge_belongs_to_the_survivor_or
     left = await db.fetchval("select sum(amount_used) from store_credits where user_id = $1", survivor_id)
     assert left == (500 if order.status == 200 else 0)
     assert await db.fetchval(UNBALANCED, survivor_id) == 0
+
+
+async def test_many_orders_move_in_several_transactions(dashboard: Dashboard, db: Any) -> None:
+    paths = [await create(dashboard, tags="", note="") for _ in range(2)]
+    survivor_id, duplicate_id = (UUID(path[-36:]) for path in paths)
+    email = await db.fetchval("select email from users where id = $1", duplicate_id)
+    await db.execute(
+        """insert into orders (id, number, state, currency, email, user_id, created_at, updated_at, completed_at)
+        select uuidv7(), 'M' || n || '-' || $1::uuid, 'complete', 'USD', $2, $1, now(), now(),
+            case when n > 2 then now() end from generate_series(1, 250) n""",
+        duplicate_id,
+        email,
+    )
+
+    answer = await merge(dashboard, paths[0], email)
+
+    assert answer.status_code == 303, answer.text
+    orders = await db.fetch(
+        "select id, xmin::text as transaction_id, completed_at, token_version from orders where user_id = $1",
+        survivor_id,
+    )
+    assert len(orders) == 250
+    # A transaction has 100 orders, so that no request waits for long; open carts move with the rest of the account.
+    assert len({row["transaction_id"] for row in orders}) == 3
+    closed = await db.fetchrow(
+        "select merged_into_id, xmin::text as transaction_id from users where id = $1", duplicate_id
+    )
+    carts = [row for row in orders if row["completed_at"] is None]
+    assert {(row["transaction_id"], row["token_version"]) for row in carts} == {(closed["transaction_id"], 1)}
+    assert closed["merged_into_id"] == survivor_id
+    event_count = "select count(*) from events where type = 'order.updated' and subject_id = any($1)"
+    assert await db.fetchval(event_count, [row["id"] for row in orders]) == 248
+    detail = await db.fetchval(
+        "select detail from audit_events where action = 'customer_merged' and subject_id = $1", survivor_id
+    )
+    assert json.loads(detail) == {"duplicate_id": str(duplicate_id), "orders": 248}
 
 
 async def test_a_closed_account_cannot_be_changed(

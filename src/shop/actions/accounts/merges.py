@@ -1,5 +1,6 @@
 """Merges a duplicate account into another one of the same customer, which then has its orders, credit and records."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -14,6 +15,7 @@ from shop.base.email import read_email
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.access.users import User, users
+from shop.models.cart.orders import Order
 from shop.queries import writes
 from shop.queries.accounts import erasures, merges
 from shop.queries.accounts.merges import MergePreview
@@ -24,6 +26,8 @@ from shop.rules.accounts.merges import merge_details
 from shop.rules.form_values import fingerprint
 
 MAX_ORDERS = 1000
+"""More would take longer than a request may."""
+BATCH = 100
 _CHANGED = "The account changed while you were reading. This is what would move now."
 _BEING_PAID = "An order of this account is being paid right now. Try again in some minutes."
 _LINKS = ((CUSTOMER_GROUP_MEMBER, "customer_group_id"), (PRICE_LIST_USER, "price_list_id"))
@@ -41,7 +45,7 @@ async def preview_merge(ctx: Context, survivor: User, typed_email: str) -> tuple
     merge_details(survivor, duplicate)
     preview = await merges.preview_merge(ctx.db, duplicate.id)
     if preview.orders + preview.carts > MAX_ORDERS:
-        raise Invalid({"email": [f"has more than {MAX_ORDERS} orders, too many to merge at once"]})
+        raise Invalid({"email": [f"has more than {MAX_ORDERS:,} orders, too many to merge at once"]})
     return duplicate, preview
 
 
@@ -52,26 +56,43 @@ def fingerprint_merge(duplicate: User, preview: MergePreview) -> str:
 
 
 async def merge_customers(ctx: Context, survivor_id: UUID, typed_email: str, *, expected_fingerprint: str) -> None:
-    """Moves everything of the account with this address to the survivor, and closes it. This cannot be undone."""
+    """Moves everything of the account with this address to the survivor, and closes it. This cannot be undone.
+
+    The oldest orders move first, in small transactions, so that no other request waits for all of them. If it breaks
+    off, both accounts remain open, and the next merge moves the rest.
+    """
     async with ctx.db.transaction():
         survivor, duplicate = await _lock_pair(ctx, survivor_id, typed_email)
         # After the users, as everywhere: a checkout that has a cart locked ends before, and its order moves too.
-        orders = await merges.lock_orders(ctx.db, duplicate.id, most=MAX_ORDERS + 1)
+        orders = await merges.lock_orders(ctx.db, duplicate.id, most=BATCH)
         duplicate, preview = await preview_merge(ctx, survivor, typed_email)
         if fingerprint_merge(duplicate, preview) != expected_fingerprint:
             raise Conflict(_CHANGED)
-        if await merges.is_being_paid(ctx.db, duplicate.id):
-            raise Conflict(_BEING_PAID)
-        await note_locked(ctx, CUSTOMER, survivor_id)
-        await note_rows(ctx, ORDER, [order.id for order in orders if order.completed_at])
-        for name, subject in _SUBJECTS.items():
-            await note_rows(ctx, subject, await merges.lock_rows(ctx.db, name, duplicate.id))
-        await _move_links(ctx, duplicate.id, survivor_id)
-        await merges.move_rows(ctx.db, duplicate.id, survivor_id)
-        await writes.update_record(ctx.db, users, survivor_id, merge_details(survivor, duplicate))
-        await _close_account(ctx, duplicate, survivor_id)
-        detail = {"duplicate_id": str(duplicate.id), "orders": preview.orders}
-        await audit(ctx, "customer_merged", "done", subject_id=survivor_id, detail=detail)
+        await _move(ctx, survivor, duplicate, orders, order_count=preview.orders)
+    while len(orders) == BATCH:
+        async with ctx.db.transaction():
+            survivor, duplicate = await _lock_pair(ctx, survivor_id, typed_email)
+            orders = await merges.lock_orders(ctx.db, duplicate.id, most=BATCH)
+            await _move(ctx, survivor, duplicate, orders, order_count=preview.orders)
+
+
+async def _move(ctx: Context, survivor: User, duplicate: User, orders: Sequence[Order], *, order_count: int) -> None:
+    """Moves the next orders; after the last ones, everything else too."""
+    if await merges.is_being_paid(ctx.db, duplicate.id):
+        raise Conflict(_BEING_PAID)
+    await note_rows(ctx, ORDER, [order.id for order in orders if order.completed_at])
+    await merges.move_orders(ctx.db, [order.id for order in orders], survivor.id)
+    if len(orders) == BATCH:
+        return
+    await note_locked(ctx, CUSTOMER, survivor.id)
+    for name, subject in _SUBJECTS.items():
+        await note_rows(ctx, subject, await merges.lock_rows(ctx.db, name, duplicate.id))
+    await _move_links(ctx, duplicate.id, survivor.id)
+    await merges.move_rows(ctx.db, duplicate.id, survivor.id)
+    await writes.update_record(ctx.db, users, survivor.id, merge_details(survivor, duplicate))
+    await _close_account(ctx, duplicate, survivor.id)
+    detail = {"duplicate_id": str(duplicate.id), "orders": order_count}
+    await audit(ctx, "customer_merged", "done", subject_id=survivor.id, detail=detail)
 
 
 async def _lock_pair(ctx: Context, survivor_id: UUID, typed_email: str) -> tuple[User, User]:

@@ -1,5 +1,6 @@
 """Statements that move everything of one account to another."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import customer_group_members, users
 from shop.models.accounts.merges import merged_addresses
@@ -84,7 +85,7 @@ _PREVIEW = statement(
 _LOCK_ORDERS = statement(
     select(orders)
     .where(orders.c.user_id == _duplicate_id)
-    .order_by(orders.c.id)
+    .order_by(orders.c.completed_at.is_(None), orders.c.id)
     .limit(bindparam("most", type_=BigInteger))
     .with_for_update(),
     into(Order),
@@ -129,8 +130,14 @@ def _move(table: Table, **more: Any) -> Any:
 # The tokens of open carts end with the sessions.
 _token_version = orders.c.token_version + case((orders.c.completed_at.is_(None), 1), else_=0)
 _MOVE_WISHLISTS = _move(wishlists, is_default=wishlists.c.is_default & ~_has_default, updated_at=_now)
+_MOVE_ORDERS = statement(
+    update(orders)
+    .where(orders.c.id == any_of("order_ids", _ID))
+    .values(user_id=_survivor_id, token_version=_token_version, updated_at=_now)
+    .returning(orders.c.id),
+    _read_id,
+)
 _MOVES = [
-    _move(orders, token_version=_token_version, updated_at=_now),
     _move(addresses, updated_at=_now),
     _move(payment_sources, updated_at=_now),
     _move(promotion_uses),
@@ -190,7 +197,7 @@ async def preview_merge(db: DatabaseSession, duplicate_id: UUID) -> MergePreview
 
 
 async def lock_orders(db: DatabaseSession, duplicate_id: UUID, *, most: int) -> list[Order]:
-    """Locks the orders and carts of an account, in the order of their ids."""
+    """Locks the next orders of an account in the order of their ids; carts, which the customer may be using, last."""
     return await db.all(_LOCK_ORDERS, duplicate_id=duplicate_id, most=most)
 
 
@@ -204,8 +211,12 @@ async def lock_rows(db: DatabaseSession, name: str, duplicate_id: UUID) -> list[
     return await db.all(_LOCK_ROWS[name], duplicate_id=duplicate_id)
 
 
+async def move_orders(db: DatabaseSession, order_ids: Sequence[UUID], survivor_id: UUID) -> None:
+    await db.all(_MOVE_ORDERS, order_ids=list(order_ids), survivor_id=survivor_id)
+
+
 async def move_rows(db: DatabaseSession, duplicate_id: UUID, survivor_id: UUID) -> None:
-    """Moves the rows of an account, calculates the balances of the ledger of both, and ends the sessions."""
+    """Moves the other rows of an account, calculates the balances of the ledger of both, and ends the sessions."""
     ids = {"duplicate_id": duplicate_id, "survivor_id": survivor_id}
     for each in _MOVES:
         await db.all(each, **ids)
