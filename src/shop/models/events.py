@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, check, index, key, table
+from shop.db.rows import Row, check, expression_index, index, key, table
 
 
 class Event(Row, frozen=True, kw_only=True):
@@ -45,6 +45,10 @@ events = table(
     index("ix_events_position", "position"),
     index("ix_events_unnumbered", "occurred_at", "ordinal", where="position is null"),
     index("ix_events_subject_id", "subject_id", "position"),
+    # For erasing an account: its records may be deleted, so that only their events name it.
+    expression_index(
+        "ix_events_account", "(row ->> 'user_id')", where="subject_type in ('address', 'wishlist', 'store_credit')"
+    ),
     partition_by="range (occurred_at)",
 )
 event_counters = table("event_counters", EventCounter, key("id"), check("only_one", "id = 1"))

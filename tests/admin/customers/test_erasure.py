@@ -10,6 +10,7 @@ import asyncpg
 import httpx2
 import pytest
 
+from shop.queries.accounts.erasures import _FORGET_ACCOUNT
 from shop.rules.accounts.erasures import REMAINS
 from shop.rules.personal_data import PERSONAL
 from tests.accounts import sign_in
@@ -326,3 +327,15 @@ def test_every_personal_attribute_is_erased_or_deleted() -> None:
     for name, attributes in PERSONAL.items():
         if attributes and name not in other_types:
             assert attributes - bookkeeping <= REMAINS[name].keys(), name
+
+
+async def test_events_about_deleted_records_of_an_account_are_found_by_an_index(db: Any) -> None:
+    """Reading the whole log would take longer than a statement may."""
+    user_id = uuid4()
+    async with db.transaction():
+        await db.execute("set local enable_seqscan = off")
+        _, *statements = _FORGET_ACCOUNT
+        for statement in statements:
+            arguments = statement.arguments({"user_id": user_id, "owner": str(user_id), "replacement": "{}"})
+            plan = [row[0] for row in await db.fetch(f"explain {statement.sql}", *arguments)]
+            assert any("Index Cond" in line and "user_id" in line for line in plan), plan

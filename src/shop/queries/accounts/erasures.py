@@ -212,7 +212,8 @@ _FORGET_ORDERS = [
     _forget("order", events.c.subject_id == _of_orders),
     *(_forget(name, events.c.subject_id.in_(clause)) for name, clause in _ids_of_parts.items()),
 ]
-_is_of_user = events.c.row["user_id"].astext == bindparam("owner", type_=Text())
+# As the index has it.
+_is_of_user = literal_column("row ->> 'user_id'", Text()) == bindparam("owner", type_=Text())
 _FORGET_ACCOUNT = [
     _forget("user", events.c.subject_id == _user_id),
     *(_forget(name, _is_of_user) for name in ("address", "wishlist", "store_credit")),
