@@ -242,11 +242,13 @@ def run_sql(url: str, *statements: str) -> Any:
     return asyncio.run(run())
 
 
-def fill_once(url: str, fill_database: Callable[[], object]) -> None:
-    """Fills a database, unless an earlier run in the same directory has filled it."""
-    if run_sql(url, "select to_regclass('bench_filled')")[0][0] is None:
-        fill_database()
-        run_sql(url, "create table bench_filled ()", "vacuum analyze", "checkpoint", "select 1")
+def fill_once(url: str, fill_database: Callable[[], object]) -> bool:
+    """Fills a database, unless an earlier run in the same directory has filled it; returns whether it did."""
+    if run_sql(url, "select to_regclass('bench_filled')")[0][0] is not None:
+        return False
+    fill_database()
+    run_sql(url, "create table bench_filled ()", "vacuum analyze", "checkpoint", "select 1")
+    return True
 
 
 def fill(url: str, carts: int) -> None:

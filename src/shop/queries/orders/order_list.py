@@ -126,8 +126,8 @@ def _equals(name: str) -> Callable[[Any], Any]:
 
 _CONDITIONS: Mapping[str, Callable[[Any], Any]] = {
     "rare_words": lambda listing: _matches(listing.search, "rare_words"),
-    # An expression, which has no index.
-    "common_words": lambda listing: _matches(listing.search.op("||")(literal_column("''::tsvector")), "common_words"),
+    # An expression, which has no index; one that copies no words.
+    "common_words": lambda listing: func.coalesce(_matches(listing.search, "common_words"), literal_column("false")),
     **{name: _equals(name) for name in ("payment_state", "shipment_state", "country", "currency", "channel")},
     "tag": lambda listing: listing.tags.op("@>", return_type=Boolean())(bindparam("tag", type_=ARRAY(Text()))),
     "product_id": lambda listing: _has_mark(listing, "product_id"),
