@@ -25,12 +25,8 @@ from shop.rules.accounts.erasures import erased_account
 from shop.rules.accounts.merges import merge_details
 from shop.rules.form_values import fingerprint
 
-<<<<<<< HEAD
-MAX_ORDERS = 10_000
-=======
 MAX_ORDERS = 1000
 """More would take longer than a request may."""
->>>>>>> t-bench
 BATCH = 100
 _CHANGED = "The account changed while you were reading. This is what would move now."
 _BEING_PAID = "An order of this account is being paid right now. Try again in some minutes."
@@ -62,11 +58,7 @@ def fingerprint_merge(duplicate: User, preview: MergePreview) -> str:
 async def merge_customers(ctx: Context, survivor_id: UUID, typed_email: str, *, expected_fingerprint: str) -> None:
     """Moves everything of the account with this address to the survivor, and closes it. This cannot be undone.
 
-<<<<<<< HEAD
-    The oldest orders move first, in small transactions, so that no request waits for thousands of them. If it breaks
-=======
     The oldest orders move first, in small transactions, so that no other request waits for all of them. If it breaks
->>>>>>> t-bench
     off, both accounts remain open, and the next merge moves the rest.
     """
     async with ctx.db.transaction():
