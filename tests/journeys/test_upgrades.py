@@ -64,7 +64,7 @@ def migrate(url: str, directory: Path) -> None:
         before = revision
     config = alembic_config(url)
     versions = Path(config.get_main_option("script_location") or "") / "versions"
-    config.set_main_option("version_path_separator", "newline")
+    config.set_main_option("path_separator", "newline")
     config.set_main_option("version_locations", f"{versions}\n{directory}")
     command.upgrade(config, "head")
 
