@@ -1,22 +1,46 @@
-"""`shop migrate`: migrates the database."""
+"""`shop migrate`: migrates the database, or prints what this would do."""
 
 import asyncio
+from typing import Any
 
 import click
 
 from shop.cli.prepare import database, load_settings
-from shop.migrations.upgrade import current_revision, newest_revision, upgrade
+from shop.migrations.upgrade import current_revision, list_pending, list_statements, newest_revision, upgrade
 
 
 @click.command(epilog="Example: SHOP_DATABASE_URL=postgresql://shop@db/shop shop migrate")
-def migrate() -> None:
+@click.option("--plan", is_flag=True, help="Print the statements instead of running them.")
+def migrate(plan: bool) -> None:
     """Migrate the configured database. Safe to run on several machines at once, and while the shop is running."""
     with database(load_settings()) as (url, _):
         before = asyncio.run(current_revision(url))
-        upgrade(url)
+        if plan:
+            _print_plan(before)
+            return
+        upgrade(url, on_step=_print_step, on_retry=_print_retry)
         after = asyncio.run(current_revision(url))
     if before == after:
         ahead = "" if after == newest_revision() else ", ahead of this program"
         click.echo(f"The database is up to date (revision {after}{ahead}).")
     else:
         click.echo(f"Migrated from {before or 'an empty database'} to revision {after}.")
+
+
+def _print_plan(current: str | None) -> None:
+    pending = list_pending(current)
+    for revision in pending:
+        click.echo(f"-- revision {revision}")
+        for statement in list_statements(revision):
+            click.echo(f"{statement};")
+        click.echo()
+    if not pending:
+        click.echo(f"-- The database is up to date (revision {current}).")
+
+
+def _print_step(*, step: Any, **_values: Any) -> None:
+    click.echo(f"  {step.up_revision_id}  {step.up_revision.doc.partition(chr(10))[0]}", err=True)
+
+
+def _print_retry() -> None:
+    click.echo("  waiting: another transaction holds a lock of this table", err=True)

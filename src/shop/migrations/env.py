@@ -1,4 +1,8 @@
-"""Alembic environment: runs revisions over asyncpg, each in its own transaction, one process at a time."""
+"""Alembic environment: runs revisions over asyncpg, each in its own transaction, one process at a time.
+
+No statement waits long for a lock, because requests wait behind it. A revision that does not get its locks is rolled
+back and tried again, for ten minutes.
+"""
 
 import asyncio
 import time
@@ -8,28 +12,66 @@ from typing import Any
 
 from alembic import context
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
+from shop.migrations.online import LOCK_TIMEOUT
 from shop.migrations.upgrade import LOCK, MODEL_MODULES, PARTITION
 
 LOCK_SECONDS = 0.1
+RETRY_SECONDS = 600
+LONGEST_PAUSE = 5
+RETRIED_ERRORS = {"55P03", "40P01"}
+"""lock_not_available and deadlock_detected."""
 
 for name in MODEL_MODULES:
     import_module(name)
 
 
 def run(connection: Connection) -> None:
-    options: dict[str, Any] = {
-        "compare_type": True,
-        "compare_server_default": True,
-        "transaction_per_migration": True,
-        "include_name": _is_declared,
-    }
     _lock(connection)
-    context.configure(connection=connection, target_metadata=metadata, **options)
+    connection.execute(text(f"set lock_timeout = '{LOCK_TIMEOUT}'"))
+    connection.commit()
+    end, pause = time.monotonic() + RETRY_SECONDS, LOCK_SECONDS
+    while not _try_migrations(connection, is_last_try=time.monotonic() > end):
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _try_migrations(connection: Connection, *, is_last_try: bool) -> bool:
+    """Runs the revisions that are missing; returns False if one did not get its locks. Those before it are done."""
+    _configure(connection=connection)
+    try:
+        with context.begin_transaction():
+            context.run_migrations()
+    except DBAPIError as error:
+        if is_last_try or getattr(error.orig, "sqlstate", None) not in RETRIED_ERRORS:
+            raise
+        connection.rollback()
+        if on_retry := context.config.attributes.get("on_retry"):
+            on_retry()
+        return False
+    return True
+
+
+def _configure(**options: Any) -> None:
+    context.configure(
+        target_metadata=metadata,
+        compare_type=True,
+        compare_server_default=True,
+        transaction_per_migration=True,
+        include_name=_is_declared,
+        on_version_apply=context.config.attributes.get("on_version_apply"),
+        **options,
+    )
+
+
+def print_statements() -> None:
+    """Prints the statements instead of running them."""
+    _configure(dialect_name="postgresql", literal_binds=True)
     with context.begin_transaction():
         context.run_migrations()
 
@@ -62,4 +104,7 @@ async def run_connected() -> None:
         await engine.dispose()
 
 
-asyncio.run(run_connected())
+if context.is_offline_mode():
+    print_statements()
+else:
+    asyncio.run(run_connected())

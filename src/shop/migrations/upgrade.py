@@ -1,7 +1,9 @@
 """Runs migrations and reports the newest and current revisions."""
 
 import re
+from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -75,10 +77,34 @@ async def current_revision(url: str) -> str | None:
         await connection.close()
 
 
-def upgrade(url: str) -> None:
-    """Migrates to the newest revision; safe to run concurrently. Leaves a database of a newer version unchanged."""
+def list_statements(revision: str) -> list[str]:
+    """Returns the statements of a revision, in the order in which they run."""
+    config = alembic_config("")
+    config.output_buffer = StringIO()
+    before = ScriptDirectory.from_config(config).get_revision(revision).down_revision
+    command.upgrade(config, f"{before or 'base'}:{revision}", sql=True)
+    lines = (line for line in config.output_buffer.getvalue().splitlines() if not line.startswith("--"))
+    return [each.strip() for each in re.split(r";\n\n", "\n".join(lines) + "\n") if each.strip()]
+
+
+def list_pending(current: str | None) -> list[str]:
+    """Returns the revisions that a database at this revision lacks, oldest first; none for one of a newer version."""
+    if current not in {None, *outdated_revisions()}:
+        return []
+    script = ScriptDirectory.from_config(alembic_config(""))
+    return [each.revision for each in script.iterate_revisions("head", current or "base")][::-1]
+
+
+def upgrade(
+    url: str, *, on_step: Callable[..., None] | None = None, on_retry: Callable[[], None] | None = None
+) -> None:
+    """Migrates to the newest revision; safe to run concurrently. Leaves a database of a newer version unchanged. Calls
+    `on_step` at the end of each transaction as Alembic's `on_version_apply`, and `on_retry` when a lock is missing.
+    """
+    config = alembic_config(url)
+    config.attributes.update(on_version_apply=on_step, on_retry=on_retry)
     try:
-        command.upgrade(alembic_config(url), "head")
+        command.upgrade(config, "head")
     except CommandError as error:
         if "Can't locate revision" not in str(error):
             raise
