@@ -5,7 +5,7 @@ import hmac
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -32,9 +32,21 @@ class BucketServer:
         """After so many more objects the disk is full."""
         self.put_requested, self.may_put = threading.Event(), threading.Event()
         self.may_put.set()
+        self.uploads: dict[str, dict[int, bytes]] = {}
+        """The parts of large objects that are not complete yet, by the id of the upload."""
+        self.paused_put, self.paused_get = "", "no object"
+        """The ends of the keys of objects that wait for `may_put` or `may_get`."""
+        self.unpaused_gets = 0
+        """So many requests for such an object do not wait."""
+        self.get_requested, self.may_get = threading.Event(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
+
+    @property
+    def backup_url(self) -> str:
+        """The value for SHOP_BACKUP_URL."""
+        return self.url.replace("/shop/media?", "/backups?")
 
     @property
     def url(self) -> str:
@@ -63,7 +75,8 @@ class BucketServer:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(body)
+                    with suppress(BrokenPipeError):  # The client may have been killed.
+                        self.wfile.write(body)
 
             def do(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -80,11 +93,15 @@ class BucketServer:
             def answer_for(self, body: bytes) -> None:
                 parts = urlsplit(self.path)
                 bucket, _, key = unquote(parts.path).removeprefix("/").partition("/")
+                query = dict(parse_qsl(parts.query, keep_blank_values=True))
                 if bucket != BUCKET:
                     self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+                elif "uploads" in query or "uploadId" in query:
+                    self.answer_upload(key, query, body)
                 elif self.command == "PUT":
-                    store.put_requested.set()
-                    store.may_put.wait(20)
+                    if key.endswith(store.paused_put):
+                        store.put_requested.set()
+                        store.may_put.wait(20)
                     if store.fails_after is not None:
                         store.fails_after -= 1
                         if store.fails_after < 0:
@@ -96,9 +113,14 @@ class BucketServer:
                     store.objects.pop(key, None)
                     self.answer(204)
                 elif not key:
-                    prefix = dict(parse_qsl(parts.query)).get("prefix", "")
-                    self.answer(200, store.listing(prefix), Content_Type="application/xml")
+                    content = store.listing(query.get("prefix", ""), query.get("delimiter", ""))
+                    self.answer(200, content, Content_Type="application/xml")
                 elif key in store.objects:
+                    if key.endswith(store.paused_get):
+                        store.unpaused_gets -= 1
+                        if store.unpaused_gets < 0:
+                            store.get_requested.set()
+                            store.may_get.wait(20)
                     data, kind = store.objects[key]
                     tag = f'"{hashlib.md5(data).hexdigest()}"'
                     last_modified = "Mon, 02 Nov 2026 10:00:00 GMT"
@@ -106,17 +128,39 @@ class BucketServer:
                 else:
                     self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
-            do_GET = do_PUT = do_DELETE = do  # noqa: N815  The library's names.
+            def answer_upload(self, key: str, query: dict[str, str], body: bytes) -> None:
+                """Starts an upload in parts, takes a part, or completes or aborts it."""
+                upload_id = query.get("uploadId") or f"upload-{len(store.uploads)}"
+                if self.command == "PUT":
+                    store.uploads[upload_id][int(query["partNumber"])] = body
+                    self.answer(200, ETag=f'"{hashlib.md5(body).hexdigest()}"')
+                elif self.command == "DELETE":
+                    store.uploads.pop(upload_id)
+                    self.answer(204)
+                elif "uploads" in query:
+                    store.uploads[upload_id] = {}
+                    result = f"<InitiateMultipartUploadResult><UploadId>{upload_id}</UploadId>"
+                    self.answer(200, f"{result}</InitiateMultipartUploadResult>".encode())
+                else:
+                    pieces = store.uploads.pop(upload_id)
+                    store.objects[key] = (b"".join(pieces[number] for number in sorted(pieces)), "")
+                    result = "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
+                    self.answer(200, result.encode())
+
+            do_GET = do_PUT = do_DELETE = do_POST = do  # noqa: N815  The library's names.
 
         return Handler
 
-    def listing(self, prefix: str) -> bytes:
+    def listing(self, prefix: str, delimiter: str = "") -> bytes:
+        keys = sorted(key for key in self.objects if key.startswith(prefix))
+        folders = {key[: key.find(delimiter, len(prefix)) + 1] for key in keys} - {""} if delimiter else set()
         rows = "".join(
-            f"<Contents><Key>{key}</Key><Size>{len(data)}</Size><ETag>x</ETag>"
+            f"<Contents><Key>{key}</Key><Size>{len(self.objects[key][0])}</Size><ETag>x</ETag>"
             "<LastModified>2026-11-02T10:00:00.000Z</LastModified></Contents>"
-            for key, (data, _) in sorted(self.objects.items())
-            if key.startswith(prefix)
+            for key in keys
+            if not delimiter or delimiter not in key[len(prefix) :]
         )
+        rows += "".join(f"<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>" for folder in sorted(folders))
         return f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode()
 
     def check(self, method: str, path: str, headers: dict[str, str], body: bytes) -> str | None:

@@ -45,6 +45,7 @@ CHAPTERS = (
     {"webhooks"},
     {"accounts"},
     {"operations"},
+    {"backups"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same
 chapters, without an order.
@@ -135,6 +136,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "catalog/reservations",
     },
     "has no rows of its own": {
+        "backups/media",
         "context",
         "event_subjects",
         "event_tail",

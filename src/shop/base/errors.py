@@ -291,3 +291,7 @@ class TransactionConflict(Exception):
 
 class CannotStart(Exception):
     """A command cannot run; the message says what to do."""
+
+
+class BackupError(CannotStart):
+    """A backup cannot be made, read or restored; the message says why."""

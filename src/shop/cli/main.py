@@ -11,6 +11,9 @@ from shop.cli.access.admin import admin
 from shop.cli.access.applications import app
 from shop.cli.access.keys import keys
 from shop.cli.access.sessions import sessions
+from shop.cli.backups.backup import backup
+from shop.cli.backups.psql import psql
+from shop.cli.backups.restore import restore
 from shop.cli.bulk import export, import_
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
@@ -40,6 +43,9 @@ shop.add_command(routes)
 shop.add_command(doctor)
 shop.add_command(stress)
 shop.add_command(verify)
+shop.add_command(backup)
+shop.add_command(restore)
+shop.add_command(psql)
 
 
 def main() -> None:

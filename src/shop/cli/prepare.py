@@ -80,7 +80,7 @@ def ensure_keys(settings: Settings, url: str) -> None:
                 f"The secret keys {file} are missing, and this shop's carts, sessions and authenticators depend on "
                 "them: restore the file, or set SHOP_SECRET_KEYS to a new key, which invalidates all of these."
             )
-        _make_keys(file)
+        write_key_file(file, f"k1:{secrets.token_hex(32)}")
     read_keys(settings)
 
 
@@ -92,13 +92,15 @@ async def _is_in_use(url: str) -> bool:
         await db.close()
 
 
-def _make_keys(file: Path) -> None:
-    """Writes the key file atomically: concurrent first starts agree on one key, and a crash blocks no later start."""
+def write_key_file(file: Path, keys: str) -> None:
+    """Writes the key file atomically, unless there is one: concurrent first starts agree on one key, and a crash blocks
+    no later start.
+    """
     # mkstemp creates a unique file that no other account can read.
     descriptor, making = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w") as out:
-            out.write(f"k1:{secrets.token_hex(32)}\n")
+            out.write(f"{keys}\n")
             out.flush()
             os.fsync(out.fileno())
         # Unlike a rename, a hard link cannot replace the file of a concurrent first start.

@@ -17,14 +17,15 @@ def verify() -> None:
     """Compare stored totals, stock counts and payments with recalculated values. Exits non-zero if a check fails."""
     settings = load_settings()
     with database(settings) as (url, _):
-        problem_count = asyncio.run(_verify(url))
+        problem_count = asyncio.run(run_checks(url))
     if problem_count:
         click.echo(f"{problem_count} {'problem' if problem_count == 1 else 'problems'} found.")
         sys.exit(1)
     click.echo("No problems found.")
 
 
-async def _verify(url: str) -> int:
+async def run_checks(url: str) -> int:
+    """Prints the result of each check; returns the number of problems."""
     shop = open_database(url, size=1)
     problem_count = 0
     try:

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,10 +17,10 @@ from uuid import UUID
 import obstore
 import structlog
 from obstore.exceptions import BaseError
-from obstore.store import S3Store
 
 from shop.base.config.buckets import Bucket
 from shop.base.errors import Unavailable
+from shop.gateways.buckets import open_bucket
 
 T = TypeVar("T")
 Files = Mapping[str, bytes]
@@ -94,24 +93,8 @@ class BucketStore:
     """Stores each file as an object, over HTTP."""
 
     def __init__(self, bucket: Bucket) -> None:
-        self._store = S3Store(
-            bucket.name,
-            prefix=bucket.prefix or None,
-            endpoint=bucket.endpoint,
-            region=bucket.region,
-            # Explicit credentials, so that AWS credentials of the host are not used.
-            credential_provider=lambda: _credential(bucket),
-            virtual_hosted_style_request=False,
-            # Not every S3-compatible store supports bulk deletion.
-            disable_bulk_delete=True,
-            client_options={
-                "allow_http": bucket.endpoint.startswith("http://"),
-                "connect_timeout": timedelta(seconds=3),
-                "timeout": timedelta(seconds=20),
-            },
-            # A caller is waiting, so the second failure is final.
-            retry_config={"max_retries": 1, "retry_timeout": timedelta(seconds=20)},
-        )
+        # A caller is waiting, so the second failure is final.
+        self._store = open_bucket(bucket, seconds=20, retries=1)
 
     async def save(self, image_id: UUID, files: Files) -> None:
         await _in_thread(self._save, image_id, files)
@@ -138,15 +121,6 @@ class BucketStore:
     def _remove(self, image_id: UUID) -> None:
         for batch in obstore.list(self._store, str(image_id)):
             obstore.delete(self._store, [item["path"] for item in batch])
-
-
-def _credential(bucket: Bucket) -> Any:
-    return {
-        "access_key_id": bucket.key_id,
-        "secret_access_key": bucket.secret,
-        "token": None,
-        "expires_at": None,
-    }
 
 
 async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:

@@ -1,6 +1,7 @@
 """Parses the URL of an S3-compatible store: endpoint, bucket and credentials."""
 
 import re
+from pathlib import Path
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import msgspec
@@ -65,6 +66,15 @@ def parse_bucket(text: str) -> Bucket:
         key_id=unquote(parts.username or ""),
         secret=unquote(parts.password or ""),
     )
+
+
+def parse_place(text: str) -> Bucket | Path:
+    """Parses the place of backups: a bucket URL or a directory."""
+    if text.startswith("s3:"):
+        return parse_bucket(text)
+    if "://" in text or not text.isprintable():
+        raise ValueError(f"give a directory, or {_SENTENCE.removeprefix('give ')}")
+    return Path(text)
 
 
 def _opens(parts: SplitResult) -> bool:

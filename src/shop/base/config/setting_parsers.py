@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Limits = tuple[tuple[int, int], ...]
 """Pairs of count and seconds; empty if the limit is disabled. A count without a window has 0 seconds."""
+MIN_PASSPHRASE = 12
 
 
 def parse_whole(text: str) -> int:
@@ -141,6 +142,13 @@ def parse_text(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise ValueError("give one line of text")
     return text.strip()
+
+
+def parse_passphrase(text: str) -> str:
+    """The ValueError never repeats the input."""
+    if len(text) < MIN_PASSPHRASE:
+        raise ValueError(f"give at least {MIN_PASSPHRASE} characters")
+    return text
 
 
 def parse_sender(text: str) -> str:

@@ -47,6 +47,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxies: tuple[Network, ...]
     cors_origins: tuple[str, ...]
     media_url: Bucket | None
+    backup_url: Bucket | Path | None
+    backup_hours: int
+    backup_keep: int
+    backup_passphrase: str | None
     metrics: str | None
     catalog_stale_seconds: int
     drain_seconds: float
@@ -118,6 +122,13 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
             raise CannotStart(f"{name} is not a known setting; did you mean {near}?")
     return Settings(**{variable.field: _value(variable, environ) for variable in VARIABLES})
+
+
+def split_settings(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Returns the variables that are set and contain no secret, and the names of those that can contain one."""
+    variables = [variable for variable in VARIABLES if environ.get(variable.name)]
+    public = {variable.name: environ[variable.name] for variable in variables if not variable.is_secret}
+    return public, [variable.name for variable in variables if variable.is_secret]
 
 
 def _value(variable: Variable, environ: Mapping[str, str]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from shop.base.config.buckets import parse_bucket
+from shop.base.config.buckets import parse_bucket, parse_place
 from shop.base.config.setting_parsers import (
     parse_at_least_one,
     parse_choice,
@@ -16,6 +16,7 @@ from shop.base.config.setting_parsers import (
     parse_limits,
     parse_networks,
     parse_origins,
+    parse_passphrase,
     parse_public_url,
     parse_sender,
     parse_smtp,
@@ -41,16 +42,30 @@ class Variable(msgspec.Struct, frozen=True):
     read: Callable[[str], Any]
     default: str | None
     meaning: str
+    is_secret: bool = False
+    """Whether its value can contain a secret, and so is never written to a backup."""
 
 
 VARIABLES = (
     Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "directory for everything stored on disk"),
     Variable(
-        "SHOP_DATABASE_URL", "database_url", parse_database, None, "unset: embedded PostgreSQL in the data directory"
+        "SHOP_DATABASE_URL",
+        "database_url",
+        parse_database,
+        None,
+        "unset: embedded PostgreSQL in the data directory",
+        is_secret=True,
     ),
     Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
-    Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
-    Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
+    Variable(
+        "SHOP_SECRET_KEYS",
+        "secret_keys",
+        parse_keys,
+        None,
+        "`id:hex,id:hex`; the first signs, all verify",
+        is_secret=True,
+    ),
+    Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail", is_secret=True),
     Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),
     Variable("SHOP_WEBSITE", "website", parse_choice("on", "off"), "on", "serve the website; off: a landing page"),
     Variable(
@@ -69,10 +84,20 @@ VARIABLES = (
         "how long stock is held once a payment method is chosen; 0: never",
     ),
     Variable(
-        "SHOP_STRIPE_SECRET_KEY", "stripe_secret_key", read_secret_key, None, "enables card payments through Stripe"
+        "SHOP_STRIPE_SECRET_KEY",
+        "stripe_secret_key",
+        read_secret_key,
+        None,
+        "enables card payments through Stripe",
+        is_secret=True,
     ),
     Variable(
-        "SHOP_STRIPE_WEBHOOK_SECRET", "stripe_webhook_secret", read_webhook_secret, None, "verifies Stripe's webhooks"
+        "SHOP_STRIPE_WEBHOOK_SECRET",
+        "stripe_webhook_secret",
+        read_webhook_secret,
+        None,
+        "verifies Stripe's webhooks",
+        is_secret=True,
     ),
     Variable(
         "SHOP_STRIPE_PUBLISHABLE_KEY",
@@ -100,6 +125,31 @@ VARIABLES = (
         parse_bucket,
         None,
         "S3-compatible storage for images; unset: `media/` in the data directory",
+        is_secret=True,
+    ),
+    Variable(
+        "SHOP_BACKUP_URL",
+        "backup_url",
+        parse_place,
+        None,
+        "directory or S3-compatible storage for scheduled backups; unset: none",
+        is_secret=True,
+    ),
+    Variable("SHOP_BACKUP_HOURS", "backup_hours", parse_at_least_one, "24", "hours between scheduled backups"),
+    Variable(
+        "SHOP_BACKUP_KEEP",
+        "backup_keep",
+        parse_at_least_one,
+        "14",
+        "days that scheduled backups are kept; the newest is always kept",
+    ),
+    Variable(
+        "SHOP_BACKUP_PASSPHRASE",
+        "backup_passphrase",
+        parse_passphrase,
+        None,
+        "encrypts the secret keys in backups; set: scheduled backups contain them",
+        is_secret=True,
     ),
     Variable(
         "SHOP_METRICS", "metrics", parse_choice("public"), None, "`public`: open to everyone; unset: only in a try-out"

@@ -1,0 +1,4 @@
+"""Making, verifying, restoring and scheduling backups.
+A backup reads one snapshot, and its manifest is written last.
+No HTTP and no SQL text.
+"""
