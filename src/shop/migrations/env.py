@@ -13,6 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
+from shop.migrations.foreign_changes import watch_changes
 from shop.migrations.upgrade import LOCK, MODEL_MODULES, PARTITION
 
 LOCK_SECONDS = 0.1
@@ -29,14 +30,24 @@ def run(connection: Connection) -> None:
         "include_name": _is_declared,
     }
     _lock(connection)
-    context.configure(connection=connection, target_metadata=metadata, **options)
+    attributes = context.config.attributes
+    if name := attributes.get("extension"):
+        options |= {"version_table": attributes["version_table"], "on_version_apply": watch_changes(connection, name)}
+    context.configure(connection=connection, target_metadata=attributes.get("metadata", metadata), **options)
     with context.begin_transaction():
         context.run_migrations()
 
 
 def _is_declared(name: str | None, kind: str, _parents: Any) -> bool:
-    """Returns whether a table is declared; the program creates and drops the partitions of others itself."""
-    return kind != "table" or not PARTITION.fullmatch(name or "")
+    """Returns whether a table is declared; the program creates and drops the partitions of others itself. The tables of
+    an extension belong only to its own migrations.
+    """
+    if kind != "table" or name is None:
+        return True
+    attributes = context.config.attributes
+    if extension := attributes.get("extension"):
+        return name.startswith(f"x_{extension}_") and name != attributes["version_table"]
+    return not name.startswith("x_") and not PARTITION.fullmatch(name)
 
 
 def _lock(connection: Connection) -> None:
