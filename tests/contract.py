@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 import jsonschema_rs
 
-from shop.app.routes import DOCUMENTED_APIS
+from shop.app.routes import documented_apis
 from shop.site.reference import build_openapi
 from shop.web.router import ABSENT
 
@@ -27,7 +27,7 @@ _URI = "urn:shop:openapi"
 
 @cache
 def _description() -> dict[str, Any]:
-    return build_openapi(DOCUMENTED_APIS)
+    return build_openapi(documented_apis())
 
 
 @cache
@@ -38,7 +38,7 @@ def _registry() -> jsonschema_rs.Registry:
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Paths without parameters come first, as OpenAPI demands; those with slashes in a parameter come last."""
-    rest = {route.path.replace("*}", "}") for api in DOCUMENTED_APIS for route in api.routes if "*}" in route.path}
+    rest = {route.path.replace("*}", "}") for api in documented_apis() for route in api.routes if "*}" in route.path}
     paths = sorted(_description()["paths"], key=lambda path: (path in rest, path.count("{"), path))
     return [(re.compile(_pattern(path, has_rest=path in rest)), path) for path in paths]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shop.cli.extensions.boundary import list_foreign_imports
 from tests import participles
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +24,7 @@ LAYERS = (
     {"jsonapi"},
     {"web"},
     {"storefront", "platform", "admin", "website", "site"},
+    {"extension"},
     {"app", "worker", "demo", "migrations", "cli"},
 )
 CHAPTERS = (
@@ -46,6 +48,7 @@ CHAPTERS = (
     {"accounts"},
     {"operations"},
     {"backups"},
+    {"extensions"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same
 chapters, without an order.
@@ -140,7 +143,12 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "context",
         "event_subjects",
         "event_tail",
+        "extensions/declarations",
+        "extensions/extension_context",
+        "extensions/isolation",
+        "extensions/providers",
         "hash_queue",
+        "installed_extensions",
         "mail/budget",
         "operations/mail_examples",
         "operations/mail_layout",
@@ -369,6 +377,29 @@ def test_there_are_no_import_cycles() -> None:
 
     for name in graph:
         check(name, ())
+
+
+LOADER = "shop.app.extension_checks"
+"""The only module of the shop that imports the interface of extensions."""
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+
+
+def test_only_the_loader_imports_the_interface_of_extensions() -> None:
+    importers = {name_of(path) for path in MODULES if "shop.extension" in shop_imports_of(path)}
+
+    assert importers == {LOADER}
+
+
+def test_extensions_import_only_their_interface_from_the_shop() -> None:
+    assert EXAMPLES
+    assert [error for path in EXAMPLES for error in list_foreign_imports(path)] == []
+
+
+def test_an_import_of_anything_else_from_the_shop_is_noticed(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("import shop.db.pool\nfrom shop import extension, worker\nfrom shop.extension import Row\n")
+
+    assert list_foreign_imports(module) == ["module.py:1: shop.db.pool", "module.py:2: shop.worker"]
 
 
 def test_no_function_contains_an_import() -> None:

@@ -20,7 +20,10 @@ from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
 from shop.actions.customers.csv_customers import import_customers
 from shop.actions.customers.restocks import BATCH, queue_back_in_stock
+from shop.actions.extensions.declarations import EventListener
+from shop.actions.extensions.listeners import run_listener
 from shop.actions.imports.csv_runs import run_next_import
+from shop.actions.installed_extensions import InstalledExtension
 from shop.actions.operations.event_log import EVENT_BATCH, number_events
 from shop.actions.operations.housekeeping import BUDGET_SECONDS, run_housekeeping
 from shop.actions.operations.order_index import update_order_index
@@ -80,6 +83,9 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_erasure_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
         group.create_task(_run_demo_loop(shared))
+        for extension in shared.extensions.extensions:
+            for listener in extension.declaration.listeners:
+                group.create_task(_run_listener_loop(shared, extension, listener))
 
 
 async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.Lock) -> None:
@@ -146,6 +152,13 @@ async def _run_report_loop(shared: Shared) -> None:
             await asyncio.sleep(seconds * (1 / REBUILD_SHARE - 1))
         else:
             await asyncio.sleep(max(REPORT_SECONDS, seconds * (1 / REPORT_SHARE - 1)))
+            await shared.event_tail.wait_for_numbers(POLL_SECONDS)
+
+
+async def _run_listener_loop(shared: Shared, extension: InstalledExtension, listener: EventListener) -> None:
+    """Runs a listener of an extension as soon as this process numbers events, and after a pause of its own."""
+    while not _is_canceled():
+        if not await _log_errors(run_listener(shared, extension, listener)):
             await shared.event_tail.wait_for_numbers(POLL_SECONDS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 
-from shop.app.routes import DOCUMENTED_APIS
+from shop.app.routes import documented_apis
 from shop.site.reference import build_openapi
 from tests.service import Service
 from tests.site.test_description import (
@@ -24,7 +24,7 @@ from tests.site.test_description import (
 
 __all__ = ["machine", "member"]
 pytestmark = pytest.mark.torture
-schema = schemathesis.openapi.from_dict(build_openapi(DOCUMENTED_APIS))
+schema = schemathesis.openapi.from_dict(build_openapi(documented_apis()))
 
 
 @pytest.mark.security("X-10")

@@ -11,6 +11,7 @@ import msgspec
 
 from shop.actions.event_tail import EventTail
 from shop.actions.hash_queue import HashQueue
+from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtensions
 from shop.base.actor import GUEST, GUEST_ACTOR, Actor, Claim
 from shop.base.config.settings import Settings
 from shop.base.crypto.keys import Keys
@@ -74,6 +75,7 @@ class Shared(msgspec.Struct):
     response_cache: ResponseCache = msgspec.field(default_factory=ResponseCache)
     automatic_promotions: CachedPromotions = CachedPromotions()
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
+    extensions: InstalledExtensions = NO_EXTENSIONS
     is_try_out: bool = False
     """Whether this process runs in try-out mode; see `Settings.is_try_out`."""
     charges_in_progress: set[UUID] = msgspec.field(default_factory=set)
@@ -181,7 +183,8 @@ class Context:
     def providers(self) -> Mapping[str, Provider]:
         """The payment providers, by payment method type."""
         settings = self.shared.settings
-        return open_providers(settings.data_dir, settings.stripe, is_try_out=self.is_try_out)
+        providers = open_providers(settings.data_dir, settings.stripe, is_try_out=self.is_try_out)
+        return self.shared.extensions.add_providers(providers, self.shared)
 
     def can_pay_with(self, provider_type: str) -> bool:
         provider = self.providers.get(provider_type)

@@ -56,6 +56,7 @@ _MENU = (
             MenuEntry("/admin/integrations/api", "api", "API"),
             MenuEntry("/admin/events", "events", "Events"),
             MenuEntry("/admin/integrations/webhooks", "webhooks", "Webhooks"),
+            MenuEntry("/admin/integrations/extensions", "extensions", "Extensions"),
         ),
     ),
     MenuGroup(
@@ -77,13 +78,23 @@ _MENU = (
         ),
     ),
 )
+_EXTENSION_ENTRIES: list[MenuEntry] = []
 _TRYOUT = MenuGroup("Try-out", (MenuEntry("/mailbox", "mailbox", "Mailbox"),))
+
+
+def add_entry(text: str, path: str) -> None:
+    """Adds an entry of an extension."""
+    _EXTENSION_ENTRIES.append(MenuEntry(path, "extensions", text))
+
+
+def _all_groups() -> tuple[MenuGroup, ...]:
+    return (*_MENU, MenuGroup("Extensions", tuple(_EXTENSION_ENTRIES))) if _EXTENSION_ENTRIES else _MENU
 
 
 def list_groups(can_open: Callable[[str, str], bool], *, has_mailbox: bool) -> list[MenuGroup]:
     """Returns the groups with the entries that the operator may open; of several with the same text, the first."""
     groups = []
-    for group in (*_MENU, *([_TRYOUT] if has_mailbox else [])):
+    for group in (*_all_groups(), *([_TRYOUT] if has_mailbox else [])):
         entries = {entry.text: entry for entry in reversed(group.entries) if can_open("GET", entry.path)}
         groups.append(MenuGroup(group.heading, tuple(entry for entry in group.entries if entry in entries.values())))
     return [group for group in groups if group.entries]
@@ -91,5 +102,5 @@ def list_groups(can_open: Callable[[str, str], bool], *, has_mailbox: bool) -> l
 
 def find_current(path: str) -> str | None:
     """Returns the text of the entry that is current on a page."""
-    entries = (entry for group in _MENU for entry in group.entries)
+    entries = (entry for group in _all_groups() for entry in group.entries)
     return next((entry.text for entry in entries if entry.is_current(path)), None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
 from shop.admin.assets import ASSETS
@@ -132,8 +132,11 @@ def json_text(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+_extension_templates: dict[str, FileSystemLoader] = {}
 _templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    loader=ChoiceLoader(
+        [FileSystemLoader(Path(__file__).parent / "templates"), PrefixLoader(_extension_templates, delimiter=":")]
+    ),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -145,6 +148,22 @@ _templates.filters |= {"json_text": json_text, "day": day_text}
 _templates.filters["currency_name"] = label_currency
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}, "zone_name": zone_name}
+
+
+def add_templates(name: str, folder: Path) -> None:
+    """Adds the templates of an extension, as `<name>:<file>`."""
+    _extension_templates[name] = FileSystemLoader(folder)
+
+
+def compile_template(source: str) -> None:
+    """Raises TemplateError for a template that cannot be compiled."""
+    _templates.compile(source)
+
+
+def render_part(template: str, page_context: PageContext, **values: Any) -> Markup:
+    """Renders a part of a page."""
+    text = _templates.get_template(template).render(shop=page_context.shop, page_context=page_context, **values)
+    return Markup(text)  # noqa: S704  Escaped by the template.
 
 
 def menu_entries(page_context: PageContext) -> Markup:

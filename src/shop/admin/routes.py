@@ -1,11 +1,14 @@
 """All dashboard routes: method, path, handler and access."""
 
+from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtensions
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, roles, sign_in, staff
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.catalog_bulk.routes import catalog_bulk_routes
 from shop.admin.customers.routes import customer_routes
 from shop.admin.drafts.routes import draft_routes
+from shop.admin.extensions.listeners import extension_routes
+from shop.admin.extensions.pages import build_page_routes
 from shop.admin.imports.routes import import_routes
 from shop.admin.operations import audit, event_log, overview, reports
 from shop.admin.order_edits.routes import order_edit_routes
@@ -27,7 +30,9 @@ _AUTHENTICATOR = "/admin/account/authenticator"
 _PASSKEYS = "/admin/account/passkeys"
 
 
-def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, ...]:
+def admin_routes(
+    *, has_mailbox: bool, events: PlatformEvents, extensions: InstalledExtensions = NO_EXTENSIONS
+) -> tuple[Route, ...]:
     guard = OperatorGuard(has_mailbox=has_mailbox)
     own, of = RouteBuilder(guard, SELF), RouteBuilder(guard, SELF).of
     routes = (
@@ -53,6 +58,8 @@ def admin_routes(*, has_mailbox: bool, events: PlatformEvents) -> tuple[Route, .
         *promotion_routes(of("promotions")),
         *setup_routes(of("settings")),
         *webhook_routes(of("events"), events),
+        *extension_routes(of("integrations")),
+        *build_page_routes(own, extensions.extensions),
     )
     guard.find_permission = RoutePermissions(routes).find_permission
     return routes

@@ -13,6 +13,7 @@ import structlog
 from shop.actions.access import server_keys
 from shop.actions.context import Shared
 from shop.app.configuration import ServerConfiguration, get_database_url, read_keys
+from shop.app.extensions import load_extensions
 from shop.app.heartbeat import WorkerHeartbeat
 from shop.app.routes import unavailable_route, worker_routes
 from shop.app.shop_settings import follow_shop_changes, load_shop, retry_until_available
@@ -95,7 +96,15 @@ class ServerApplication:
         # Watch before reading the keys, so that no change is missed.
         self._key_file = KeyFileWatch(settings.data_dir / KEY_FILE) if settings.secret_keys is None else None
         endpoint_context = EndpointContext(
-            Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event(), is_try_out=is_try_out),
+            Shared(
+                database,
+                read_keys(settings),
+                _NO_SHOP,
+                settings,
+                asyncio.Event(),
+                extensions=load_extensions(settings).installed_extensions,
+                is_try_out=is_try_out,
+            ),
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )

@@ -9,6 +9,7 @@ from shop.actions.context import Context, Shared
 from shop.admin.platform_events import PlatformEvents
 from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
+from shop.app.extensions import NO_ROUTES, ExtensionRoutes, load_extensions
 from shop.base.errors import Unavailable
 from shop.platform.events.bodies import EventBody, render_event
 from shop.platform.events.types import EVENT_TYPES
@@ -24,21 +25,20 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 from shop.website.routes import website_routes
 
-DOCUMENTED_APIS = (
-    reference.ApiDefinition("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
-    reference.ApiDefinition(
-        "Platform",
-        PLATFORM_ROUTES,
-        PLATFORM_RESOURCES,
-        {each.type: each.description for each in EVENT_TYPES},
-        EventBody,
-    ),
-)
-"""The APIs with a public OpenAPI description."""
-
 PLATFORM_EVENTS = PlatformEvents(EVENT_TYPES, render_event, render_webhook)
 _WITHOUT_DATABASE = frozenset({"/livez", "/website/{name}"})
 """The routes that are served before the database answers: the probe, and the styles of error pages."""
+
+
+def documented_apis(extension_routes: ExtensionRoutes = NO_ROUTES) -> tuple[reference.ApiDefinition, ...]:
+    """Returns the APIs with a public OpenAPI description."""
+    webhooks = {each.type: each.description for each in EVENT_TYPES}
+    storefront = (*STOREFRONT_ROUTES, *extension_routes.storefront)
+    platform = (*PLATFORM_ROUTES, *extension_routes.platform)
+    return (
+        reference.ApiDefinition("Storefront", storefront, STOREFRONT_RESOURCES),
+        reference.ApiDefinition("Platform", platform, PLATFORM_RESOURCES, webhooks, EventBody),
+    )
 
 
 def all_routes(
@@ -47,10 +47,14 @@ def all_routes(
     *,
     has_mailbox: bool = False,
     has_website: bool = True,
+    extension_routes: ExtensionRoutes = NO_ROUTES,
 ) -> tuple[Route, ...]:
     website = website_routes(get_shared, is_on=has_website)
-    admin = admin_routes(has_mailbox=has_mailbox, events=PLATFORM_EVENTS)
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin, *website, *site)
+    admin = admin_routes(
+        has_mailbox=has_mailbox, events=PLATFORM_EVENTS, extensions=extension_routes.installed_extensions
+    )
+    extension_apis = (*extension_routes.storefront, *extension_routes.platform)
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *extension_apis, *admin, *website, *site)
 
 
 def worker_routes(
@@ -59,17 +63,20 @@ def worker_routes(
     other_snapshots: Callable[[], Iterable[Path]],
     get_shared: Callable[[], Shared],
 ) -> tuple[Route, ...]:
+    extension_routes = load_extensions(configuration.settings)
+    apis = documented_apis(extension_routes)
     site = site_routes(
         ready=health.make_readiness_handler(is_stopping, configuration.outdated),
         metrics=health.make_metrics_handler(other_snapshots),
-        description=reference.make_description_handler(DOCUMENTED_APIS),
-        docs=docs.make_docs_handler(DOCUMENTED_APIS),
+        description=reference.make_description_handler(apis),
+        docs=docs.make_docs_handler(apis),
     )
     return all_routes(
         site,
         get_shared,
         has_mailbox=is_mailbox_on(configuration.settings, configuration.host),
         has_website=configuration.settings.website == "on",
+        extension_routes=extension_routes,
     )
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from shop.app.extensions import load_extensions
+from shop.cli.extensions.prepare import ensure_extensions, upgrade_extensions
 from shop.cli.prepare import database, load_settings
 from shop.migrations.upgrade import current_revision, list_pending, list_statements, newest_revision, upgrade
 
@@ -13,18 +15,24 @@ from shop.migrations.upgrade import current_revision, list_pending, list_stateme
 @click.option("--plan", is_flag=True, help="Print the statements instead of running them.")
 def migrate(plan: bool) -> None:
     """Migrate the configured database. Safe to run on several machines at once, and while the shop is running."""
-    with database(load_settings()) as (url, _):
+    settings = load_settings()
+    load_extensions(settings)
+    with database(settings) as (url, _):
         before = asyncio.run(current_revision(url))
         if plan:
             _print_plan(before)
             return
         upgrade(url, on_step=_print_step, on_retry=_print_retry)
         after = asyncio.run(current_revision(url))
+        changes = upgrade_extensions(settings, url)
+        ensure_extensions(settings, url, may_upgrade=False)
     if before == after:
         ahead = "" if after == newest_revision() else ", ahead of this program"
         click.echo(f"The database is up to date (revision {after}{ahead}).")
     else:
         click.echo(f"Migrated from {before or 'an empty database'} to revision {after}.")
+    for change in changes:
+        click.echo(f"Migrated the extension {change}.")
 
 
 def _print_plan(current: str | None) -> None:

@@ -10,6 +10,7 @@ import click
 from shop.app.configuration import read_keys
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Unavailable
+from shop.cli.extensions.status import check_extensions
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings, make_data_dir
 from shop.db.pool import open_database
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
@@ -136,13 +137,14 @@ CHECKS: dict[str, Check] = {
     "payments": check_payments,
     "test card": check_test_card,
     "proxy": check_proxy,
+    "extensions": check_extensions,
 }
 
 
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor --host 0.0.0.0")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens on.")
 def doctor(host: str) -> None:
-    """Check configuration, database, keys, mail, images, payments and proxy, and suggest fixes.
+    """Check configuration, database, keys, mail, images, payments, proxy and extensions, and suggest fixes.
 
     Exits non-zero if a check fails.
     """

@@ -17,6 +17,7 @@ from shop.cli.backups.restore import restore
 from shop.cli.bulk import export, import_
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
+from shop.cli.extensions.commands import extension
 from shop.cli.routes import routes
 from shop.cli.server.serve import serve
 from shop.cli.server.worker import worker
@@ -41,6 +42,7 @@ shop.add_command(import_)
 shop.add_command(export)
 shop.add_command(routes)
 shop.add_command(doctor)
+shop.add_command(extension)
 shop.add_command(stress)
 shop.add_command(verify)
 shop.add_command(backup)

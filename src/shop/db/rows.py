@@ -69,10 +69,11 @@ def table(
     fill_factor: int | None = None,
     defaults: Mapping[str, str] | None = None,
     partition_by: str | None = None,
+    owner: MetaData | None = None,
 ) -> Table:
     """Returns the table of a row type, with its keys, checks and indexes. `fill_factor` leaves space on each page for
     updates; `defaults` are SQL expressions for columns without a value; `partition_by` divides the table into
-    partitions, which the program creates.
+    partitions, which the program creates; `owner` are the tables of an extension.
     """
     hints = get_type_hints(row)
     columns = [_column(field, hints[field.name]) for field in msgspec.structs.fields(row)]
@@ -82,7 +83,23 @@ def table(
     options: dict[str, Any] = {"postgresql_with": {"fillfactor": fill_factor}} if fill_factor else {}
     if partition_by:
         options["postgresql_partition_by"] = partition_by
-    return Table(name, metadata, *columns, *items, **options)
+    return Table(name, metadata if owner is None else owner, *columns, *items, **options)
+
+
+class ExtensionTables:
+    """The tables of an extension, whose names all begin with `x_<name>_`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.metadata = MetaData(naming_convention=metadata.naming_convention)
+
+    def table(self, name: str, row: type[Row], *items: SchemaItem) -> Table:
+        """Returns the table of a row type, with its keys, checks and indexes."""
+        return table(f"x_{self.name}_{name}", row, *items, owner=self.metadata)
+
+    def index(self, name: str, *columns: str, is_unique: bool = False) -> Index:
+        """Returns an index of a table of the extension; its name needs the prefix too."""
+        return index(f"ix_x_{self.name}_{name}", *columns, is_unique=is_unique)
 
 
 def key(*columns: str) -> PrimaryKeyConstraint:

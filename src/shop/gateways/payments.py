@@ -123,3 +123,16 @@ class Check(Provider):
 
     def read_webhook(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         raise BadSignature()
+
+
+class Absent(Check):
+    """The provider of payments whose extension is not installed: every call is declined."""
+
+    needs_source = True
+    is_ready = False
+
+    async def execute(self, call: Call) -> Result:
+        return Result("declined", None, "The extension that handles this payment is not installed.")
+
+    async def find(self, call: Call) -> Result:
+        return UNKNOWN

@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
+from shop.migrations.foreign_changes import watch_changes
 from shop.migrations.online import LOCK_TIMEOUT
 from shop.migrations.upgrade import LOCK, MODEL_MODULES, PARTITION
 
@@ -57,14 +58,18 @@ def _try_migrations(connection: Connection, *, is_last_try: bool) -> bool:
     return True
 
 
-def _configure(**options: Any) -> None:
+def _configure(connection: Connection | None = None, **options: Any) -> None:
+    attributes = context.config.attributes
+    options["on_version_apply"] = attributes.get("on_version_apply")
+    if (name := attributes.get("extension")) and connection is not None:
+        options |= {"version_table": attributes["version_table"], "on_version_apply": watch_changes(connection, name)}
     context.configure(
-        target_metadata=metadata,
+        connection=connection,
+        target_metadata=attributes.get("metadata", metadata),
         compare_type=True,
         compare_server_default=True,
         transaction_per_migration=True,
         include_name=_is_declared,
-        on_version_apply=context.config.attributes.get("on_version_apply"),
         **options,
     )
 
@@ -77,8 +82,15 @@ def print_statements() -> None:
 
 
 def _is_declared(name: str | None, kind: str, _parents: Any) -> bool:
-    """Returns whether a table is declared; the program creates and drops the partitions of others itself."""
-    return kind != "table" or not PARTITION.fullmatch(name or "")
+    """Returns whether a table is declared; the program creates and drops the partitions of others itself. The tables of
+    an extension belong only to its own migrations.
+    """
+    if kind != "table" or name is None:
+        return True
+    attributes = context.config.attributes
+    if extension := attributes.get("extension"):
+        return name.startswith(f"x_{extension}_") and name != attributes["version_table"]
+    return not name.startswith("x_") and not PARTITION.fullmatch(name)
 
 
 def _lock(connection: Connection) -> None:

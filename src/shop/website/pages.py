@@ -114,15 +114,24 @@ def error_text(sentences: Sequence[str], label: str) -> str:
     return " ".join(text if text.endswith(".") else f"{label} {text}." for text in sentences)
 
 
+_extension_folders: list[Path] = []
+
+
+def add_templates(folder: Path) -> None:
+    """Adds a folder of an extension; its templates replace the website's, and those of a theme replace them."""
+    _extension_folders.append(folder)
+    templates.cache_clear()
+
+
 @lru_cache(maxsize=4)
 def templates(theme_dir: Path | None) -> Environment:
     """Returns the environment; templates of the theme directory replace the website's, which they can still extend as
     `base/<name>`.
     """
     own = FileSystemLoader(TEMPLATES)
-    folders = [FileSystemLoader(theme_dir / "templates"), own] if theme_dir else [own]
+    folders = [*([theme_dir / "templates"] if theme_dir else []), *_extension_folders]
     environment = Environment(
-        loader=ChoiceLoader([*folders, _BaseLoader()]),
+        loader=ChoiceLoader([*map(FileSystemLoader, folders), own, _BaseLoader()]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -24,11 +24,11 @@ _NOT_READY = {
 
 
 async def create_payment_method(ctx: Context, values: PaymentMethodInput) -> UUID:
-    check_choice(values, "type", TYPES)
+    check_choice(values, "type", (*TYPES, *ctx.shared.extensions.providers))
     check_choice(values, "display_on", DISPLAYS)
     _check_preferences(values)
     if not ctx.can_pay_with(values["type"]):
-        raise Invalid({"type": [_NOT_READY[values["type"]]]})
+        raise Invalid({"type": [_NOT_READY.get(values["type"], "is not ready; see its extension")]})
     method_id = new_id()
     await writes.insert_record(ctx.db, payment_methods, method_id, values)
     return method_id

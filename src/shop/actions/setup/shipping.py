@@ -10,7 +10,6 @@ from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
 from shop.base.values import read_decimal
 from shop.models.checkout.shipments import (
-    CALCULATORS,
     DISPLAYS,
     shipping_method_amounts,
     shipping_method_categories,
@@ -22,7 +21,7 @@ from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categori
 from shop.queries import bulk, writes
 from shop.queries.setup import methods
 from shop.rules.setup.choices import check_choice
-from shop.rules.setup.shipping import is_tracking_url
+from shop.rules.setup.shipping import CALCULATORS, is_tracking_url
 
 MAX_STEPS = 50
 
@@ -39,7 +38,7 @@ async def update_shipping_method(ctx: Context, method_id: UUID, values: Shipping
 
 
 async def _write_method(ctx: Context, method_id: UUID, values: ShippingMethodInput, *, is_new: bool) -> None:
-    check_choice(values, "calculator", CALCULATORS)
+    check_choice(values, "calculator", tuple(CALCULATORS))
     check_choice(values, "display_on", DISPLAYS)
     tracking_url = values.get("tracking_url")
     if tracking_url is not None and not is_tracking_url(tracking_url):

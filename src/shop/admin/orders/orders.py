@@ -9,6 +9,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
 from shop.actions.orders.details import fingerprint_details
+from shop.admin.extensions.pages import load_panels
 from shop.admin.listing import build_head, count_list, paginate_rows, read_cursor
 from shop.admin.orders.order_filters import (
     FILTERS,
@@ -127,9 +128,10 @@ async def order_page(ctx: Context, page_context: PageContext, order: Order, stat
         "new_ids": (new_id(), new_id()),
         "max_note_length": MAX_TEXT_LENGTH,
     }
+    panels = await load_panels(ctx, page_context, order) if ctx.shared.extensions.extensions else ()
     own = {"values": details_values(order), "seen": fingerprint_details(order), "conflict": None, "theirs": {}}
     form = {**own, "tracking": {}, "texts": {"note": "", "message": ""}, "note_id": None, **more}
-    return page("orders/order.html", page_context, status, **form, **context, **states, **notes)
+    return page("orders/order.html", page_context, status, **form, **context, **states, **notes, panels=panels)
 
 
 def details_values(order: Order) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Pages for payment methods."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from shop.admin.listing import RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
 from shop.base.record import Record
-from shop.models.checkout.payments import BUILT_IN_METHODS
+from shop.models.checkout.payments import BUILT_IN_METHODS, PaymentMethod
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
@@ -27,14 +28,22 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     rows = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
     # Store credit, cash and payment links cannot be configured.
     methods, head = sort_rows(request, PATH, [row for row in rows if row.id not in BUILT_IN_METHODS], _SORTS)
-    context: Values = {"head": head, "types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
+    types = _all_types(ctx, methods)
+    context: Values = {"head": head, "types": types, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
     return page("setup/payment_methods.html", page_context, methods=methods, closed=unavailable_types, **context)
 
 
 def _types(ctx: Context) -> dict[str, str]:
     """Returns the types available for a new method; the test card only in a try-out."""
-    return {name: label for name, label in TYPES.items() if name != "test_card" or ctx.can_pay_with(name)}
+    types = {**TYPES, **ctx.shared.extensions.provider_labels}
+    return {name: label for name, label in types.items() if name != "test_card" or ctx.can_pay_with(name)}
+
+
+def _all_types(ctx: Context, methods: Iterable[PaymentMethod]) -> dict[str, str]:
+    """Returns the types of these methods too; an extension that was removed leaves its own."""
+    absent_types = {method.type: f"{method.type} (its extension is not installed)" for method in methods}
+    return {**absent_types, **TYPES, **ctx.shared.extensions.provider_labels}
 
 
 async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
@@ -52,7 +61,7 @@ async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
 
 
 async def _choices(ctx: Context, _page_context: PageContext, method: Record | None) -> Values:
-    return {"types": TYPES if method else _types(ctx), "displays": DISPLAYS}
+    return {"types": _all_types(ctx, [method.row]) if method else _types(ctx), "displays": DISPLAYS}
 
 
 _DEFAULTS: dict[str, Any] = {

@@ -157,3 +157,11 @@ def parse_sender(text: str) -> str:
     if formataddr((name, address)).count("@") != 1 or not all(address.partition("@")[::2]) or " " in address:
         raise ValueError("give an address, like shop@example.org or Shop <shop@example.org>")
     return text.strip()
+
+
+def parse_extensions(text: str) -> tuple[str, ...]:
+    """Parses names of extensions, separated by commas; `off` is none."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names or not all(re.fullmatch("[a-z][a-z0-9]*", name) for name in names):
+        raise ValueError("it must be off, or names of extensions, separated by commas")
+    return () if names == ("off",) else names

@@ -24,6 +24,8 @@ from shop.base.config.variables import VARIABLES, Variable
 from shop.base.crypto.keys import Keys
 from shop.base.errors import CannotStart
 
+EXTENSION_PREFIX = "SHOP_X_"
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of one process."""
@@ -36,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str
     website: str
     theme_dir: Path | None
+    extensions: tuple[str, ...] | None
     order_mail: str
     hold_seconds: int
     stripe_secret_key: str | None
@@ -80,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit_sign_ins: Limits
     limit_authenticator_codes: Limits
     limit_loopback: str
+    extension_variables: Mapping[str, str] = {}
+    """The variables of extensions, whose names begin with `SHOP_X_`; the loader of extensions reads them."""
 
     def __repr__(self) -> str:
         return "Settings(…)"  # Its URLs contain passwords.
@@ -118,10 +123,12 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """Reads the settings from an environment; CannotStart names the first variable that is unknown or invalid."""
     names = {variable.name for variable in VARIABLES}
     for name in sorted(environ):
-        if name.startswith("SHOP_") and name not in names:
+        if name.startswith("SHOP_") and name not in names and not name.startswith(EXTENSION_PREFIX):
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
             raise CannotStart(f"{name} is not a known setting; did you mean {near}?")
-    return Settings(**{variable.field: _value(variable, environ) for variable in VARIABLES})
+    extension_variables = {name: value for name, value in environ.items() if name.startswith(EXTENSION_PREFIX)}
+    values = {variable.field: _value(variable, environ) for variable in VARIABLES}
+    return Settings(**values, extension_variables=extension_variables)
 
 
 def split_settings(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

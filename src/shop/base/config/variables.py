@@ -12,6 +12,7 @@ from shop.base.config.setting_parsers import (
     parse_choice,
     parse_database,
     parse_drain,
+    parse_extensions,
     parse_grace,
     parse_limits,
     parse_networks,
@@ -74,6 +75,13 @@ VARIABLES = (
         parse_theme,
         None,
         "directory with `templates` and `static` that replace files of the website",
+    ),
+    Variable(
+        "SHOP_EXTENSIONS",
+        "extensions",
+        parse_extensions,
+        None,
+        "extensions to load, by name; `off`: none; unset: all that are installed",
     ),
     Variable("SHOP_ORDER_MAIL", "order_mail", parse_choice("on", "off"), "on", "confirm completed orders by e-mail"),
     Variable(

@@ -28,9 +28,11 @@ from granian.server.mp import MPServer
 
 from shop.app.application import load
 from shop.app.configuration import ServerConfiguration, is_mailbox_on, make_run_dir
+from shop.app.extensions import load_extensions
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart
 from shop.cli.access.admin import first_operator
+from shop.cli.extensions.prepare import ensure_extensions
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, load_settings
 from shop.cli.server.address import record_url
 from shop.cli.server.banner import banner, base_url
@@ -62,6 +64,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     multiprocessing.set_start_method(_START, force=True)
     settings = load_settings()
     configure_logging(settings.log_level, settings.log_format)
+    load_extensions(settings)
     check_theme(settings.theme_dir)
     address, port = free_port(host, port)
     with (
@@ -70,6 +73,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         database(settings) as (url, embedded),
     ):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_extensions(settings, url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
         is_try_out = settings.is_try_out(host)

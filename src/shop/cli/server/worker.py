@@ -8,11 +8,13 @@ import click
 
 from shop.actions.context import Shared
 from shop.app.configuration import read_keys
+from shop.app.extensions import load_extensions
 from shop.app.heartbeat import WATCH_SECONDS
 from shop.app.shop_settings import adopt_changed_keys
 from shop.base.config.settings import Settings
 from shop.base.crypto.key_file import KEY_FILE, KeyFileWatch
 from shop.base.errors import CannotStart
+from shop.cli.extensions.prepare import ensure_extensions
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings
 from shop.db.pool import open_database
 from shop.queries.setup import shop as shop_queries
@@ -31,6 +33,7 @@ def worker() -> None:
     configure_logging(settings.log_level, settings.log_format)
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_extensions(settings, url, may_upgrade=embedded is not None)
         asyncio.run(_work(settings, url))
 
 
@@ -44,7 +47,15 @@ async def _work(settings: Settings, url: str) -> None:
         key_file = KeyFileWatch(settings.data_dir / KEY_FILE)
         # The worker does not listen, so only the settings decide whether this is a try-out.
         is_try_out = settings.is_try_out("127.0.0.1")
-        shared = Shared(db, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
+        shared = Shared(
+            db,
+            read_keys(settings),
+            shop,
+            settings,
+            asyncio.Event(),
+            extensions=load_extensions(settings).installed_extensions,
+            is_try_out=is_try_out,
+        )
         watching = None if settings.secret_keys else asyncio.create_task(_watch_keys(key_file, shared))
         task = asyncio.create_task(work(shared, build_mailer(settings)))
         for name in (signal.SIGTERM, signal.SIGINT):

@@ -17,7 +17,6 @@ from shop.models.catalog.stock import stock_locations
 from shop.models.setup.taxes import shipping_categories, tax_categories
 from shop.models.setup.zones import zones
 
-CALCULATORS = ("flat", "per_item", "by_weight")
 DISPLAYS = ("both", "front_end", "back_end")
 PICKUP_METHOD = UUID("5c000000-0000-7000-8000-000000000004")
 """The method of goods that customers pick up. Its row counts as deleted, so that it is neither offered nor edited."""
@@ -133,7 +132,8 @@ shipping_methods = table(
     key("id"),
     refers("tax_category_id", tax_categories),
     check("display_is_known", "display_on in ('both', 'front_end', 'back_end')"),
-    check("calculator_is_known", "calculator in ('flat', 'per_item', 'by_weight')"),
+    # Those of extensions begin with x_.
+    check("calculator_is_known", r"calculator in ('flat', 'per_item', 'by_weight') or calculator like 'x\_%'"),
 )
 shipping_method_amounts = table(
     "shipping_method_amounts",

@@ -16,6 +16,7 @@ from shop.models.access.operators import Operator
 from shop.models.access.roles import Role
 from shop.models.documents.invoices import InvoiceSummary
 from shop.models.events import Event
+from shop.platform.collection import Collection
 from shop.platform.resources.registry import COLLECTIONS, COST_ATTRIBUTES
 from shop.queries.records import Records
 from shop.web.image_urls import ImageOptions
@@ -33,11 +34,12 @@ class SubjectKind(msgspec.Struct, frozen=True, eq=False):
     """The path of its collection; None for records that the Platform API does not list."""
 
 
-SUBJECTS: Mapping[str, SubjectKind] = {
-    **{
-        type_: SubjectKind(collection.actions.records, collection.resource, collection.path)
-        for type_, collection in COLLECTIONS.items()
-    },
+def _kind_of(collection: Collection) -> SubjectKind:
+    return SubjectKind(collection.actions.records, collection.resource, collection.path)
+
+
+SUBJECTS: dict[str, SubjectKind] = {
+    **{type_: _kind_of(collection) for type_, collection in COLLECTIONS.items()},
     "operator": SubjectKind(
         OPERATOR.records, resource("operator", Operator, attributes=["email", "role_id", "created_at", "disabled_at"])
     ),
@@ -75,6 +77,11 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         ),
     ),
 }
+
+
+def add_subject(collection: Collection) -> None:
+    """Adds the records of an extension."""
+    SUBJECTS[collection.resource.type] = _kind_of(collection)
 
 
 class EventActor(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shop.platform.collection import Collection
 from shop.platform.resources.registry import COLLECTIONS
 from shop.rules.event_types import NAMED_TYPES, EventType
 from shop.rules.events import event_name
@@ -9,20 +10,29 @@ from shop.rules.events import event_name
 _VERBS = {"create": "created", "update": "updated", "delete": "deleted"}
 
 
-def _derive_types() -> Sequence[EventType]:
-    types = list(NAMED_TYPES)
-    for resource_type, collection in COLLECTIONS.items():
-        actions = collection.actions
-        if not actions.has_events or resource_type in {"order", "price", "stock_item"}:
-            continue
-        name = event_name(resource_type)
-        article = "An" if name[0] in "aeiou" else "A"
-        types += [
-            EventType(f"{name}.{verb}", resource_type, f"{article} {name.replace('_', ' ')} was {verb}.")
-            for action, verb in _VERBS.items()
-            if getattr(actions, action) is not None
-        ]
-    return tuple(sorted(types, key=lambda each: each.type))
+def _derive_types(collection: Collection) -> Sequence[EventType]:
+    actions, resource_type = collection.actions, collection.resource.type
+    if not actions.has_events or resource_type in {"order", "price", "stock_item"}:
+        return ()
+    name = event_name(resource_type)
+    article = "An" if name[0] in "aeiou" else "A"
+    return [
+        EventType(f"{name}.{verb}", resource_type, f"{article} {name.replace('_', ' ')} was {verb}.")
+        for action, verb in _VERBS.items()
+        if getattr(actions, action) is not None
+    ]
 
 
-EVENT_TYPES = _derive_types()
+def _by_name(event_type: EventType) -> str:
+    return event_type.type
+
+
+EVENT_TYPES = sorted(
+    [*NAMED_TYPES, *(each for collection in COLLECTIONS.values() for each in _derive_types(collection))], key=_by_name
+)
+
+
+def add_types(collection: Collection) -> None:
+    """Adds the types of events about the records of an extension."""
+    EVENT_TYPES.extend(_derive_types(collection))
+    EVENT_TYPES.sort(key=_by_name)

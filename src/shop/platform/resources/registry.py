@@ -1,9 +1,6 @@
 """The registry of platform resources by wire type, linked by their relations."""
 
-from collections.abc import Mapping
-
-from shop.jsonapi.query import Resources
-from shop.jsonapi.resource import Relation
+from shop.jsonapi.resource import Relation, Resource
 from shop.models.access.users import customer_group_members
 from shop.models.catalog.prices import price_list_groups, price_list_users
 from shop.models.catalog.products import product_option_types, variant_option_values, variants
@@ -173,11 +170,11 @@ _NAMED_BY = {("payment", "source", "store_credit"): "store_credit_id"}
 """Foreign key columns of polymorphic relations that are not named after the relation."""
 _MAX_ROWS = {("shipping_method", "shipping_rates"): 100}
 """Row limits of relations that grow with every order."""
-COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
+COLLECTIONS: dict[str, Collection] = {collection.resource.type: collection for collection in _ALL}
 _BY_TYPE = {collection.resource.type: collection for collection in (*_ALL, *_RELATED)}
-ACCESS: Mapping[str, str] = {name: collection.access for name, collection in _BY_TYPE.items()}
+ACCESS: dict[str, str] = {name: collection.access for name, collection in _BY_TYPE.items()}
 """The resource of the permissions of each type."""
-RESOURCES: Resources = {name: collection.resource for name, collection in _BY_TYPE.items()}
+RESOURCES: dict[str, Resource] = {name: collection.resource for name, collection in _BY_TYPE.items()}
 
 
 def _relation_for(type_: str, source: Records, relation: Relation) -> RelationLink | None:
@@ -228,3 +225,12 @@ def _join(collection: Collection) -> None:
 
 for _collection in _BY_TYPE.values():
     _join(_collection)
+
+
+def add_collection(collection: Collection) -> None:
+    """Adds the collection of an extension, which is loaded after those of the shop."""
+    type_ = collection.resource.type
+    COLLECTIONS[type_] = _BY_TYPE[type_] = collection
+    ACCESS[type_] = collection.access
+    RESOURCES[type_] = collection.resource
+    _join(collection)

@@ -154,7 +154,7 @@ def _amount_off_order(
     return [(0, (min(remaining, settings["amounts"].get(basket.currency, 0)), 1))]
 
 
-CONDITIONS: Mapping[str, ConditionKind] = {
+CONDITIONS: dict[str, ConditionKind] = {
     "product": ConditionKind("Specific products", {"product_ids": "products"}, _has_product),
     "taxon": ConditionKind("Products in specific categories", {"taxon_ids": "taxons"}, _has_taxon),
     "customer_group": ConditionKind("Customers in specific groups", {"group_ids": "groups"}, _is_in_group),
@@ -163,7 +163,7 @@ CONDITIONS: Mapping[str, ConditionKind] = {
 }
 CUSTOMER_CONDITIONS = frozenset({"customer_group", "first_order"})
 """The conditions that depend on the customer's account."""
-BENEFITS: Mapping[str, BenefitKind] = {
+BENEFITS: dict[str, BenefitKind] = {
     "percent_off_items": BenefitKind(
         "Percentage off each line", {"percent": "percent"}, "line", _percent_off_lines, is_share=True
     ),

@@ -7,7 +7,7 @@ rates     The methods that reach the address, accept the category and have an am
           the cheapest is selected until the customer selects another.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from urllib.parse import quote, urlsplit
 from uuid import UUID
@@ -158,7 +158,9 @@ def list_offers(package: Package, methods: Iterable[ShippingOption]) -> list[Off
         Offer(method.id, method.name, cost, method.tax_category_id)
         for method in methods
         if package.shipping_category_id in method.category_ids
-        and (cost := _CALCULATORS[method.calculator](package, method.amounts)) is not None
+        # The calculator of an extension that was removed offers nothing.
+        and (calculate := CALCULATORS.get(method.calculator)) is not None
+        and (cost := calculate(package, method.amounts)) is not None
     ]
     return sorted(results, key=lambda offer: (offer.cost, offer.name, offer.shipping_method_id))
 
@@ -176,7 +178,8 @@ def _by_weight(package: Package, amounts: Sequence[tuple[Decimal, int]]) -> int 
     return next((amount for weight, amount in reversed(amounts) if weight <= package.weight), None)
 
 
-_CALCULATORS = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
+Calculator = Callable[[Package, Sequence[tuple[Decimal, int]]], int | None]
+CALCULATORS: dict[str, Calculator] = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
 
 
 def tracking_address(template: str | None, tracking: str | None) -> str | None:

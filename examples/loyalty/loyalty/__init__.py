@@ -1,0 +1,1 @@
+"""Loyalty points: customers earn them with completed orders and can pay with them."""
