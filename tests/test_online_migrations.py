@@ -59,7 +59,7 @@ def test_migrations_are_online_unless_they_say_why_not() -> None:
         each.revision: problems
         for each in revisions
         if "# offline: " not in Path(each.path).read_text()
-        and (found := find_violations(list_statements(each.revision)))
+        and (problems := find_violations(list_statements(each.revision)))
     }
 
     assert not violations, "see docs/upgrading.md"

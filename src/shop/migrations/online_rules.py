@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 _TABLE = r"(?:only )?(?:public\.)?(?P<table>\w+)"
 _HARMLESS = re.compile(
     r"set |begin$|commit$|create (or replace )?function |create trigger |create type |comment on |grant |"
-    r"drop trigger |(update|insert into) alembic_version "
+    r"drop trigger |(update|insert into) alembic_version |"
+    # The index of a partitioned table, which is built partition by partition.
+    r"create index (if not exists )?\w+ on only |alter index \w+ attach partition "
 )
 _CREATE_TABLE = re.compile(rf"create table (?:if not exists )?{_TABLE}")
 _CREATE_INDEX = re.compile(rf"create (?:unique )?index (?P<online>concurrently )?.*? on {_TABLE}")
