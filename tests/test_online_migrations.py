@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import asyncpg
 import pytest
+from alembic import command
 from alembic.script import ScriptDirectory
 
 from shop.migrations.online_rules import find_violations
@@ -75,16 +75,16 @@ def test_statements_that_would_stop_the_shop_are_refused(statements: list[str]) 
     assert find_violations(statements)
 
 
-async def outdate(url: str) -> Any:
-    """Takes back the last migration whose statement needs a lock of `users`; returns a connection."""
-    connection = await asyncpg.connect(url)
-    await connection.execute("update alembic_version set version_num = '0049'; drop index ix_users_tagged")
-    return connection
+async def new_outdated_database(own_database: Callable[..., str]) -> str:
+    """A database that lacks the migration whose statement needs a lock of `users`, and all later ones."""
+    url = own_database(template="template0")
+    await asyncio.to_thread(command.upgrade, alembic_config(url), "0049")
+    return url
 
 
 async def test_a_migration_that_waits_for_a_lock_does_not_block_writes(own_database: Callable[..., str]) -> None:
-    url = own_database()
-    connection, writer = await outdate(url), await asyncpg.connect(url)
+    url = await new_outdated_database(own_database)
+    connection, writer = await asyncpg.connect(url), await asyncpg.connect(url)
     retries: list[float] = []
     transaction = connection.transaction()
     await transaction.start()
@@ -106,8 +106,7 @@ async def test_a_migration_that_waits_for_a_lock_does_not_block_writes(own_datab
 
 
 async def test_the_plan_shows_the_statements_and_changes_nothing(own_database: Callable[..., str]) -> None:
-    url = own_database()
-    connection = await outdate(url)
+    url = await new_outdated_database(own_database)
     environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
 
     async def run(*arguments: str) -> str:
@@ -123,4 +122,3 @@ async def test_the_plan_shows_the_statements_and_changes_nothing(own_database: C
     assert await current_revision(url) == "0049"
     await run()
     assert await run("--plan") == f"-- The database is up to date (revision {newest_revision()}).\n"
-    await connection.close()
