@@ -195,6 +195,9 @@ PLAIN_COMPARISONS = {
 CLOCK_READERS = {
     # Ids sort by their time of creation.
     "shop.base.ids",
+    # The difference between the clocks of this machine and the database, and the days until a certificate ends.
+    "shop.db.server_probe",
+    "shop.cli.machine_checks",
     # The time of a request, for the log.
     "shop.web.endpoint",
     # The age of a webhook's signature.

@@ -1,5 +1,5 @@
 """Background loops: e-mail delivery, event numbers, webhooks, the index of orders, due tasks, imports, bulk operations,
-figures of reports, housekeeping and the orders of a demo shop.
+figures of reports, housekeeping, backups and the orders of a demo shop.
 
 They run in every serving process and in `shop worker`.
 """
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import structlog
 
 from shop.actions.accounts.erasures import erase_next_batch
+from shop.actions.backups.schedule import run_due_backup
 from shop.actions.catalog.products import update_due_products
 from shop.actions.catalog_bulk.batches import run_next_batch
 from shop.actions.checkout.stock_holds import release_due
@@ -46,6 +47,7 @@ DELIVERY_LOOPS = 4
 NUMBERING_SECONDS = 0.05
 """Events that are committed within this time are numbered together."""
 HOUSEKEEPING_SECONDS = 60.0
+BACKUP_SECONDS = 30.0
 ORDER_INDEX_SECONDS = 0.5
 """The pause between updates of the index of orders: one update serves all orders that change meanwhile."""
 REPORT_SECONDS = 1.0
@@ -82,6 +84,7 @@ async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float =
         group.create_task(_run_import_loop(shared))
         group.create_task(_run_erasure_loop(shared))
         group.create_task(_run_housekeeping_loop(shared, housekeeping_seconds))
+        group.create_task(_run_backup_loop(shared))
         group.create_task(_run_demo_loop(shared))
         for extension in shared.extensions.extensions:
             for listener in extension.declaration.listeners:
@@ -184,6 +187,13 @@ async def _run_housekeeping_loop(shared: Shared, seconds: float) -> None:
         if run and run.removed:
             _log.info("housekeeping finished", **run.removed)
         pause = POLL_SECONDS if run and run.unfinished else HOUSEKEEPING_SECONDS
+
+
+async def _run_backup_loop(shared: Shared) -> None:
+    """Makes the scheduled backups; ends if there is no place for them."""
+    while shared.settings.backup_url and not _is_canceled():
+        await _log_errors(run_due_backup(shared))
+        await asyncio.sleep(BACKUP_SECONDS)
 
 
 async def _run_demo_loop(shared: Shared) -> None:

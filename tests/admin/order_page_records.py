@@ -135,7 +135,10 @@ async def fill_settings(dashboard: Dashboard, db: Any, setup: CheckoutSetup) -> 
     links = {"zone_ids[]": [ids[ZONES]], "shipping_category_ids[]": [ids[CATEGORIES]]}
     ids[METHODS] = await new_record(dashboard, db, METHODS, "shipping_methods", **POST, **links)
     paths = {"settings": "/admin/settings", "settings, none": "/admin/settings?q=zzzz"}
-    paths |= {each: each for each in (ZONES, TAXES, SHIPPING, PAYMENTS, POLICIES, "/admin/settings/checks")}
+    paths |= {
+        each: each
+        for each in (ZONES, TAXES, SHIPPING, PAYMENTS, POLICIES, "/admin/settings/backups", "/admin/settings/checks")
+    }
     for base, record_id in ids.items():
         paths |= {f"{base}{end}": f"{base}{end}" for end in ("/new", f"/{record_id}", f"/{record_id}/delete")}
     return paths

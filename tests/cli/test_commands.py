@@ -64,6 +64,7 @@ def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDa
     result = shop("doctor", **external(own_database(), SHOP_DATA_DIR=str(tmp_path)))
 
     assert (result.returncode, result.stderr) == (0, "")
+    free_space = re.findall(r"disk: (.*) are free", result.stdout)[0]
     assert result.stdout.splitlines() == [
         "  ok    configuration: every SHOP_ variable is known and valid",
         f"  ok    data directory: {tmp_path} can be written",
@@ -74,6 +75,11 @@ def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDa
         "  ok    payments: Stripe is not configured, and no payment method needs it",
         "  ok    test card: disabled, because this is not a try-out",
         "  ok    proxy: none configured; limits by source do not apply to callers from this machine",
+        f"  ok    disk: {free_space} are free in {tmp_path}",
+        "  ok    servers: the primary answers",
+        "  ok    clock: differs by 0.0 s from that of the database",
+        "  ok    certificates: none are used",
+        "  ok    backups: none are scheduled; set SHOP_BACKUP_URL, or back up in another way (docs/backup.md)",
     ]
 
 
@@ -97,6 +103,11 @@ def test_the_doctor_reports_every_problem_with_advice(shop: Command, tmp_path: P
         ("ok", "payments"),
         ("ok", "test card"),
         ("FAIL", "proxy"),
+        ("ok", "disk"),
+        ("FAIL", "servers"),
+        ("FAIL", "clock"),
+        ("ok", "certificates"),
+        ("ok", "backups"),
     ]
     for advice in (
         "check SHOP_DATABASE_URL",

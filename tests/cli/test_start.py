@@ -230,7 +230,7 @@ def test_an_enabled_mailbox_does_not_enable_the_metrics(ahead_at_localhost: Serv
 def test_an_external_database_needs_secret_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
     message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
-    assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
+    assert message.startswith("With SHOP_DATABASE_URL, set SHOP_SECRET_KEYS too, the same on every machine; ")
     command = re.fullmatch(r".*; generate one with: (.+)", message)
     assert command
     generated_key = subprocess.run(command[1], shell=True, capture_output=True, text=True, check=True).stdout.strip()
@@ -264,7 +264,7 @@ def test_an_external_database_does_not_use_the_key_file_of_the_data_directory(
 
     message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
-    assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too")
+    assert message.startswith("With SHOP_DATABASE_URL, set SHOP_SECRET_KEYS too")
 
 
 def _data_dirs(tmp_path: Path) -> dict[str, Path]:

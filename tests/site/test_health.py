@@ -67,6 +67,7 @@ def two_workers(two_workers_url: str, tmp_path_factory: pytest.TempPathFactory) 
         SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
         SHOP_METRICS="public",
+        SHOP_BACKUP_URL=str(tmp_path_factory.mktemp("backups")),
     )
     service.wait_for(lambda line: '"worker ready"' in line, count=2)
     yield service

@@ -74,6 +74,7 @@ _MENU = (
             MenuEntry("/admin/settings/payments", "payments", "Payments"),
             MenuEntry("/admin/settings/operators", "operators", "Staff"),
             MenuEntry("/admin/audit", "audit", "Audit"),
+            MenuEntry("/admin/settings/backups", "backups", "Backups"),
             MenuEntry("/admin/settings/checks", "checks", "Checks"),
         ),
     ),

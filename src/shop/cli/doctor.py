@@ -7,11 +7,24 @@ from uuid import UUID
 
 import click
 
+from shop.actions.access.server_keys import count_sealed
 from shop.app.configuration import read_keys
 from shop.base.config.settings import Settings
+from shop.base.crypto.key_file import KEY_FILE
+from shop.base.crypto.keys import Keys
 from shop.base.errors import CannotStart, Unavailable
+from shop.cli.database_session import run_action_on
 from shop.cli.extensions.status import check_extensions
-from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings, make_data_dir
+from shop.cli.machine_checks import check_backups, check_certificates, check_clock, check_disk, check_servers
+from shop.cli.prepare import (
+    database,
+    ensure_external_keys,
+    ensure_mail,
+    ensure_migrated,
+    ensure_no_keys_needed,
+    load_settings,
+    make_data_dir,
+)
 from shop.db.pool import open_database
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
@@ -39,9 +52,33 @@ def check_database(settings: Settings, _host: str) -> str:
 
 
 def check_keys(settings: Settings, _host: str) -> str:
-    if not settings.secret_keys and not settings.database_url and not (settings.data_dir / "secret_keys").exists():
-        return "none yet; `shop serve` will create them"
-    return f"{read_keys(settings)!r}, the first signs"
+    ensure_external_keys(settings)
+    has_keys = settings.secret_keys is not None or (settings.data_dir / KEY_FILE).exists()
+    keys = read_keys(settings) if has_keys else None
+    if (problem := _find_key_problem(settings, keys)) is not None:
+        raise CannotStart(problem)
+    return f"{keys!r}, the first signs" if keys else "none yet; `shop serve` will create them"
+
+
+def _find_key_problem(settings: Settings, keys: Keys | None) -> str | None:
+    """Returns why the keys do not fit the database; None if they do, or if the database does not answer."""
+    try:
+        with database(settings) as (url, _):
+            if asyncio.run(current_revision(url)) is None:
+                return None
+            if keys is None:
+                ensure_no_keys_needed(settings, url)
+                return None
+            key_ids = set(run_action_on(url, settings, count_sealed))
+    except CannotStart as reason:
+        return None if keys else str(reason)
+    unknown_ids = sorted(key_ids - set(keys))
+    if not unknown_ids:
+        return None
+    return (
+        f"secrets in the database are encrypted with the keys {', '.join(unknown_ids)}, which are not configured; "
+        "add them to SHOP_SECRET_KEYS or restore the key file (docs/backup.md)."
+    )
 
 
 def check_proxy(settings: Settings, _host: str) -> str:
@@ -137,6 +174,11 @@ CHECKS: dict[str, Check] = {
     "payments": check_payments,
     "test card": check_test_card,
     "proxy": check_proxy,
+    "disk": check_disk,
+    "servers": check_servers,
+    "clock": check_clock,
+    "certificates": check_certificates,
+    "backups": check_backups,
     "extensions": check_extensions,
 }
 
@@ -144,7 +186,8 @@ CHECKS: dict[str, Check] = {
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor --host 0.0.0.0")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens on.")
 def doctor(host: str) -> None:
-    """Check configuration, database, keys, mail, images, payments, proxy and extensions, and suggest fixes.
+    """Check configuration, database, keys, mail, images, payments, proxy, disk space, standbys, clocks, certificates,
+    backups and extensions, and suggest fixes.
 
     Exits non-zero if a check fails.
     """
@@ -157,5 +200,9 @@ def doctor(host: str) -> None:
         except CannotStart as reason:
             failures += 1
             click.echo(f"  FAIL  {name}: {reason}")
+        except Exception as error:
+            # The other checks still help; the text of an unexpected error may contain a password.
+            failures += 1
+            click.echo(f"  FAIL  {name}: this check itself failed ({type(error).__name__}); please report it.")
     if failures:
         sys.exit(1)

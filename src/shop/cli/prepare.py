@@ -22,9 +22,14 @@ from shop.queries.setup import shop as shop_queries
 
 
 def load_settings() -> Settings:
-    """Returns the settings of the environment, with an absolute data directory: workers may run in another one."""
+    """Returns the settings of the environment, with absolute directories: workers may run in another one."""
     settings = read_settings(os.environ)
-    return msgspec.structs.replace(settings, data_dir=Path.cwd() / settings.data_dir)
+    place = settings.backup_url
+    return msgspec.structs.replace(
+        settings,
+        data_dir=Path.cwd() / settings.data_dir,
+        backup_url=Path.cwd() / place if isinstance(place, Path) else place,
+    )
 
 
 def make_data_dir(settings: Settings) -> None:
@@ -69,19 +74,37 @@ def ensure_keys(settings: Settings, url: str) -> None:
     lost keys, because that would silently void everything made with them.
     """
     file = settings.data_dir / KEY_FILE
-    if settings.secret_keys is None and settings.database_url:
-        raise CannotStart(
-            "With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; "
-            "generate one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
-        )
+    ensure_external_keys(settings)
     if settings.secret_keys is None and not file.exists():
-        if asyncio.run(_is_in_use(url)):
-            raise CannotStart(
-                f"The secret keys {file} are missing, and this shop's carts, sessions and authenticators depend on "
-                "them: restore the file, or set SHOP_SECRET_KEYS to a new key, which invalidates all of these."
-            )
+        ensure_no_keys_needed(settings, url)
         write_key_file(file, f"k1:{secrets.token_hex(32)}")
     read_keys(settings)
+
+
+def ensure_external_keys(settings: Settings) -> None:
+    """Raises CannotStart if the database is external and SHOP_SECRET_KEYS is not set."""
+    if settings.secret_keys is not None or not settings.database_url:
+        return
+    file = settings.data_dir / KEY_FILE
+    source = (
+        f"if the shop was moved from the embedded database, its value is the content of {file}; otherwise "
+        if file.exists()
+        else ""
+    )
+    raise CannotStart(
+        f"With SHOP_DATABASE_URL, set SHOP_SECRET_KEYS too, the same on every machine; {source}"
+        "generate one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
+    )
+
+
+def ensure_no_keys_needed(settings: Settings, url: str) -> None:
+    """Raises CannotStart if the database is in use, and so depends on keys that are missing."""
+    if asyncio.run(_is_in_use(url)):
+        raise CannotStart(
+            f"The secret keys {settings.data_dir / KEY_FILE} are missing, and this shop's carts, sessions and "
+            "authenticators depend on them: restore the file, or set SHOP_SECRET_KEYS to a new key, which invalidates "
+            "all of these."
+        )
 
 
 async def _is_in_use(url: str) -> bool:

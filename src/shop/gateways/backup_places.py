@@ -52,6 +52,11 @@ def open_place(place: Bucket | Path) -> BackupPlace:
     return BucketPlace(place) if isinstance(place, Bucket) else DirectoryPlace(place)
 
 
+def describe_place(place: Bucket | Path) -> str:
+    """Returns a name of the place for people, without credentials."""
+    return f"{place.name}/{place.prefix} at {place.endpoint}" if isinstance(place, Bucket) else str(place)
+
+
 class DirectoryPlace:
     """Folders in a directory."""
 
@@ -115,7 +120,7 @@ class BucketPlace:
         self._store = open_bucket(bucket, seconds=_REQUEST_SECONDS, retries=3)
 
     def __str__(self) -> str:
-        return f"{self._bucket.name}/{self._bucket.prefix} at {self._bucket.endpoint}"
+        return describe_place(self._bucket)
 
     def list_folders(self) -> list[str]:
         prefixes = self._call(lambda: obstore.list_with_delimiter(self._store)["common_prefixes"])

@@ -87,9 +87,12 @@ def save_snapshot(file: Path, waits: WaitStatistics, last: bytes = b"") -> bytes
     return snapshot
 
 
-def render_metrics(others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None) -> bytes:
+def render_metrics(
+    others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None, backup_hours: int | None
+) -> bytes:
     """Returns the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
-    if available. Workers that have exited still count, because a counter must never decrease.
+    if available, with those of backups if they are scheduled. Workers that have exited still count, because a counter
+    must never decrease.
     """
     sums: dict[tuple[str, str, str], Series] = {}
     snapshots = [_local_snapshot(waits), *map(_snapshot, others)]
@@ -105,6 +108,8 @@ def render_metrics(others: Iterable[Path], waits: WaitStatistics, gauges: Gauges
         sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
     )
     registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]))
+    if gauges and backup_hours:
+        registry.register(_Families(_backup_metrics(gauges, backup_hours)))
     return generate_latest(registry)
 
 
@@ -175,6 +180,20 @@ def _database_metrics(gauges: Gauges | None) -> list[Metric]:
             "shop_housekeeping_last_run_timestamp_seconds",
             "Unix time at which housekeeping last finished; 0 before the first run.",
             gauges.cleaned_at or 0,
+        ),
+    ]
+
+
+def _backup_metrics(gauges: Gauges, hours: int) -> list[Metric]:
+    return [
+        _gauge("shop_backup_interval_seconds", "SHOP_BACKUP_HOURS in seconds.", hours * 3600),
+        _gauge(
+            "shop_backup_last_timestamp_seconds",
+            "Unix time of the newest complete backup; 0 before the first.",
+            gauges.backed_up_at or 0,
+        ),
+        _gauge(
+            "shop_backup_failures", "Attempts that failed since the newest complete backup.", gauges.backup_failures
         ),
     ]
 

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from shop.actions.context import Context
+from shop.admin.operations import backups
+from shop.admin.operations.backups import BackupNotice, find_notice
 from shop.admin.operations.charts import Chart
 from shop.admin.operations.periods import DAY_PERIODS, Period, read_period
 from shop.admin.operations.report_tables import CellFormat, Column, ReportTable, draw_charts, percent_text
@@ -45,6 +47,7 @@ class Attention(msgspec.Struct, frozen=True):
     dead_mails: list[OutboxMail]
     mail_warnings: list[MailWarning]
     failed_endpoints: list[WebhookEndpoint]
+    backups: BackupNotice | None
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -115,6 +118,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         periods=DAY_PERIODS,
         currency=currency,
         currencies={code: label_currency(code) for code in currencies},
+        backup_hours=ctx.shared.settings.backup_hours,
         zone=ctx.shared.shop.time_zone,
         most=COUNT_LIMIT,
     )
@@ -125,7 +129,16 @@ async def _load_attention(ctx: Context, page_context: PageContext) -> Attention:
     work, tally = await reports.find_open_work(ctx.db, operator_id), await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MAX_MAILS) if tally.dead_mail_count else []
     warnings = await dashboard.list_mail_warnings(ctx.db)
-    return Attention(work, tally, mails, warnings, await webhook_pages.list_failed(ctx.db))
+    failed_endpoints = await webhook_pages.list_failed(ctx.db)
+    return Attention(work, tally, mails, warnings, failed_endpoints, await _find_backup_notice(ctx, page_context))
+
+
+async def _find_backup_notice(ctx: Context, page_context: PageContext) -> BackupNotice | None:
+    """Returns the notice about backups, for those who can open their page; a try-out needs no backups."""
+    if not page_context.can_open("GET", backups.PATH):
+        return None
+    notice = await find_notice(ctx)
+    return None if notice and notice.kind == "unscheduled" and ctx.shared.is_try_out else notice
 
 
 async def _load_figures(ctx: Context, period: Period, currency: str) -> Figures:

@@ -28,6 +28,7 @@ _PAGES = {
     "/admin/integrations/webhooks": ("Webhooks", "Endpoints that receive events"),
     "/admin/account": ("Your account", "Password, authenticator, passkeys and sessions"),
     "/admin/audit": ("Audit", "Who changed what"),
+    f"{PATH}/backups": ("Backups", "Copies of the database, the images and the settings"),
     f"{PATH}/checks": ("Checks", "Consistency of stock, payments, reports and documents"),
 }
 

@@ -1,6 +1,6 @@
 """Dashboard routes of the setup: website, documents, policies, e-mails, taxes, shipping, payment methods, checks."""
 
-from shop.admin.operations import checks
+from shop.admin.operations import backups, checks
 from shop.admin.route_builder import RouteBuilder
 from shop.admin.setup import documents, mails, overview, payment_methods, policies, shipping, taxes, website, zones
 from shop.admin.setup.form import SetupForm
@@ -36,6 +36,7 @@ def setup_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         *_form_routes(builder, shipping.METHOD_FORM),
         builder.page(payment_methods.PATH, payment_methods.listing, "Payment methods"),
         *_form_routes(builder, payment_methods.FORM),
+        builder.page(backups.PATH, backups.show, "Backups"),
         builder.page(checks.PATH, checks.show, "Consistency checks"),
         builder.act(checks.PATH, checks.run_checks, "Run the consistency checks"),
     )

@@ -18,11 +18,13 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, seconds, statement
 from shop.models.backups.backups import Backup, backups
@@ -164,13 +166,14 @@ _DELETE_EXPIRED = statement(
 _HAS_TABLE = statement(
     select(func.to_regclass(literal_column("'backups'")).is_not(None)), lambda record: cast(bool, record[0])
 )
-_LIST = statement(
-    select(backups)
-    .order_by(backups.c.started_at.desc(), backups.c.id.desc())
-    .limit(bindparam("most", type_=BigInteger()))
-    .offset(bindparam("skip", type_=BigInteger())),
-    into(Backup),
-)
+_position = tuple_(backups.c.started_at, backups.c.id)
+_cursor = tuple_(bindparam("at", type_=backups.c.started_at.type), _id)
+_most = bindparam("most", type_=BigInteger())
+_newest_first = select(backups).order_by(backups.c.started_at.desc(), backups.c.id.desc()).limit(_most)
+_oldest_first = select(backups).order_by(backups.c.started_at, backups.c.id).limit(_most)
+_LIST = statement(_newest_first, into(Backup))
+_LIST_BEFORE = statement(_newest_first.where(_position < _cursor), into(Backup))
+_LIST_AFTER = statement(_oldest_first.where(_position > _cursor), into(Backup))
 _COUNT = statement(select(func.count()).select_from(backups), lambda record: cast(int, record[0]))
 
 
@@ -225,8 +228,13 @@ async def has_table(db: DatabaseSession) -> bool:
     return await db.one(_HAS_TABLE) or False
 
 
-async def list_backups(db: DatabaseSession, *, most: int, skip: int) -> list[Backup]:
-    return await db.all(_LIST, most=most, skip=skip)
+async def list_backups(db: DatabaseSession, cursor: CursorPosition | None, *, most: int) -> list[Backup]:
+    """Returns a page of backups, newest first."""
+    if cursor is None:
+        return await db.all(_LIST, most=most)
+    if cursor.side == "before":
+        return await db.all(_LIST_BEFORE, at=cursor.at, id=cursor.id, most=most)
+    return (await db.all(_LIST_AFTER, at=cursor.at, id=cursor.id, most=most))[::-1]
 
 
 async def count_backups(db: DatabaseSession) -> int:

@@ -8,6 +8,7 @@ from sqlalchemy import Float, case, cast, func, literal_column, select
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import into, statement
+from shop.models.backups.backups import backups
 from shop.models.checkout.payments import payment_attempts, unsettled_attempts
 from shop.models.journal import audit_events, housekeeping_runs, outbox_mails
 
@@ -29,6 +30,8 @@ class Gauges(msgspec.Struct, frozen=True):
     failed_operators: int
     cleaned_at: float | None
     backlog: dict[str, int] | None
+    backed_up_at: float | None
+    backup_failures: int
 
 
 def _age(since: Any) -> Any:
@@ -71,6 +74,18 @@ _sign_ins = select(
     func.count().filter(~_is_operator).label("failed_customers"),
     func.count().filter(_is_operator).label("failed_operators"),
 ).subquery()
+_last_backup = (
+    select(func.max(backups.c.started_at)).where(backups.c.state == literal_column("'complete'")).scalar_subquery()
+)
+_backup_failures = (
+    select(func.count())
+    .select_from(backups)
+    .where(
+        backups.c.state == literal_column("'failed'"),
+        backups.c.started_at > func.coalesce(_last_backup, literal_column("'-infinity'")),
+    )
+    .scalar_subquery()
+)
 _GAUGES = statement(
     select(
         _mails,
@@ -78,6 +93,8 @@ _GAUGES = statement(
         _sign_ins,
         select(cast(func.extract("epoch", housekeeping_runs.c.ended_at), Float)).scalar_subquery().label("cleaned_at"),
         select(housekeeping_runs.c.backlog).scalar_subquery().label("backlog"),
+        cast(func.extract("epoch", _last_backup), Float).label("backed_up_at"),
+        _backup_failures.label("backup_failures"),
     ),
     into(Gauges),
 )
