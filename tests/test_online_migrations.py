@@ -10,6 +10,7 @@ import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
 
+from shop.actions.backups.copies import CopyFigures, list_differences
 from shop.migrations.online_rules import find_violations
 from shop.migrations.upgrade import alembic_config, current_revision, list_statements, newest_revision, upgrade
 from tests.service import KEYS, SHOP, clean_environ
@@ -75,6 +76,19 @@ def test_statements_that_would_stop_the_shop_are_refused(statements: list[str]) 
     assert find_violations(statements)
 
 
+async def run_shop(url: str, *arguments: str) -> tuple[int | None, str]:
+    """The exit status and the output of a command."""
+    process = await asyncio.create_subprocess_exec(
+        SHOP,
+        *arguments,
+        env=clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
 async def new_outdated_database(own_database: Callable[..., str]) -> str:
     """A database that lacks the migration whose statement needs a lock of `users`, and all later ones."""
     url = own_database(template="template0")
@@ -107,18 +121,44 @@ async def test_a_migration_that_waits_for_a_lock_does_not_block_writes(own_datab
 
 async def test_the_plan_shows_the_statements_and_changes_nothing(own_database: Callable[..., str]) -> None:
     url = await new_outdated_database(own_database)
-    environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
-
-    async def run(*arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            SHOP, "migrate", *arguments, env=environ, stdout=asyncio.subprocess.PIPE
-        )
-        output, _ = await process.communicate()
-        assert process.returncode == 0
-        return output.decode()
-
-    plan = await run("--plan")
+    _, plan = await run_shop(url, "migrate", "--plan")
     assert "-- revision 0050\nBEGIN;\nCREATE INDEX ix_users_tagged ON users (created_at) WHERE tags <> '{}';" in plan
     assert await current_revision(url) == "0049"
-    await run()
-    assert await run("--plan") == f"-- The database is up to date (revision {newest_revision()}).\n"
+    assert (await run_shop(url, "migrate"))[0] == 0
+    assert (await run_shop(url, "migrate", "--plan"))[
+        1
+    ] == f"-- The database is up to date (revision {newest_revision()}).\n"
+
+
+async def test_a_rehearsal_migrates_a_copy_and_reports_its_locks(own_database: Callable[..., str]) -> None:
+    url = await new_outdated_database(own_database)
+
+    status, output = await run_shop(url, "upgrade", "--rehearse")
+
+    assert (status, output.splitlines()[-1]) == (0, "The rehearsal succeeded.")
+    steps = output.split("Lists the tags of customers without reading all customers.\n")[1].splitlines()
+    assert steps[0].strip() == "users Share"
+    assert f"  {newest_revision()}  " in output
+    assert "  ok    row counts and totals" in output
+    assert await current_revision(url) == "0049"
+
+
+async def test_an_upgrade_says_what_it_needs(own_database: Callable[..., str]) -> None:
+    _, outdated = await run_shop(await new_outdated_database(own_database), "upgrade")
+    _, current = await run_shop(own_database(), "upgrade")
+
+    assert f"from revision 0049 to {newest_revision()}:\n  shop backup " in outdated
+    assert "up to date" in current
+
+
+def test_a_rehearsal_finds_rows_and_money_that_a_migration_lost() -> None:
+    before = CopyFigures({"orders": 3, "carts": 2}, {"completed orders in USD": "500", "stock on hand": "7"})
+    after = CopyFigures(
+        {"orders": 2, "carts": 2, "brands": 1}, {"completed orders in USD": "400", "stock on hand": "7"}
+    )
+
+    assert list_differences(before, before) == []
+    assert list_differences(before, after) == [
+        "orders has 2 rows instead of 3",
+        "completed orders in USD: 400 instead of 500",
+    ]

@@ -4,6 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
+from shop.admin.extensions.listeners import PATH as EXTENSIONS
 from shop.admin.operations.report_kinds import REPORTS
 from shop.base.ids import new_id
 from shop.rules.access.permissions import OWNER_ID
@@ -50,6 +51,10 @@ DELIVERY = """insert into webhook_deliveries (id, endpoint_id, event_id, event_t
 ATTEMPT = """insert into webhook_attempts (id, delivery_id, number, status, milliseconds, response, created_at)
     values (gen_random_uuid(), $1, 1, 500, 1234, '<h1>Internal server error</h1>' || repeat('x', 2000), now())"""
 
+LISTENER = """insert into extension_listeners
+    (id, extension, name, position, failure_count, last_error, failed_at, failed_position, created_at, updated_at)
+    values ($1, $2, 'orders', 1, 1, 'KeyError: points', now(), 2, now(), now())"""
+
 
 async def fill_pages(dashboard: Dashboard, other: Dashboard, db: Any) -> Paths:
     """Fills the shop; returns the path of every page of a signed-in operator by its name."""
@@ -67,6 +72,7 @@ async def fill_pages(dashboard: Dashboard, other: Dashboard, db: Any) -> Paths:
         **await fill_promotions(dashboard, db),
         **await fill_settings(dashboard, db, setup),
         **await fill_webhooks(dashboard, db),
+        **await fill_extensions(db),
         "account with a passkey": "/admin/account",
         "passkey": f"{PASSKEYS}/{passkey}",
     }
@@ -270,3 +276,10 @@ async def fill_webhooks(dashboard: Dashboard, db: Any) -> Paths:
         "replay": f"{first.path}/replay",
         "replay, disabled": f"{gone.path}/replay",
     }
+
+
+async def fill_extensions(db: Any) -> Paths:
+    """Adds the progress of a listener that failed, of an extension that is not installed."""
+    listener = new_id()
+    await db.execute(LISTENER, listener, f"absent{listener.hex[-8:]}")
+    return {"extensions": EXTENSIONS, "skip an event": f"{EXTENSIONS}/{listener}/skip"}

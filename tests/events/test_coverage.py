@@ -36,6 +36,7 @@ NOTE_FUNCTIONS = (
 OPEN_CART = "open carts and their checkout have no events; the order has them when it completes"
 SESSION = "a session or a code; the audit has it"
 CREDENTIAL = "a password or second factor of an operator; the audit has it, and the operator gets an e-mail"
+LISTENER = "the progress of a listener of an extension; the audit has it"
 WEBHOOK = "sends events again, or a test, or signs them with another secret; the audit has it"
 BATCH = "starts a batch, which the audit has; the worker changes the products and notes their events"
 EXCEPTIONS = {
@@ -170,6 +171,8 @@ EXCEPTIONS = {
     "POST /admin/integrations/webhooks/{endpoint_id}/test": WEBHOOK,
     "POST /admin/integrations/webhooks/{endpoint_id}/replay": WEBHOOK,
     "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": WEBHOOK,
+    "POST /admin/integrations/extensions/{listener_id}/retry": LISTENER,
+    "POST /admin/integrations/extensions/{listener_id}/skip": LISTENER,
     "POST /admin/settings/checks": "only reads",
     "POST /admin/settings/mails/{kind}/preview": "only reads",
     "POST /admin/settings/mails/{kind}/test": "an e-mail with example data to the operator; the audit has it",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from loyalty.points import PointsChange, change_balance, count_earned
+from loyalty.points import LoyaltySettings, PointsChange, change_balance, count_earned
 from loyalty.tables import FIND_ENTRY, LIST_ENTRIES, PointsEntry
 from shop.extension import EventListener, ExtensionContext, ListenedEvent, OrderSummary
 
@@ -45,8 +45,9 @@ async def _handle_refund(ctx: ExtensionContext, refund_id: UUID, refund: Mapping
 async def _count_order(ctx: ExtensionContext, order: OrderSummary) -> int:
     """Returns the points for an order, without those for what was paid with points."""
     spent_points = -sum(entry.points for entry in await _list_entries(ctx, order) if entry.reference)
-    unearned = spent_points * ctx.settings.points_per_unit // ctx.settings.points_per_paid_unit
-    return max(0, count_earned(ctx.settings, order.total, order.currency) - unearned)
+    settings: LoyaltySettings = ctx.settings
+    unearned = spent_points * settings.points_per_unit // settings.points_per_paid_unit
+    return max(0, count_earned(settings, order.total, order.currency) - unearned)
 
 
 async def _count_remaining(ctx: ExtensionContext, order: OrderSummary) -> int:

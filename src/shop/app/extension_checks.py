@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from jinja2 import FileSystemLoader, TemplateError
+from jinja2 import Environment, FileSystemLoader, TemplateError
 
 from shop.actions.extensions.declarations import Extension
 from shop.admin.extensions.pages import page_path
@@ -137,6 +137,7 @@ def _list_template_errors(extension: Extension) -> Iterator[str]:
     folders = (
         (extension.dashboard_templates, compile_template),
         (extension.website_templates, website_pages.templates(None).compile),
+        (extension.mail_templates, Environment(autoescape=True).compile),
     )
     for folder, compile_source in folders:
         if folder is None:

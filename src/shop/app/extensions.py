@@ -12,6 +12,7 @@ from shop.actions.extensions.declarations import Extension
 from shop.actions.extensions.isolation import guard_function
 from shop.actions.extensions.providers import ExtensionProvider
 from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtension, InstalledExtensions
+from shop.actions.operations import mail_layout
 from shop.admin import menu
 from shop.admin import pages as admin_pages
 from shop.admin.extensions.pages import page_path
@@ -156,6 +157,8 @@ def _list_amounts(calculate: Callable[..., Iterable[Any]], *arguments: Any) -> l
 def _add_pages(extension: Extension) -> None:
     if extension.dashboard_templates:
         admin_pages.add_templates(extension.name, extension.dashboard_templates)
+    if extension.mail_templates:
+        mail_layout.add_templates(extension.mail_templates)
     if extension.website_templates:
         website_pages.add_templates(extension.website_templates)
     for link in extension.menu:

@@ -22,6 +22,7 @@ from shop.cli.routes import routes
 from shop.cli.server.serve import serve
 from shop.cli.server.worker import worker
 from shop.cli.stress import stress
+from shop.cli.upgrade import upgrade
 from shop.cli.verify import verify
 
 
@@ -33,6 +34,7 @@ def shop() -> None:
 
 shop.add_command(serve)
 shop.add_command(migrate)
+shop.add_command(upgrade)
 shop.add_command(worker)
 shop.add_command(app)
 shop.add_command(admin)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,21 @@ def database(settings: Settings) -> Iterator[tuple[str, Embedded | None]]:
         yield server.start(), server
     finally:
         server.stop()
+
+
+@contextmanager
+def temporary_database() -> Iterator[str]:
+    """Yields the URL of an embedded database, which is removed at the end."""
+    directory = Path(tempfile.mkdtemp(prefix="shop-copy-"))
+    if os.geteuid() == 0:
+        # As root, the database runs under its own account, which must be able to traverse the directory.
+        directory.chmod(0o711)
+    server = Embedded(directory)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def ensure_migrated(url: str, *, may_upgrade: bool) -> None:

@@ -1,5 +1,6 @@
 """The tables of extensions: each has migrations and a version table of its own, beside those of the shop."""
 
+import io
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -32,6 +33,7 @@ def extension_config(url: str, name: str, folder: Path, metadata: MetaData) -> C
     config = alembic_config(url)
     config.set_main_option("version_locations", str(folder))
     config.set_main_option("path_separator", "newline")
+    config.stdout = io.StringIO()
     config.attributes["extension"] = name
     config.attributes["metadata"] = metadata
     config.attributes["version_table"] = version_table(name)

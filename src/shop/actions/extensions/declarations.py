@@ -181,3 +181,5 @@ class Extension(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     dashboard_templates: Path | None = None
     website_templates: Path | None = None
     """A folder whose templates replace those of the website, as a theme does; a theme replaces these."""
+    mail_templates: Path | None = None
+    """A folder whose `layout.html` and `parts/` replace those of e-mails; if one fails, the shop's own is used."""

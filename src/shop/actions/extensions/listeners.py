@@ -107,7 +107,7 @@ async def _handle(
             await listener.handler(ctx, _to_listened(event))
     except Exception as error:
         names = {"extension": extension.name, "listener": listener.name}
-        _log.exception("extension failed", **names, event=str(event.id), type=event.type)
+        _log.exception("extension failed", **names, event_id=str(event.id), type=event.type)
         await _record_failure(shared, listener_id, after, event.position or after, error)
         return False
     return True

@@ -1,13 +1,13 @@
 """Renders the texts of an e-mail into the layout: HTML with the brand of the shop, and plain text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 import structlog
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 
 from shop.gateways.mail import Mail, MailFile
 from shop.models.journal import OutboxMail
@@ -19,12 +19,19 @@ from shop.rules.mail.templates import render_line, render_text, split_paragraphs
 from shop.rules.setup.website import FONT_FAMILIES
 
 _FILES = FileSystemLoader(Path(__file__).parent / "mails")
-_html = Environment(loader=_FILES, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-_plain = Environment(
-    loader=_FILES,
-    autoescape=False,  # noqa: S701  The text part of an e-mail is not HTML.
-    undefined=StrictUndefined,
-)
+_extension_folders: list[FileSystemLoader] = []
+
+
+def _html_environment(loader: BaseLoader) -> Environment:
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _plain_environment(loader: BaseLoader) -> Environment:
+    # The text part of an e-mail is not HTML.
+    return Environment(loader=loader, autoescape=False, undefined=StrictUndefined)  # noqa: S701
+
+
+_html, _plain = _html_environment(_FILES), _plain_environment(_FILES)
 MAX_LOGO_WIDTH, MAX_LOGO_HEIGHT = 160, 48
 _log = structlog.get_logger("shop.mail")
 
@@ -118,7 +125,10 @@ def render_layout(
 ) -> tuple[str, str]:
     """Returns the HTML and the text of an e-mail; the HTML of a preview shows the subject and the text too."""
     text = _render_plain(shop, blocks, content, sender)
-    html = _html.get_template("layout.html").render(
+    html = _render(
+        _html,
+        _html_environment,
+        "layout.html",
         {
             **content.details,
             "preview": text if is_preview else None,
@@ -135,16 +145,36 @@ def render_layout(
             "footer": split_paragraphs(blocks.footer),
             "site_url": base_url and base_url.rstrip("/"),
             "site_name": urlsplit(base_url).netloc if base_url else "",
-        }
+        },
     )
     return html, text
+
+
+def add_templates(folder: Path) -> None:
+    """Adds the templates of an extension, which replace those of the shop."""
+    _extension_folders.append(FileSystemLoader(folder))
+
+
+def _render(
+    own: Environment, make_environment: Callable[[BaseLoader], Environment], name: str, values: Mapping[str, Any]
+) -> str:
+    """Renders a template of an extension, or the shop's own if it fails: an e-mail must not wait for a correction."""
+    if _extension_folders:
+        try:
+            environment = make_environment(ChoiceLoader([*_extension_folders, _FILES]))
+            return environment.get_template(name).render(values)
+        except Exception:
+            _log.exception("extension failed", part=f"e-mail template {name}")
+    return own.get_template(name).render(values)
 
 
 def _render_plain(shop: Shop, blocks: MailBlocks, content: MailContent, sender: str | None) -> str:
     sections = [
         blocks.heading,
         blocks.body,
-        _plain.get_template(f"parts/{content.part}.txt").render(content.details).strip() if content.part else "",
+        _render(_plain, _plain_environment, f"parts/{content.part}.txt", content.details).strip()
+        if content.part
+        else "",
         f"{blocks.button}: {content.url}" if content.url else "",
         blocks.footer,
         f"-- \n{sender or shop.name}",

@@ -1,20 +1,14 @@
 """Verifies a backup: restores it into a temporary embedded database, and runs the integrity checks there."""
 
 import asyncio
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
 from shop.actions.backups.restores import StoredBackup, find_target_state, list_count_differences
 from shop.base.errors import BackupError
 from shop.cli.backups.arguments import Progress
+from shop.cli.prepare import temporary_database
 from shop.cli.verify import run_checks
-from shop.db.embedded import Embedded
 from shop.migrations.upgrade import newest_revision, outdated_revisions, upgrade
 
 
@@ -33,35 +27,20 @@ def verify_backup(backup: StoredBackup) -> int:
     check_version(backup)
     backup.check_files(Progress())
     click.echo("  ok    checksums")
-    with _temporary_database() as url:
+    with temporary_database() as url:
         backup.load_database(url, find_target_state(url).postgres_version, must_drop=False)
         click.echo("  ok    restore")
         problems = list_count_differences(url, backup.manifest)
-        _print_result("row counts", problems)
+        print_result("row counts", problems)
         missing = [f"the image store had no {name}" for name in backup.manifest.missing_media]
-        _print_result("images", missing)
+        print_result("images", missing)
         upgrade(url)
         problem_count = len(problems) + len(missing) + asyncio.run(run_checks(url))
     click.echo(f"{problem_count} problems found." if problem_count else "No problems found.")
     return problem_count
 
 
-def _print_result(name: str, problems: list[str]) -> None:
+def print_result(name: str, problems: list[str]) -> None:
     click.echo(f"  {'FAIL' if problems else 'ok  '}  {name}")
     for problem in problems:
         click.echo(f"          {problem}")
-
-
-@contextmanager
-def _temporary_database() -> Iterator[str]:
-    """Yields the URL of an embedded database, which is removed at the end."""
-    directory = Path(tempfile.mkdtemp(prefix="shop-verify-"))
-    if os.geteuid() == 0:
-        # As root, the database runs under its own account, which must be able to traverse the directory.
-        directory.chmod(0o711)
-    server = Embedded(directory)
-    try:
-        yield server.start()
-    finally:
-        server.stop()
-        shutil.rmtree(directory, ignore_errors=True)

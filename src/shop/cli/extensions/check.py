@@ -1,9 +1,7 @@
 """`shop extension check`: tries an extension on a temporary database, and reads its imports."""
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +13,7 @@ from shop.actions.extensions.declarations import Extension
 from shop.app.extensions import load_declaration
 from shop.base.errors import CannotStart
 from shop.cli.extensions.boundary import list_foreign_imports
-from shop.db.embedded import Embedded
+from shop.cli.prepare import temporary_database
 from shop.db.rows import ExtensionTables
 from shop.migrations.extension_tables import (
     downgrade_extension,
@@ -52,7 +50,7 @@ def _list_files(point: EntryPoint) -> list[Path]:
 
 def _check_migrations(extension: Extension, tables: ExtensionTables, folder: Path) -> None:
     name, metadata = extension.name, tables.metadata
-    with _temporary_database() as url:
+    with temporary_database() as url:
         upgrade(url)
         upgrade_extension(url, name, folder, metadata)
         try:
@@ -68,14 +66,3 @@ def _check_migrations(extension: Extension, tables: ExtensionTables, folder: Pat
         if tables_left:
             raise CannotStart(f"The migrations of {name} leave tables behind: {', '.join(sorted(tables_left))}.")
         upgrade_extension(url, name, folder, metadata)
-
-
-@contextmanager
-def _temporary_database() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="shop-") as directory:
-        Path(directory).chmod(0o755)
-        server = Embedded(Path(directory))
-        try:
-            yield server.start()
-        finally:
-            server.stop()

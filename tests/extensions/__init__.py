@@ -1,0 +1,1 @@
+"""Extensions: the example, failures, start-up, migrations, and the generated package."""
