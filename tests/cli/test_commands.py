@@ -74,6 +74,7 @@ def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDa
         "  ok    payments: Stripe is not configured, and no payment method needs it",
         "  ok    test card: disabled, because this is not a try-out",
         "  ok    proxy: none configured; limits by source do not apply to callers from this machine",
+        "  ok    extensions: none installed",
     ]
 
 
@@ -97,6 +98,7 @@ def test_the_doctor_reports_every_problem_with_advice(shop: Command, tmp_path: P
         ("ok", "payments"),
         ("ok", "test card"),
         ("FAIL", "proxy"),
+        ("ok", "extensions"),
     ]
     for advice in (
         "check SHOP_DATABASE_URL",
