@@ -80,6 +80,7 @@ def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDa
         "  ok    clock: differs by 0.0 s from that of the database",
         "  ok    certificates: none are used",
         "  ok    backups: none are scheduled; set SHOP_BACKUP_URL, or back up in another way (docs/backup.md)",
+        "  ok    extensions: none installed",
     ]
 
 
@@ -108,6 +109,7 @@ def test_the_doctor_reports_every_problem_with_advice(shop: Command, tmp_path: P
         ("FAIL", "clock"),
         ("ok", "certificates"),
         ("ok", "backups"),
+        ("ok", "extensions"),
     ]
     for advice in (
         "check SHOP_DATABASE_URL",

@@ -14,7 +14,7 @@ from shop.base.errors import CannotStart
 from shop.cli.database_session import ready_database, run_action_on
 from shop.cli.extensions.check import run_checks
 from shop.cli.extensions.scaffold import write_package
-from shop.cli.extensions.status import list_statuses, read_stored_state
+from shop.cli.extensions.status import list_statuses, read_extension_records
 from shop.cli.prepare import load_settings
 from shop.migrations.extension_tables import drop_tables, list_tables
 from shop.queries.extensions import listeners
@@ -32,7 +32,7 @@ def list_() -> None:
     Exits non-zero if one cannot be loaded.
     """
     settings = load_settings()
-    stored_state = read_stored_state(settings)
+    stored_state = read_extension_records(settings)
     statuses = list_statuses(settings, stored_state)
     for status in statuses:
         click.echo(f"{status.name} ({status.package})")

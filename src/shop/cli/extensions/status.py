@@ -17,7 +17,7 @@ from shop.queries.extensions import listeners
 from shop.queries.extensions.listeners import ListenerState
 
 
-class InstalledState(msgspec.Struct, frozen=True):
+class ExtensionRecords(msgspec.Struct, frozen=True):
     """What the database has about extensions."""
 
     revisions: Mapping[str, str | None] = {}
@@ -37,23 +37,23 @@ class ExtensionStatus(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-def read_stored_state(settings: Settings) -> InstalledState:
+def read_extension_records(settings: Settings) -> ExtensionRecords:
     """Reads the revisions and listeners; empty before the first migration."""
     with database(settings) as (url, _):
         if asyncio.run(current_revision(url)) is None:
-            return InstalledState()
-        return asyncio.run(_read_stored_state(url))
+            return ExtensionRecords()
+        return asyncio.run(_read_extension_records(url))
 
 
-async def _read_stored_state(url: str) -> InstalledState:
+async def _read_extension_records(url: str) -> ExtensionRecords:
     db = open_database(url, size=1)
     try:
-        return InstalledState(await list_revisions(url), await listeners.list_listeners(db.session()))
+        return ExtensionRecords(await list_revisions(url), await listeners.list_listeners(db.session()))
     finally:
         await db.close()
 
 
-def list_statuses(settings: Settings, stored_state: InstalledState) -> list[ExtensionStatus]:
+def list_statuses(settings: Settings, stored_state: ExtensionRecords) -> list[ExtensionStatus]:
     """Returns the state of each installed extension, also of those that are not loaded or broken."""
     selected_names = {point.name for point in select_entry_points(settings)}
     statuses = []
@@ -70,14 +70,14 @@ def list_statuses(settings: Settings, stored_state: InstalledState) -> list[Exte
     return statuses
 
 
-def find_behind(extension: Extension, stored_state: InstalledState) -> bool:
+def find_behind(extension: Extension, stored_state: ExtensionRecords) -> bool:
     """Returns whether the tables of an extension need a migration."""
     if extension.migrations is None:
         return False
     return stored_state.revisions.get(extension.name) in list_outdated(extension.name, extension.migrations)
 
 
-def _describe(extension: Extension, stored_state: InstalledState) -> list[str]:
+def _describe(extension: Extension, stored_state: ExtensionRecords) -> list[str]:
     lines = [f"version {extension.version}, for version {extension.api_version} of shop.extension"]
     if extension.migrations:
         revision = stored_state.revisions.get(extension.name)
@@ -102,7 +102,10 @@ def _describe_state(state: ListenerState | None) -> str:
 
 def check_extensions(settings: Settings, _host: str) -> str:
     """Checks the extensions for `shop doctor`."""
-    stored_state = read_stored_state(settings)
+    try:
+        stored_state = read_extension_records(settings)
+    except CannotStart:
+        stored_state = ExtensionRecords()  # The database check reports this error.
     statuses = list_statuses(settings, stored_state)
     for status in statuses:
         if status.error:
