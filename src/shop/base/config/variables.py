@@ -16,6 +16,7 @@ from shop.base.config.setting_parsers import (
     parse_limits,
     parse_networks,
     parse_origins,
+    parse_port,
     parse_public_url,
     parse_sender,
     parse_smtp,
@@ -49,6 +50,8 @@ VARIABLES = (
         "SHOP_DATABASE_URL", "database_url", parse_database, None, "unset: embedded PostgreSQL in the data directory"
     ),
     Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
+    Variable("SHOP_HOST", "host", str, "127.0.0.1", "address that `shop serve` listens on; `--host` wins"),
+    Variable("SHOP_PORT", "port", parse_port, "8000", "port that `shop serve` listens on; `--port` wins"),
     Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
     Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
     Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),
