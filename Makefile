@@ -8,19 +8,20 @@ DEV := $(VENV)/.dev-installed
 GENERATED := tests/site/test_description.py tests/site/test_edges.py
 # In the order of tests/conftest.py: by default the files with the fewest tests come last, and some of them are the longest.
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+LOCK := $(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py tests/test_security.py
 
 # Every command and every test that starts a shop would compile its source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format migration security compatibility bench install torture lock clean
+.PHONY: help run test check format migration security compatibility bench install torture lock release clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: install ## everything a fresh machine needs, then serve the demo shop on http://127.0.0.1:8000
-	@exec $(VENV)/bin/shop serve --demo
+run: install ## everything a fresh machine needs, then serve the demo shop on http://127.0.0.1:8000, or on PORT=8110
+	@exec $(VENV)/bin/shop serve --demo $(if $(PORT),--port $(PORT))
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
 	@status=0; \
@@ -61,10 +62,12 @@ torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, t
 install: $(RUN) ## the virtual environment in .venv with the locked dependencies
 
 lock: $(DEV) ## make the locks anew from pyproject.toml
-	@$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml requirements/build.in -o requirements/run.txt
-	@$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
+	@$(LOCK) --extra embedded pyproject.toml requirements/build.in -o requirements/run.txt
+	@$(LOCK) -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/server.txt
+	@$(LOCK) --extra embedded --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
+
+release: $(DEV) ## sdist, wheel, SBOM and checksums of the last commit, in dist/
+	@$(VENV)/bin/python -m tools.release
 
 clean: ## remove the virtual environment and caches; the data directory stays
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from shop import __version__
 from shop.base.config.variables import VARIABLES
 from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
-from shop.base.version import VERSION
 from shop.cli.access.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
@@ -168,12 +168,41 @@ def test_the_published_pattern_of_order_tokens_is_the_one_in_use() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
+    """The build reads it from the module, so that pyproject.toml has none of its own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    newest = re.search(r"^## ([0-9.]+) ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     output = CliRunner().invoke(commands, ["--version"]).output
 
+    assert (project["dynamic"], "version" in project) == (["version"], False)
     assert newest
-    assert (project["version"], newest[1], output) == (VERSION, VERSION, f"shop, version {VERSION}\n")
+    assert (newest[1], output) == (__version__, f"shop, version {__version__}\n")
+
+
+def test_every_version_has_a_date_and_says_how_to_upgrade() -> None:
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
+
+    assert sections
+    for section in sections:
+        assert re.match(r"[0-9]+\.[0-9]+\.[0-9]+ \(20[0-9]{2}-[0-9]{2}-[0-9]{2}\)\n", section), section[:40]
+        assert section.count("\n### Upgrading\n") == 1, section[:40]
+
+
+def test_every_command_of_the_deployment_is_run_by_a_test_or_listed_with_the_reason() -> None:
+    text, _, tables = (ROOT / "docs" / "deploying.md").read_text().partition("## What the tests run")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = [
+        line.removeprefix("$ ")
+        for language, block in blocks
+        for line in block.splitlines()
+        if not language or line.startswith("$ ")
+    ]
+
+    programs = {command.split()[0].rpartition("/")[2] for line in lines for command in line.split(" && ")}
+    assert {"pipx", "uv", "docker", "kubectl", "systemctl", "shop"} <= programs
+    # What a shell has, and what only prepares a file, needs no test.
+    listing = " ".join(re.findall(r"`([^`]+)`", tables))
+    unlisted = programs - {"cd", "cp", "chmod", "mkdir"}
+    assert [name for name in sorted(unlisted) if not re.search(rf"\b{re.escape(name)}\b", listing)] == []
 
 
 def test_every_decision_is_in_the_index() -> None:

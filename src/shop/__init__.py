@@ -2,3 +2,5 @@
 Each folder is a layer, and a layer imports only the layers below it.
 Start with `docs/architecture.md`.
 """
+
+__version__ = "0.3.0"

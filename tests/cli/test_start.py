@@ -38,7 +38,32 @@ def test_a_port_in_use_by_another_program_is_refused(shop: Command, database_url
 
         message = sentence(shop.serve("--port", port, **external(database_url)))
 
-    assert message == f"Port {port} is in use on 127.0.0.1; stop the other process, or choose another --port."
+    reason = f"Port {port} is in use on 127.0.0.1"
+    assert message == f"{reason}; stop the other process, or choose another --port or SHOP_PORT."
+
+
+def test_the_port_of_the_settings_is_used_unless_an_option_replaces_it(shop: Command, database_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = [str(listener.getsockname()[1]) for listener in (one, other)]
+        setting = external(database_url, SHOP_PORT=ports[0])
+
+        by_setting = sentence(shop("serve", **setting))
+        by_option = sentence(shop("serve", "--port", ports[1], **setting))
+
+    assert f"Port {ports[0]} is in use" in by_setting
+    assert f"Port {ports[1]} is in use" in by_option
+
+
+def test_the_host_of_the_settings_is_used_unless_an_option_replaces_it(shop: Command, database_url: str) -> None:
+    setting = external(database_url, SHOP_HOST="192.0.2.1")
+
+    assert sentence(shop.serve(**setting)).startswith("192.0.2.1 is not an address")
+    assert sentence(shop.serve("--host", "198.51.100.7", **setting)).startswith("198.51.100.7 is not an address")
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http", "tcp://10.0.0.1:80"])
+def test_an_invalid_port_is_refused(shop: Command, port: str) -> None:
+    assert sentence(shop.serve(SHOP_PORT=port)).startswith("SHOP_PORT cannot be read: give a ")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -49,7 +74,7 @@ def test_a_port_in_use_by_another_shop_is_refused(
 
     message = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
 
-    assert message == f"Port {port} is in use on {host}; stop the other process, or choose another --port."
+    assert message == f"Port {port} is in use on {host}; stop the other process, or choose another --port or SHOP_PORT."
 
 
 def test_of_two_shops_starting_concurrently_on_one_port_one_is_refused(embedded_shop: tuple[Service, Path]) -> None:
@@ -78,7 +103,7 @@ def test_of_two_shops_starting_concurrently_on_one_port_one_is_refused(embedded_
 def test_a_host_that_is_not_of_this_machine_is_refused(shop: Command, database_url: str) -> None:
     message = sentence(shop.serve("--host", "192.0.2.1", **external(database_url)))
 
-    assert message == "192.0.2.1 is not an address of this machine; give another --host."
+    assert message == "192.0.2.1 is not an address of this machine; give another --host or SHOP_HOST."
 
 
 @pytest.fixture(scope="module")

@@ -559,12 +559,15 @@ async def test_the_home_page_shows_products_that_can_be_bought(demo_db: Any) -> 
 
 
 def test_the_banner_lists_demo_customers_and_where_to_read_the_login_code() -> None:
-    with_demo = banner("127.0.0.1", 8000, has_mailbox=True, has_demo=True)
-    without_demo = banner("127.0.0.1", 8000, has_mailbox=True)
+    with_demo = banner("127.0.0.1", 8000, cors_origins=(), has_mailbox=True, has_demo=True)
+    without_demo = banner("127.0.0.1", 8000, cors_origins=(), has_mailbox=True)
 
     for person in SHOPPERS:
         assert f"{person.email}" in with_demo
         assert person.email not in without_demo
     assert (COUPON in with_demo, COUPON in without_demo) == (True, False)
     assert "http://127.0.0.1:8000/mailbox:" in with_demo.replace("\n", " ")
-    assert "their e-mail address" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)
+    assert "SHOP_CORS_ORIGINS=" in without_demo
+    origin = "https://store.example.com"
+    assert f"browsers may call from {origin}" in banner("127.0.0.1", 8000, cors_origins=(origin,), has_mailbox=True)
+    assert "their e-mail address" in banner("127.0.0.1", 8000, cors_origins=(), has_mailbox=False, has_demo=True)

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 import psutil
 import pytest
 
-from shop.base.version import VERSION
+from shop import __version__
 from shop.gateways.checked_resolver import AddressError, Lookup, ThreadLookup
 from shop.gateways.safe_http import MAX_REQUESTS, HttpResult, HttpTimeouts, SafeHttpClient, UrlError
 from shop.rules.outgoing_urls import address_error, url_error
@@ -80,7 +80,7 @@ async def test_a_request_has_its_method_path_headers_and_body() -> None:
         "Content-Length: 7",
         "Content-Type: application/json",
         f"Host: hooks.example:{server.port}",
-        f"User-Agent: shop/{VERSION}",
+        f"User-Agent: shop/{__version__}",
         "webhook-id: evt_1",
     ]
     assert result == HttpResult(

@@ -184,14 +184,15 @@ CHECKS: dict[str, Check] = {
 
 
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor --host 0.0.0.0")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens on.")
-def doctor(host: str) -> None:
+@click.option("--host", default=None, help="Address that `shop serve` listens on.  [default: SHOP_HOST, or 127.0.0.1]")
+def doctor(host: str | None) -> None:
     """Check configuration, database, keys, mail, images, payments, proxy, disk space, standbys, clocks, certificates,
     backups and extensions, and suggest fixes.
 
     Exits non-zero if a check fails.
     """
     settings = load_settings()
+    host = host or settings.host
     click.echo("  ok    configuration: every SHOP_ variable is known and valid")
     failures = 0
     for name, check in CHECKS.items():

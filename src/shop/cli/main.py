@@ -5,8 +5,8 @@ import sys
 
 import click
 
+from shop import __version__
 from shop.base.errors import CannotStart
-from shop.base.version import VERSION
 from shop.cli.access.admin import admin
 from shop.cli.access.applications import app
 from shop.cli.access.keys import keys
@@ -27,7 +27,7 @@ from shop.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="shop")
+@click.version_option(__version__, prog_name="shop")
 def shop() -> None:
     """The shop service: a Storefront API, a Platform API and a dashboard, with one PostgreSQL database."""
 

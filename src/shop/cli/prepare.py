@@ -52,8 +52,8 @@ def database(settings: Settings) -> Iterator[tuple[str, Embedded | None]]:
     if settings.database_url:
         yield settings.database_url, None
         return
-    make_data_dir(settings)
     server = Embedded(settings.data_dir)
+    make_data_dir(settings)
     try:
         yield server.start(), server
     finally:

@@ -22,7 +22,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shop.base.errors import CannotStart
-from shop.db.embedded_account import BINARIES, own_directory, reachable_binaries, server_account
+from shop.db.embedded_account import (
+    BINARIES,
+    ensure_installed,
+    own_directory,
+    reachable_binaries,
+    server_account,
+)
 from shop.db.embedded_recovery import SOCKET_NAME, is_running, remove_dead_server
 
 ROLE = DATABASE = "shop"
@@ -77,6 +83,7 @@ class Embedded:
     )
 
     def __init__(self, data_dir: Path) -> None:
+        ensure_installed()
         self._dir = data_dir
         self._cluster = data_dir / "postgres"
         self._users: int | None = None

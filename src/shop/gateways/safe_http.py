@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from shop.base.version import VERSION
+from shop import __version__
 from shop.gateways.checked_resolver import AddressError, AddressRefusal, CheckedResolver, Lookup, ThreadLookup
 
 UrlError = Callable[[str], str | None]
@@ -173,7 +173,7 @@ class SafeHttpClient:
             connector=connector,
             # An own timeout limits the total: that of the library is rounded up to a full second.
             timeout=aiohttp.ClientTimeout(connect=2 * seconds, sock_connect=seconds),
-            headers={"User-Agent": f"shop/{VERSION}", "Accept-Encoding": "identity"},
+            headers={"User-Agent": f"shop/{__version__}", "Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from shop import __version__
 from shop.actions.context import Context
 from shop.actions.webhooks import deliveries
 from shop.actions.webhooks import pages as webhooks
@@ -18,7 +19,6 @@ from shop.admin.platform_events import PlatformEvents
 from shop.admin.webhooks.endpoints import PATH
 from shop.base.errors import Conflict, Invalid
 from shop.base.ids import event_id
-from shop.base.version import VERSION
 from shop.models.webhooks.inputs import WebhookReplayInput
 from shop.queries.webhooks import pages as webhook_pages
 from shop.queries.webhooks.pages import EndpointWithHealth
@@ -127,7 +127,7 @@ class DeliveryPages(msgspec.Struct, frozen=True):
             delivery=delivery,
             attempts=details.attempts,
             event_id=event_id(delivery.event_id),
-            user_agent=f"shop/{VERSION}",
+            user_agent=f"shop/{__version__}",
             body=body,
             formatted_body=json.dumps(json.loads(body), indent=2, ensure_ascii=False) if body else None,
             is_test=delivery.event_type == deliveries.TEST_TYPE,

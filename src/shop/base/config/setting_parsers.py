@@ -26,6 +26,12 @@ def parse_at_least_one(text: str) -> int:
     return int(text)
 
 
+def parse_port(text: str) -> int:
+    if parse_whole(text) > 65535:
+        raise ValueError("give a port from 0 to 65535; 0 picks a free one")
+    return int(text)
+
+
 def parse_seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text, re.ASCII):
         raise ValueError("give a number of seconds")

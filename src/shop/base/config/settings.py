@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     database_url: str | None
     database_pool: int
+    host: str
+    port: int
     secret_keys: Keys | None
     smtp_url: str | None
     mail_from: str

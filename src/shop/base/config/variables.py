@@ -18,6 +18,7 @@ from shop.base.config.setting_parsers import (
     parse_networks,
     parse_origins,
     parse_passphrase,
+    parse_port,
     parse_public_url,
     parse_sender,
     parse_smtp,
@@ -58,6 +59,8 @@ VARIABLES = (
         is_secret=True,
     ),
     Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
+    Variable("SHOP_HOST", "host", str, "127.0.0.1", "address that `shop serve` listens on; `--host` wins"),
+    Variable("SHOP_PORT", "port", parse_port, "8000", "port that `shop serve` listens on; `--port` wins"),
     Variable(
         "SHOP_SECRET_KEYS",
         "secret_keys",

@@ -8,6 +8,7 @@ from shop.base.config.settings import Settings
 from shop.cli.database_session import run_action, run_action_on
 from shop.cli.prepare import load_settings
 from shop.cli.server.address import served_url
+from shop.cli.server.banner import base_url
 from shop.cli.tables import listing
 
 
@@ -33,7 +34,8 @@ def create(email: str, url: str | None, forget_totp: bool, forget_passkeys: bool
         return await make_link(ctx, email, enable=enable, forget_totp=forget_totp, forget_passkeys=forget_passkeys)
 
     token = run_action(settings, work)
-    base = (url or settings.public_url or served_url(settings.data_dir)).rstrip("/")
+    default = base_url(settings.host, settings.port)
+    base = (url or settings.public_url or served_url(settings.data_dir, default)).rstrip("/")
     click.echo(f"{base}/admin/join/{token}")
     click.echo(f"For {email}; open it within 15 minutes. It works once.", err=True)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 FILE = "listening"
-DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 0.5
 
 
@@ -26,12 +25,12 @@ def record_url(data_dir: Path, url: str) -> Iterator[None]:
                 file.unlink()
 
 
-def served_url(data_dir: Path) -> str:
-    """Returns the last recorded URL if something listens there, else the default of `shop serve`."""
+def served_url(data_dir: Path, default: str) -> str:
+    """Returns the last recorded URL if something listens there, else the default."""
     try:
         url = (data_dir / FILE).read_text().strip()
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname or "", parts.port or 80), CONNECT_SECONDS):
             return url
     except (OSError, ValueError):
-        return DEFAULT_URL
+        return default

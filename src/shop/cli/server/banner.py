@@ -10,7 +10,13 @@ def base_url(host: str, port: int) -> str:
 
 
 def banner(
-    host: str, port: int, *, has_mailbox: bool, first_operator: str | None = None, has_demo: bool = False
+    host: str,
+    port: int,
+    *,
+    cors_origins: tuple[str, ...],
+    has_mailbox: bool,
+    first_operator: str | None = None,
+    has_demo: bool = False,
 ) -> str:
     """Returns the start text; `first_operator` explains how to create the first operator."""
     base = base_url(host, port)
@@ -25,12 +31,19 @@ def banner(
     Dashboard        {base}/admin{first}{mailbox}
     API reference    {base}/docs
     Health           {base}/readyz
+    CORS             {_describe_origins(cors_origins)}
 {shoppers}
   Try it:
 
     TOKEN=$(curl -s -X POST {base}/api/v2/storefront/cart | {_PICK})
     curl -s -H "X-Shop-Order-Token: $TOKEN" {base}/api/v2/storefront/cart
 """
+
+
+def _describe_origins(cors_origins: tuple[str, ...]) -> str:
+    if cors_origins:
+        return "browsers may call from " + ", ".join(cors_origins)
+    return "off; SHOP_CORS_ORIGINS=http://localhost:3000 lets a storefront in the browser call from there"
 
 
 def _shoppers(mailbox: str) -> str:

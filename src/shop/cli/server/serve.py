@@ -53,20 +53,24 @@ _START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn
 
 
 @click.command(epilog="Example: shop serve --port 8080 --workers 2")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--host", default=None, help="The address to listen on.  [default: SHOP_HOST, or 127.0.0.1]")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
+    "--port",
+    default=None,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 picks a free one.  [default: SHOP_PORT, or 8000]",
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of worker processes.")
 @click.option("--demo", is_flag=True, help="Fill an empty database with the demo shop.")
-def serve(host: str, port: int, workers: int, demo: bool) -> None:
+def serve(host: str | None, port: int | None, workers: int, demo: bool) -> None:
     """Serve the shop until SIGTERM or Ctrl-C."""
     multiprocessing.set_start_method(_START, force=True)
     settings = load_settings()
     configure_logging(settings.log_level, settings.log_format)
     load_extensions(settings)
     check_theme(settings.theme_dir)
-    address, port = free_port(host, port)
+    host = host or settings.host
+    address, port = free_port(host, settings.port if port is None else port)
     with (
         _reserve_address(address, port),
         demo_filler(settings, host, is_wanted=demo) as fill,
@@ -115,7 +119,14 @@ def _first_operator(settings: Settings, url: str, base: str) -> str | None:
 
 def _banner(configuration: ServerConfiguration, port: int, operator: str | None, *, has_demo: bool) -> str:
     has_mailbox = is_mailbox_on(configuration.settings, configuration.host)
-    return banner(configuration.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
+    return banner(
+        configuration.host,
+        port,
+        cors_origins=configuration.settings.cors_origins,
+        has_mailbox=has_mailbox,
+        first_operator=operator,
+        has_demo=has_demo,
+    )
 
 
 def _serve(
@@ -233,7 +244,7 @@ def free_port(host: str, port: int) -> tuple[str, int]:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError:
-        raise CannotStart(f"{host} is not an address of this machine; give another --host.") from None
+        raise CannotStart(f"{host} is not an address of this machine; give another --host or SHOP_HOST.") from None
     with socket.socket(family, kind, protocol) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -246,7 +257,7 @@ def free_port(host: str, port: int) -> tuple[str, int]:
 def _bind_error(error: OSError, host: str, port: int) -> str:
     match error.errno:
         case errno.EADDRINUSE:
-            return f"Port {port} is in use on {host}; stop the other process, or choose another --port."
+            return f"Port {port} is in use on {host}; stop the other process, or choose another --port or SHOP_PORT."
         case errno.EACCES:
-            return f"Port {port} requires root; choose a --port of 1024 or more."
-    return f"{host} is not an address of this machine; give another --host."
+            return f"Port {port} requires root; choose a --port or SHOP_PORT of 1024 or more."
+    return f"{host} is not an address of this machine; give another --host or SHOP_HOST."

@@ -1,0 +1,1 @@
+"""Releases: the built files, an installed wheel, and the files of `deploy/`."""
