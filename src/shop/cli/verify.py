@@ -17,11 +17,16 @@ def verify() -> None:
     """Compare stored totals, stock counts and payments with recalculated values. Exits non-zero if a check fails."""
     settings = load_settings()
     with database(settings) as (url, _):
-        problem_count = asyncio.run(_verify(url))
+        problem_count = report_problems(url)
     if problem_count:
         click.echo(f"{problem_count} {'problem' if problem_count == 1 else 'problems'} found.")
         sys.exit(1)
     click.echo("No problems found.")
+
+
+def report_problems(url: str) -> int:
+    """Prints each check with its problems, and returns their number."""
+    return asyncio.run(_verify(url))
 
 
 async def _verify(url: str) -> int:
