@@ -50,6 +50,7 @@ CHAPTERS = (
     {"operations"},
     {"backups"},
     {"extensions"},
+    {"shop_files"},
 )
 """The chapters of the layers below HTTP, in the order in which they may import each other. The dashboard has the same
 chapters, without an order.

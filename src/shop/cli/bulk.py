@@ -17,6 +17,7 @@ from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.cli.csv_files import CSV_EXPORTS, import_csv
 from shop.cli.database_session import run_action
 from shop.cli.prepare import load_settings
+from shop.cli.whole_shop import export_whole_shop, import_whole_shop
 from shop.platform.bulk import parse_lines
 from shop.platform.imports.import_rows import price_line, product_line
 from shop.web.input.ndjson import RawLine
@@ -33,12 +34,24 @@ _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": expor
 @click.command("import", epilog="Example: shop import products catalog.jsonl, or shop import --kind stock counts.csv")
 @click.argument("words", nargs=-1, metavar="[products|prices] FILE")
 @_KINDS
+@click.option(
+    "--all", "all_file", metavar="FILE", type=click.Path(path_type=Path), help="Import a whole shop into an empty one."
+)
 @click.option("--dry-run", is_flag=True, help="Report what would happen without saving.")
 @click.option("--errors", "errors_file", type=click.File("w"), help="Write the failed lines of a CSV file to this one.")
-def import_(words: tuple[str, ...], kind: str | None, dry_run: bool, errors_file: TextIO | None) -> None:
+def import_(
+    words: tuple[str, ...], kind: str | None, all_file: Path | None, dry_run: bool, errors_file: TextIO | None
+) -> None:
     """Import products or prices from FILE, one JSON object per line; `-` reads standard input. With --kind, import
-    products, stock or customers from a CSV file. The shop may run.
+    products, stock or customers from a CSV file. The shop may run. With --all, import a whole shop.
     """
+    if all_file:
+        if words or kind or errors_file:
+            raise click.UsageError("--all imports everything; name nothing else.")
+        with _progress("rows") as bar:
+            task = bar.add_task("", total=None)
+            import_whole_shop(all_file, is_dry_run=dry_run, advance=partial(bar.advance, task))
+        return
     noun, file = _read_words(words, kind)
     if errors_file and noun:
         raise click.UsageError("--errors is for CSV files.")
@@ -74,10 +87,23 @@ def _read_words(words: tuple[str, ...], kind: str | None) -> tuple[str | None, s
 @click.command(epilog="Example: shop export products > catalog.jsonl, or shop export --kind customers > customers.csv")
 @click.argument("noun", type=click.Choice([*_EXPORTS]), required=False)
 @_KINDS
-def export(noun: str | None, kind: str | None) -> None:
+@click.option(
+    "--all", "all_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the whole shop to FILE."
+)
+@click.option("--with-secrets", is_flag=True, help="With --all: include password hashes and encrypted secrets.")
+def export(noun: str | None, kind: str | None, all_file: Path | None, with_secrets: bool) -> None:
     """Print all products or prices, one JSON object per line; with --kind, products, stock or customers as CSV: as
-    `shop import` reads them. The shop may run.
+    `shop import` reads them. With --all, write the whole shop to a zip file. The shop may run.
     """
+    if all_file:
+        if noun or kind:
+            raise click.UsageError("--all exports everything; name nothing else.")
+        with _progress("rows") as bar:
+            task = bar.add_task("", total=None)
+            export_whole_shop(all_file, with_secrets=with_secrets, advance=partial(bar.advance, task))
+        return
+    if with_secrets:
+        raise click.UsageError("--with-secrets is for --all.")
     if (kind is None) == (noun is None):
         raise click.UsageError("Name products or prices for JSON lines, or a --kind of CSV file.")
 

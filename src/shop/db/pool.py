@@ -2,8 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, ParamSpec, TypeVar
@@ -41,6 +42,10 @@ class ConstraintViolation(Exception):
         self.why = why
         self.constraint = constraint
         super().__init__(f"{why}: {constraint}")
+
+
+class InvalidRow(Exception):
+    """PostgreSQL refused a value of a row that COPY inserts; the message says which."""
 
 
 class LockTimeout(Unavailable):
@@ -202,6 +207,19 @@ class DatabaseSession:
                 await self._call(savepoint.rollback)
             raise
         await self._call(savepoint.commit)
+
+    async def copy_out(self, sql: str, write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Streams the result of a query to `write`, in the text format of COPY, inside a transaction."""
+        await self._call(partial(self._connection.copy_from_query, sql, output=write))
+
+    async def copy_in(self, table: str, columns: Sequence[str], lines: AsyncIterator[bytes]) -> None:
+        """Inserts lines in the text format of COPY, inside a transaction. Raises InvalidRow or ConstraintViolation."""
+        copy = partial(self._connection.copy_to_table, table, columns=list(columns), source=lines)
+        try:
+            await self._call(copy)
+        except asyncpg.PostgresError as error:
+            # The further lines may quote the row.
+            raise InvalidRow(str(error).partition("\n")[0]) from error
 
     async def _acquire(self) -> Any:
         connections = self._database.connections

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from shop import __version__
 from shop.actions.backups.media import save_media
 from shop.base.config.settings import split_settings
 from shop.base.crypto.keys import Keys
 from shop.base.crypto.sealed_text import seal
 from shop.base.errors import BackupError, Unavailable
-from shop.base.version import VERSION
 from shop.db.dumps import Interruption, read_dump
 from shop.db.pool import Database, DatabaseSession
 from shop.gateways.backup_places import BackupPlace
@@ -101,7 +101,7 @@ class BackupWriter:
         if self._confirm:
             await self._confirm()
         manifest = Manifest(
-            shop_version=VERSION,
+            shop_version=__version__,
             revision=snapshot.state.revision,
             postgres_version=snapshot.state.postgres_version,
             started_at=snapshot.state.now,

@@ -1,0 +1,43 @@
+"""All answers of the Platform API, for comparison."""
+
+from typing import Any
+
+from tests.platform.builders import ALL
+from tests.platform.client import Machine
+
+MOST = 25
+_PER_PAGE = 50
+
+
+async def read_answers(machine: Machine) -> dict[str, Any]:
+    """Returns all lists of all resources, with all includes, and the first records alone."""
+    answers: dict[str, Any] = {}
+    for collection in ALL:
+        include = ",".join(collection.resource.relations)
+        params = {"include": include} if include else {}
+        ids: list[str] = []
+        path, page = f"/{collection.path}", 1
+        while True:
+            answer = await machine.get(path, {**params, "per_page": _PER_PAGE, "page": page})
+            assert answer.status == 200, answer
+            answers[f"{path}?page={page}"] = mask(answer.json, str(machine.http.base_url))
+            ids += [record["id"] for record in answer.json["data"]]
+            if page >= answer.json["meta"]["total_pages"]:
+                break
+            page += 1
+        for record_id in ids[:MOST]:
+            answer = await machine.get(f"{path}/{record_id}", params)
+            answers[f"{path}/{record_id}"] = (answer.status, mask(answer.json, str(machine.http.base_url)))
+    return answers
+
+
+def mask(document: Any, base_url: str) -> Any:
+    """Removes what may differ: the address of the shop, and when an application was last used."""
+    match document:
+        case dict():
+            return {name: mask(value, base_url) for name, value in document.items() if name != "last_used_at"}
+        case list():
+            return [mask(value, base_url) for value in document]
+        case str():
+            return document.replace(base_url.rstrip("/"), "")
+    return document
