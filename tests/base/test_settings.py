@@ -20,6 +20,7 @@ DEFAULTS = {
     "data_dir": Path("var"),
     "database_url": None,
     "database_pool": 8,
+    "database_prepared": "on",
     "secret_keys": None,
     "smtp_url": None,
     "mail_from": "shop@localhost",
@@ -71,6 +72,7 @@ DEFAULTS = {
 WRONG = {
     "SHOP_DATABASE_URL": ["mysql://db/shop", "db.example", "sqlite:///shop.db"],
     "SHOP_DATABASE_POOL": ["0", "-1", "many", "1.5", "1_0", " 8", "\u0668", "9" * 10],
+    "SHOP_DATABASE_PREPARED": ["yes", "On", "1"],
     "SHOP_SECRET_KEYS": ["secret", f"K:{KEY}", f"k1:{KEY},k1:{KEY}", f"k1:{KEY},"],
     "SHOP_SMTP_URL": ["mail.example", "http://mail.example", "smtp://", "smtp://:587", "smtp://[::1"],
     "SHOP_MAIL_FROM": [" ", "nobody", "a@", "@b", "a b@c.example", "shop@example.com\nBcc: all@example.com", "\x00"],

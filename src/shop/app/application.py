@@ -89,7 +89,9 @@ class ServerApplication:
     def _prepare(self) -> EndpointContext:
         """Builds everything that does not need the database to answer."""
         settings = self._configuration.settings
-        database = open_database(get_database_url(settings), size=settings.database_pool)
+        database = open_database(
+            get_database_url(settings), size=settings.database_pool, is_prepared=settings.is_prepared
+        )
         self._close = database.close
         is_try_out = settings.is_try_out(self._configuration.host)
         # Watch before reading the keys, so that no change is missed.

@@ -10,7 +10,15 @@ import click
 from shop.app.configuration import read_keys
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart, Unavailable
-from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings, make_data_dir
+from shop.cli.prepare import (
+    database,
+    describe_unusable,
+    ensure_mail,
+    ensure_migrated,
+    find_configured_pooler,
+    load_settings,
+    make_data_dir,
+)
 from shop.db.pool import open_database
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
@@ -35,6 +43,22 @@ def check_database(settings: Settings, _host: str) -> str:
         revision = asyncio.run(current_revision(url))
     kind = "the embedded PostgreSQL" if embedded else "the configured PostgreSQL"
     return f"{kind} responds" + (f" and is at revision {revision}" if revision else "; `shop serve` will set it up")
+
+
+def check_pooler(settings: Settings, _host: str) -> str:
+    """Names the pooler, and the statements that set what it does not."""
+    pooler = find_configured_pooler(settings)
+    if pooler is None:
+        return "none; the shop is connected to PostgreSQL itself"
+    if reason := describe_unusable(pooler, is_prepared=settings.is_prepared):
+        raise CannotStart(reason)
+    if pooler.wrong_settings:
+        settings_text = " ".join(
+            f"alter role current_user set {name} = '{value}';" for name, value in pooler.wrong_settings.items()
+        )
+        raise CannotStart(f"{pooler.name} does not apply session settings; run in PostgreSQL: {settings_text}")
+    statement_kind = "prepared statements" if settings.is_prepared else "no prepared statements"
+    return f"{pooler.name} in {pooler.mode} mode, with the time limits of the role and {statement_kind}"
 
 
 def check_keys(settings: Settings, _host: str) -> str:
@@ -114,7 +138,7 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
             return False
-        shop = open_database(url, size=1)
+        shop = open_database(url, size=1, is_prepared=False)
         try:
             return any(method.type == provider_type for method in await list_methods(shop.session(), DISPLAYS))
         finally:
@@ -130,6 +154,7 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
 CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
+    "pooler": check_pooler,
     "secret keys": check_keys,
     "mail": check_mail,
     "images": check_media,

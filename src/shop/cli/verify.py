@@ -25,7 +25,7 @@ def verify() -> None:
 
 
 async def _verify(url: str) -> int:
-    shop = open_database(url, size=1)
+    shop = open_database(url, size=1, is_prepared=False)
     problem_count = 0
     try:
         async for name, problems in find_inconsistencies(shop.session()):

@@ -67,9 +67,9 @@ class Database:
         await self.connections.close()
 
 
-def open_database(url: str, *, size: int) -> Database:
+def open_database(url: str, *, size: int, is_prepared: bool = True) -> Database:
     """Opens connections on demand: an unavailable database makes the process unready but does not end it."""
-    return Database(Connections(url, size, SESSION_SETTINGS))
+    return Database(Connections(url, size, SESSION_SETTINGS, is_prepared=is_prepared))
 
 
 class DatabaseSession:

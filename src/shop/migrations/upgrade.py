@@ -1,5 +1,6 @@
 """Runs migrations and reports the newest and current revisions."""
 
+import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 import shop.models
 from shop.base.errors import CannotStart
 from shop.db.hosts import Hosts, connect_to
+from shop.db.poolers import is_pooled
 
 LOCK = 7_426_731
 """Key of the advisory lock that serializes migrations."""
@@ -77,6 +79,11 @@ async def current_revision(url: str) -> str | None:
 
 def upgrade(url: str) -> None:
     """Migrates to the newest revision; safe to run concurrently. Leaves a database of a newer version unchanged."""
+    if asyncio.run(is_pooled(url)):
+        raise CannotStart(
+            "SHOP_DATABASE_URL leads to a connection pooler, which cannot hold the lock of a migration; run `shop "
+            "migrate` with the URL of PostgreSQL itself."
+        )
     try:
         command.upgrade(alembic_config(url), "head")
     except CommandError as error:

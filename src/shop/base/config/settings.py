@@ -31,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     database_url: str | None
     database_pool: int
+    database_prepared: str
     secret_keys: Keys | None
     smtp_url: str | None
     mail_from: str
@@ -79,6 +80,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "Settings(…)"  # Its URLs contain passwords.
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the database prepares statements and caches their plans."""
+        return self.database_prepared == "on"
 
     @property
     def stripe(self) -> StripeAccount | None:

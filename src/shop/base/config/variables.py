@@ -49,6 +49,13 @@ VARIABLES = (
         "SHOP_DATABASE_URL", "database_url", parse_database, None, "unset: embedded PostgreSQL in the data directory"
     ),
     Variable("SHOP_DATABASE_POOL", "database_pool", parse_at_least_one, "8", "connections per worker"),
+    Variable(
+        "SHOP_DATABASE_PREPARED",
+        "database_prepared",
+        parse_choice("on", "off"),
+        "on",
+        "off: prepare no statements, for a pooler that loses them",
+    ),
     Variable("SHOP_SECRET_KEYS", "secret_keys", parse_keys, None, "`id:hex,id:hex`; the first signs, all verify"),
     Variable("SHOP_SMTP_URL", "smtp_url", parse_smtp, None, "SMTP server for outgoing e-mail"),
     Variable("SHOP_MAIL_FROM", "mail_from", parse_sender, "shop@localhost", "sender of e-mails"),

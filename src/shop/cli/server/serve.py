@@ -31,7 +31,7 @@ from shop.app.configuration import ServerConfiguration, is_mailbox_on, make_run_
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart
 from shop.cli.access.admin import first_operator
-from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, load_settings
+from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, ensure_pooler, load_settings
 from shop.cli.server.address import record_url
 from shop.cli.server.banner import banner, base_url
 from shop.cli.server.demo_filler import demo_filler
@@ -70,6 +70,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         database(settings) as (url, embedded),
     ):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_pooler(settings)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
         is_try_out = settings.is_try_out(host)
