@@ -20,6 +20,7 @@ from shop.cli.prepare import (
     make_data_dir,
 )
 from shop.db.pool import open_database
+from shop.db.replica_lags import measure_lags
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
 from shop.gateways.stripe import Stripe
@@ -59,6 +60,21 @@ def check_pooler(settings: Settings, _host: str) -> str:
         raise CannotStart(f"{pooler.name} does not apply session settings; run in PostgreSQL: {settings_text}")
     statement_kind = "prepared statements" if settings.is_prepared else "no prepared statements"
     return f"{pooler.name} in {pooler.mode} mode, with the time limits of the role and {statement_kind}"
+
+
+def check_replicas(settings: Settings, _host: str) -> str:
+    """Names every replica with its lag."""
+    if not settings.database_replica_urls:
+        return "none configured; the primary serves all reads"
+    with database(settings) as (url, _):
+        lags = asyncio.run(measure_lags(url, settings.database_replica_urls))
+    silent_names = [name for name, lag in lags.items() if lag is None]
+    if silent_names:
+        raise CannotStart(
+            f"{', '.join(silent_names)} does not answer as a standby of this database; the primary serves its reads. "
+            "Check SHOP_DATABASE_REPLICA_URLS and replication."
+        )
+    return ", ".join(f"{name} lags {lag:.1f} s" for name, lag in lags.items())
 
 
 def check_keys(settings: Settings, _host: str) -> str:
@@ -155,6 +171,7 @@ CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
     "pooler": check_pooler,
+    "replicas": check_replicas,
     "secret keys": check_keys,
     "mail": check_mail,
     "images": check_media,

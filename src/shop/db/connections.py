@@ -67,11 +67,20 @@ class Connections:
     succeeds.
     """
 
-    def __init__(self, url: str, size: int, server_settings: dict[str, str], *, is_prepared: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        server_settings: dict[str, str],
+        *,
+        is_prepared: bool = True,
+        is_standby: bool = False,
+    ) -> None:
         self._hosts = Hosts(url)
         self._size = size
         self._server_settings = server_settings
         self._statements = _STATEMENTS if is_prepared else 0
+        self._is_standby = is_standby
         self._idle: list[Any] = []
         self._open: set[Any] = set()
         self._attempts: set[asyncio.Task[None]] = set()
@@ -211,6 +220,7 @@ class Connections:
             "connection_class": Connection,
             "statement_cache_size": self._statements,
             "max_cached_statement_lifetime": 0,
+            "target_session_attrs": "standby" if self._is_standby else "read-write",
         }
         try:
             return await connect_to(url, server_settings=self._server_settings, **options)

@@ -15,7 +15,14 @@ FORWARDED_SETTINGS = ("application_name", "timezone")
 """The session settings that PgBouncer accepts when a client connects, and sets on the server for each transaction."""
 ATTEMPTS = 20
 WAIT_SECONDS = 2.0
-_UNREACHABLE = (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError)
+UNREACHABLE = (
+    OSError,
+    ValueError,  # A URL that cannot be read.
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # A standby where a primary is needed, or the reverse.
+)
+"""The errors of connecting to a server that cannot be used."""
 
 
 class Pooler(msgspec.Struct, frozen=True):
@@ -44,7 +51,7 @@ async def is_pooled(url: str) -> bool:
     async with AsyncExitStack() as stack:
         try:
             return await _is_pooled(await _connect(stack, Hosts(url), {}))
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return False
 
 
@@ -57,7 +64,7 @@ async def find_pooler(url: str, settings: Mapping[str, str]) -> Pooler | None:
     """Returns the pooler of a database URL, or None if the URL leads to PostgreSQL itself or to no server."""
     try:
         return await _inspect(Hosts(url), settings)
-    except _UNREACHABLE:
+    except UNREACHABLE:
         return None  # Other checks report it.
 
 

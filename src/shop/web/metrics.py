@@ -6,7 +6,7 @@ its counters in the run directory a few times a second.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from prometheus_client.core import (
 )
 
 from shop.db.connections import WaitStatistics
+from shop.db.replicas import ReplicaState
 from shop.queries.operations.gauges import SIGN_IN_MINUTES, Gauges
 from shop.queries.operations.housekeeping import PURGES
 
@@ -87,7 +88,9 @@ def save_snapshot(file: Path, waits: WaitStatistics, last: bytes = b"") -> bytes
     return snapshot
 
 
-def render_metrics(others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None) -> bytes:
+def render_metrics(
+    others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None, replicas: Sequence[ReplicaState] = ()
+) -> bytes:
     """Returns the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
     if available. Workers that have exited still count, because a counter must never decrease.
     """
@@ -104,7 +107,8 @@ def render_metrics(others: Iterable[Path], waits: WaitStatistics, gauges: Gauges
         count_value=sum(snapshot.waits.count for snapshot in snapshots),
         sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
     )
-    registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]))
+    families = [_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]
+    registry.register(_Families(families + _replica_metrics(replicas)))
     return generate_latest(registry)
 
 
@@ -177,6 +181,20 @@ def _database_metrics(gauges: Gauges | None) -> list[Metric]:
             gauges.cleaned_at or 0,
         ),
     ]
+
+
+def _replica_metrics(replicas: Sequence[ReplicaState]) -> list[Metric]:
+    """Returns the replicas as this worker sees them."""
+    if not replicas:
+        return []
+    lag = GaugeMetricFamily(
+        "shop_replica_lag_seconds", "How far a replica lags; infinite if it does not answer.", labels=["replica"]
+    )
+    in_use = GaugeMetricFamily("shop_replica_used", "Whether public reads go to a replica.", labels=["replica"])
+    for replica in replicas:
+        lag.add_metric([replica.name], replica.lag_seconds)
+        in_use.add_metric([replica.name], float(replica.is_used))
+    return [lag, in_use]
 
 
 def _gauge(name: str, help_text: str, value: float) -> Metric:

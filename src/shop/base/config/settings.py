@@ -32,6 +32,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str | None
     database_pool: int
     database_prepared: str
+    database_replica_urls: tuple[str, ...]
+    replica_lag_seconds: float
     secret_keys: Keys | None
     smtp_url: str | None
     mail_from: str
