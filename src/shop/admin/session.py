@@ -26,13 +26,12 @@ from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.rules.access.passkeys import find_relying_party
 from shop.rules.access.permissions import SELF, describe_permission
 from shop.rules.access.roles import permissions_of
-from shop.web.cookies import delete_cookie, read_cookies, set_cookie
+from shop.web.cookies import OPERATOR_COOKIE, delete_cookie, read_cookies, set_cookie
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
 from shop.web.reply import HTML, Header, Reply
 from shop.web.same_origin import check_same_origin
 
-COOKIE = "__Host-shop_operator"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
 _STALE_FORM = "This form belongs to another session. Reload the page and try again. Nothing was changed."
 _SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
@@ -42,15 +41,15 @@ Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
 
 
 def cookie(secret: str) -> Header:
-    return set_cookie(COOKIE, secret, same_site="Strict")
+    return set_cookie(OPERATOR_COOKIE, secret, same_site="Strict")
 
 
-FORGET: Header = delete_cookie(COOKIE, same_site="Strict")
+FORGET: Header = delete_cookie(OPERATOR_COOKIE, same_site="Strict")
 
 
 def session_hash(request: Request) -> bytes | None:
     """Returns the hash of the session cookie, or None without a valid one."""
-    secret = read_cookies(request).get(COOKIE)
+    secret = read_cookies(request).get(OPERATOR_COOKIE)
     return operator_login.session_hash_of(secret) if secret is not None else None
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from shop.actions.access import server_keys
 from shop.actions.context import Shared
-from shop.app.configuration import ServerConfiguration, get_database_url, read_keys
+from shop.app.configuration import ServerConfiguration, get_database_url, open_configured_replicas, read_keys
 from shop.app.extensions import load_extensions
 from shop.app.heartbeat import WorkerHeartbeat
 from shop.app.routes import unavailable_route, worker_routes
@@ -90,7 +90,12 @@ class ServerApplication:
     def _prepare(self) -> EndpointContext:
         """Builds everything that does not need the database to answer."""
         settings = self._configuration.settings
-        database = open_database(get_database_url(settings), size=settings.database_pool)
+        database = open_database(
+            get_database_url(settings),
+            size=settings.database_pool,
+            is_prepared=settings.is_prepared,
+            replicas=open_configured_replicas(settings),
+        )
         self._close = database.close
         is_try_out = settings.is_try_out(self._configuration.host)
         # Watch before reading the keys, so that no change is missed.
@@ -142,5 +147,6 @@ class ServerApplication:
             os._exit(1)  # The parent starts another worker, and gives up if that fails at once too.
         await asyncio.gather(
             follow_shop_changes(endpoint_context),
+            endpoint_context.shared.database.watch_replicas(),
             work(endpoint_context.shared, build_mailer(self._configuration.settings)),
         )

@@ -9,6 +9,8 @@ from shop.base.config.settings import Settings
 from shop.base.crypto.key_file import KEY_FILE, read_key_file
 from shop.base.crypto.keys import Keys
 from shop.db.embedded import database_url
+from shop.db.pool import SESSION_SETTINGS
+from shop.db.replicas import Replicas, open_replicas
 
 
 class ServerConfiguration(msgspec.Struct, frozen=True):
@@ -40,6 +42,19 @@ def make_run_dir(run_dir: Path) -> None:
 
 def get_database_url(settings: Settings) -> str:
     return settings.database_url or database_url(settings.data_dir)
+
+
+def open_configured_replicas(settings: Settings) -> Replicas | None:
+    """Returns None, and so costs nothing, if no replicas are configured."""
+    if not settings.database_replica_urls:
+        return None
+    return open_replicas(
+        settings.database_replica_urls,
+        size=settings.database_pool,
+        max_lag=settings.replica_lag_seconds,
+        settings=SESSION_SETTINGS,
+        is_prepared=settings.is_prepared,
+    )
 
 
 def read_keys(settings: Settings) -> Keys:

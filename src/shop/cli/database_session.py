@@ -40,7 +40,7 @@ def run_action_on(
 
 
 async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool) -> T:
-    db = open_database(url, size=2)
+    db = open_database(url, size=2, is_prepared=settings.is_prepared)
     try:
         shop = await shop_queries.find_shop(db.session())
         if shop is None:

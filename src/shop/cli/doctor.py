@@ -18,14 +18,17 @@ from shop.cli.extensions.status import check_extensions
 from shop.cli.machine_checks import check_backups, check_certificates, check_clock, check_disk, check_servers
 from shop.cli.prepare import (
     database,
+    describe_unusable,
     ensure_external_keys,
     ensure_mail,
     ensure_migrated,
     ensure_no_keys_needed,
+    find_configured_pooler,
     load_settings,
     make_data_dir,
 )
 from shop.db.pool import open_database
+from shop.db.replica_lags import measure_lags
 from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
 from shop.gateways.stripe import Stripe
@@ -49,6 +52,37 @@ def check_database(settings: Settings, _host: str) -> str:
         revision = asyncio.run(current_revision(url))
     kind = "the embedded PostgreSQL" if embedded else "the configured PostgreSQL"
     return f"{kind} responds" + (f" and is at revision {revision}" if revision else "; `shop serve` will set it up")
+
+
+def check_pooler(settings: Settings, _host: str) -> str:
+    """Names the pooler, and the statements that set what it does not."""
+    pooler = find_configured_pooler(settings)
+    if pooler is None:
+        return "none; the shop is connected to PostgreSQL itself"
+    if reason := describe_unusable(pooler, is_prepared=settings.is_prepared):
+        raise CannotStart(reason)
+    if pooler.wrong_settings:
+        settings_text = " ".join(
+            f"alter role current_user set {name} = '{value}';" for name, value in pooler.wrong_settings.items()
+        )
+        raise CannotStart(f"{pooler.name} does not apply session settings; run in PostgreSQL: {settings_text}")
+    statement_kind = "prepared statements" if settings.is_prepared else "no prepared statements"
+    return f"{pooler.name} in {pooler.mode} mode, with the time limits of the role and {statement_kind}"
+
+
+def check_replicas(settings: Settings, _host: str) -> str:
+    """Names every replica with its lag."""
+    if not settings.database_replica_urls:
+        return "none configured; the primary serves all reads"
+    with database(settings) as (url, _):
+        lags = asyncio.run(measure_lags(url, settings.database_replica_urls))
+    silent_names = [name for name, lag in lags.items() if lag is None]
+    if silent_names:
+        raise CannotStart(
+            f"{', '.join(silent_names)} does not answer as a standby of this database; the primary serves its reads. "
+            "Check SHOP_DATABASE_REPLICA_URLS and replication."
+        )
+    return ", ".join(f"{name} lags {lag:.1f} s" for name, lag in lags.items())
 
 
 def check_keys(settings: Settings, _host: str) -> str:
@@ -152,7 +186,7 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
             return False
-        shop = open_database(url, size=1)
+        shop = open_database(url, size=1, is_prepared=False)
         try:
             return any(method.type == provider_type for method in await list_methods(shop.session(), DISPLAYS))
         finally:
@@ -168,6 +202,8 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
 CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
+    "pooler": check_pooler,
+    "replicas": check_replicas,
     "secret keys": check_keys,
     "mail": check_mail,
     "images": check_media,

@@ -11,13 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from shop.app.configuration import is_mailbox_on, read_keys
 from shop.base.config.settings import Settings, read_settings
 from shop.base.crypto.key_file import KEY_FILE
 from shop.base.errors import CannotStart
 from shop.db.embedded import Embedded
-from shop.db.pool import open_database
+from shop.db.pool import SESSION_SETTINGS, open_database
+from shop.db.poolers import Pooler, find_pooler
 from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade
 from shop.queries.setup import shop as shop_queries
 
@@ -85,6 +87,39 @@ def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
         raise CannotStart("The database is behind this program; run `shop migrate` first.")
 
 
+def ensure_pooler(settings: Settings) -> None:
+    """Logs that a pooler is between the shop and PostgreSQL, and what is missing; raises CannotStart if it cannot be
+    used.
+    """
+    pooler = find_configured_pooler(settings)
+    if pooler is None:
+        return
+    log = structlog.get_logger("shop.database")
+    log.info("the database is behind a connection pooler", name=pooler.name, mode=pooler.mode)
+    if reason := describe_unusable(pooler, is_prepared=settings.is_prepared):
+        raise CannotStart(reason)
+    if pooler.wrong_settings:
+        log.warning("the pooler does not apply the session settings", missing=dict(pooler.wrong_settings))
+
+
+def find_configured_pooler(settings: Settings) -> Pooler | None:
+    if not settings.database_url:
+        return None
+    return asyncio.run(find_pooler(settings.database_url, SESSION_SETTINGS))
+
+
+def describe_unusable(pooler: Pooler, *, is_prepared: bool) -> str | None:
+    """Returns why a pooler cannot be used and what to change, or None."""
+    if pooler.mode == "statement":
+        return f"{pooler.name} is in statement mode, which has no transactions; set pool_mode = transaction."
+    if is_prepared and pooler.keeps_prepared is False:
+        return (
+            f"{pooler.name} loses prepared statements; set max_prepared_statements (PgBouncer 1.21 or newer), or "
+            "SHOP_DATABASE_PREPARED=off."
+        )
+    return None
+
+
 def ensure_keys(settings: Settings, url: str) -> None:
     """Generates keys once for the embedded database; an external database requires SHOP_SECRET_KEYS. Never replaces
     lost keys, because that would silently void everything made with them.
@@ -124,7 +159,7 @@ def ensure_no_keys_needed(settings: Settings, url: str) -> None:
 
 
 async def _is_in_use(url: str) -> bool:
-    db = open_database(url, size=1)
+    db = open_database(url, size=1, is_prepared=False)
     try:
         return await shop_queries.is_in_use(db.session())
     finally:

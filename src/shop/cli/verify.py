@@ -26,7 +26,7 @@ def verify() -> None:
 
 async def run_checks(url: str) -> int:
     """Prints the result of each check; returns the number of problems."""
-    shop = open_database(url, size=1)
+    shop = open_database(url, size=1, is_prepared=False)
     problem_count = 0
     try:
         async for name, problems in find_inconsistencies(shop.session()):

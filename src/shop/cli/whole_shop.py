@@ -1,5 +1,6 @@
 """`shop export --all` and `shop import --all`: the whole shop as one file."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -17,6 +17,7 @@ import structlog
 
 from shop.base.errors import Unavailable
 from shop.db.hosts import CONNECT_SECONDS, Hosts, connect_to
+from shop.db.poolers import forwarded_settings, is_rejected_setting
 
 WAIT_SECONDS = 2.0
 """How long a request waits for a free connection."""
@@ -66,10 +67,20 @@ class Connections:
     succeeds.
     """
 
-    def __init__(self, url: str, size: int, server_settings: dict[str, str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        server_settings: dict[str, str],
+        *,
+        is_prepared: bool = True,
+        is_standby: bool = False,
+    ) -> None:
         self._hosts = Hosts(url)
         self._size = size
         self._server_settings = server_settings
+        self._statements = _STATEMENTS if is_prepared else 0
+        self._is_standby = is_standby
         self._idle: list[Any] = []
         self._open: set[Any] = set()
         self._attempts: set[asyncio.Task[None]] = set()
@@ -193,13 +204,7 @@ class Connections:
         connection = None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                connection = await connect_to(
-                    url,
-                    connection_class=Connection,
-                    server_settings=self._server_settings,
-                    statement_cache_size=_STATEMENTS,
-                    max_cached_statement_lifetime=0,
-                )
+                connection = await self._connect_with_settings(url)
                 await connection.set_type_codec(
                     "jsonb", schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode
                 )
@@ -207,6 +212,24 @@ class Connections:
             if connection is not None:
                 connection.terminate()
             raise
+        return connection
+
+    async def _connect_with_settings(self, url: str) -> Any:
+        """Connects; behind a pooler that refuses the time limits of a session, without them: its role has them."""
+        options: dict[str, Any] = {
+            "connection_class": Connection,
+            "statement_cache_size": self._statements,
+            "max_cached_statement_lifetime": 0,
+            "target_session_attrs": "standby" if self._is_standby else "read-write",
+        }
+        try:
+            return await connect_to(url, server_settings=self._server_settings, **options)
+        except asyncpg.ProtocolViolationError as error:
+            if not is_rejected_setting(error):
+                raise
+        settings = forwarded_settings(self._server_settings)
+        connection = await connect_to(url, server_settings=settings, **options)
+        self._server_settings = settings
         return connection
 
     def _fail(self, error: Exception) -> None:

@@ -13,11 +13,15 @@ STAGGER_SECONDS = 0.25
 Connect = Callable[[str], Awaitable[Any]]
 
 
-async def connect_to(url: str, *, seconds: float = CONNECT_SECONDS, **options: Any) -> Any:
+async def connect_to(
+    url: str, *, seconds: float = CONNECT_SECONDS, statement_cache_size: int = 0, **options: Any
+) -> Any:
     """Connects to a single server, and rejects a read-only one: a standby may lag, so a revoked token could still be
-    valid there. Newer servers report this in the handshake, without another round trip.
+    valid there. Newer servers report this in the handshake, without another round trip. By default no statement is
+    prepared by name: behind PgBouncer, other clients may have prepared another one under the same name.
     """
-    return await asyncpg.connect(url, timeout=seconds, target_session_attrs="read-write", **options)
+    options = {"target_session_attrs": "read-write", **options}
+    return await asyncpg.connect(url, timeout=seconds, statement_cache_size=statement_cache_size, **options)
 
 
 class Hosts:

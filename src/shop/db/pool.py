@@ -13,6 +13,7 @@ import asyncpg
 
 from shop.base.errors import TransactionConflict, Unavailable
 from shop.db.connections import WAIT_SECONDS, Connections
+from shop.db.replicas import STATEMENT_SECONDS, Replica, ReplicaError, Replicas
 from shop.db.statements import Statement
 
 P = ParamSpec("P")
@@ -55,8 +56,9 @@ class LockTimeout(Unavailable):
 class Database:
     """The database of one process."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, replicas: Replicas | None = None) -> None:
         self.connections = connections
+        self.replicas = replicas
         self.has_lost_write = False
         """Whether a connection was lost during a write and no write has succeeded since: COMMIT may hang."""
 
@@ -68,13 +70,20 @@ class Database:
     def session(self) -> "DatabaseSession":
         return DatabaseSession(self)
 
+    async def watch_replicas(self) -> None:
+        """Measures the lag of the replicas, if there are any."""
+        if self.replicas is not None:
+            await self.replicas.watch(self.connections)
+
     async def close(self) -> None:
         await self.connections.close()
+        if self.replicas is not None:
+            await self.replicas.close()
 
 
-def open_database(url: str, *, size: int) -> Database:
+def open_database(url: str, *, size: int, is_prepared: bool = True, replicas: Replicas | None = None) -> Database:
     """Opens connections on demand: an unavailable database makes the process unready but does not end it."""
-    return Database(Connections(url, size, SESSION_SETTINGS))
+    return Database(Connections(url, size, SESSION_SETTINGS, is_prepared=is_prepared), replicas)
 
 
 class DatabaseSession:
@@ -91,6 +100,7 @@ class DatabaseSession:
         "is_bounded",
         "patience",
         "pending",
+        "replica",
         "seconds",
     )
 
@@ -105,6 +115,8 @@ class DatabaseSession:
         self.is_bounded = False
         """Whether `seconds` limits all statements together, as in a request, or each one, as in a stream."""
         self.patience = WAIT_SECONDS
+        self.replica: Replica | None = None
+        """The replica that this session reads; None: the primary. Transactions always use the primary."""
         self.pending: dict[Any, Any] = {}
         """What `before_commit` writes at the end of the transaction; a savepoint that rolls back restores it."""
         self.before_commit: Callable[[], Awaitable[None]] | None = None
@@ -120,6 +132,11 @@ class DatabaseSession:
         session = DatabaseSession(self._database, self._parent or self)
         session.is_bounded = self.is_bounded
         return session
+
+    def prefer_replica(self) -> None:
+        """Reads a replica from now on, if one lags less than the bound. Never for credentials, carts or limits."""
+        if self._database.replicas is not None:
+            self.replica = self._database.replicas.pick()
 
     # These return the coroutine instead of awaiting it: each extra coroutine adds a step to every statement.
     def one(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, R | None]:
@@ -139,6 +156,12 @@ class DatabaseSession:
             return _read(statement, result)
         if statement.writes and self.committed:
             raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
+        if self.replica is not None and not statement.writes:
+            try:
+                return _read(statement, await self._run_on_replica(self.replica, method, statement.sql, arguments))
+            except ReplicaError:
+                # The rest of the request reads the primary, which is never older than the replica.
+                self.replica = None
         connections = self._database.connections
         start = monotonic()
         connection = None
@@ -161,6 +184,14 @@ class DatabaseSession:
         # A conditional write that matched no row has changed nothing.
         self.committed |= statement.writes and bool(result)
         return _read(statement, result)
+
+    async def _run_on_replica(self, replica: Replica, method: str, sql: str, arguments: list[Any]) -> Any:
+        clock, start = self._parent or self, monotonic()
+        try:
+            return await replica.run(method, sql, arguments, min(clock.seconds, STATEMENT_SECONDS))
+        finally:
+            if self.is_bounded:
+                clock.seconds -= monotonic() - start
 
     @asynccontextmanager
     async def transaction(self, *, is_snapshot: bool = False) -> AsyncIterator[None]:

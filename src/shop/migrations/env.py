@@ -106,7 +106,9 @@ def _lock(connection: Connection) -> None:
 async def run_connected() -> None:
     url = context.config.attributes["database_url"]
     # asyncpg parses the URL itself, because SQLAlchemy's parser does not support socket directories.
-    connect = partial(Hosts(url).connect, partial(connect_to, seconds=10))
+    # The role of a shop behind a pooler has time limits, which do not apply to migrations.
+    no_limits = {"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+    connect = partial(Hosts(url).connect, partial(connect_to, seconds=10, server_settings=no_limits))
     engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, async_creator=connect)
     try:
         async with engine.connect() as connection:

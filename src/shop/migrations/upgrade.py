@@ -1,5 +1,6 @@
 """Runs migrations and reports the newest and current revisions."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 import shop.models
 from shop.base.errors import CannotStart
 from shop.db.hosts import Hosts, connect_to
+from shop.db.poolers import is_pooled
 
 LOCK = 7_426_731
 """Key of the advisory lock that serializes migrations."""
@@ -101,6 +103,11 @@ def upgrade(
     """Migrates to the newest revision; safe to run concurrently. Leaves a database of a newer version unchanged. Calls
     `on_step` at the end of each transaction as Alembic's `on_version_apply`, and `on_retry` when a lock is missing.
     """
+    if asyncio.run(is_pooled(url)):
+        raise CannotStart(
+            "SHOP_DATABASE_URL leads to a connection pooler, which cannot hold the lock of a migration; run `shop "
+            "migrate` with the URL of PostgreSQL itself."
+        )
     config = alembic_config(url)
     config.attributes.update(on_version_apply=on_step, on_retry=on_retry)
     try:

@@ -7,6 +7,7 @@ from uuid import UUID
 from shop.actions import records
 from shop.actions.access import oauth
 from shop.actions.context import Context
+from shop.actions.eventual_reads import prefer_replica
 from shop.base.errors import Invalid, Malformed, NotFound
 from shop.base.listing import Keyset, ListQuery, Page, Sort
 from shop.base.values import read_id
@@ -41,7 +42,7 @@ def build_routes(collection: Collection) -> tuple[Route, ...]:
     sorts, filters = collection.all_sorts, all_filters(collection, COLLECTIONS)
     listing = _list(collection, filters), _MAY_READ, f"List {plural_name}", f"{type_name}[]", 200, _READ
     rows = [
-        Route("GET", path, *listing, sorts=sorts, filters=filters),
+        Route("GET", path, *listing, sorts=sorts, filters=filters, asks=("consistency",)),
         Route("GET", one, _show(collection), _MAY_READ, f"Show {word}", type_name, 200, (*_READ, 404)),
     ]
     if actions.create:
@@ -91,11 +92,20 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
         criteria = ListQuery(sort, page, conditions, matches_any, tuple(then))
         include = options.query.include or {}
         resource = full if any(name in include for name in collection.alone) else brief
+        if _is_eventual(params):
+            await prefer_replica(ctx)
         listing = await records.list_page(ctx, collection.actions, criteria, include, resource.relations)
         extras = _extras(request, ctx, listing, page)
         return document_reply(list_document(resource, listing.records, options, extras))
 
     return answer
+
+
+def _is_eventual(params: Mapping[str, Any]) -> bool:
+    consistency = params.get("consistency", "strong")
+    if consistency not in ("eventual", "strong"):
+        raise Malformed("consistency is eventual or strong.")
+    return bool(consistency == "eventual")
 
 
 def _show(collection: Collection) -> Handler:

@@ -78,12 +78,11 @@ def make_metrics_handler(others: Callable[[], Iterable[Path]]) -> Handler:
         read = await gauges.read(ctx)
         # Rendering is slower than most requests, so public callers get a cached text.
         if not is_public or monotonic() - rendered_at >= TEXT_SECONDS:
-            settings = ctx.shared.settings
+            settings, database = ctx.shared.settings, ctx.shared.database
             hours = settings.backup_hours if settings.backup_url else None
-            text, rendered_at = (
-                render_metrics(others(), ctx.shared.database.connections.waits, read, hours),
-                monotonic(),
-            )
+            replica_states = database.replicas.states() if database.replicas else ()
+            text = render_metrics(others(), database.connections.waits, read, hours, replica_states)
+            rendered_at = monotonic()
         return Reply(200, text, ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer

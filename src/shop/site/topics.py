@@ -144,6 +144,8 @@ ASKS = {
     "page[size]": "The number of events, at most 100; 25 by default.",
     "filter[type_in]": "Types of events separated by commas, such as `order.completed` or `order.*`.",
     "wait": "Seconds to wait for an event if there is none, at most 30.",
+    "consistency": "`eventual` lets a replica answer: it shows your own changes, but may lack those of others from the "
+    "last second. `strong`, the default, reads the primary.",
     "country_iso": "A country's code of two or three letters; defaults to the shop's country.",
 }
 FILTERS: Mapping[str, Any] = {

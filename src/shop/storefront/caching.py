@@ -40,6 +40,7 @@ def cache_response(render: RenderHandler) -> Callable[[Request, Context], Awaita
         if request.claim.bearer is not None:
             entry = await _load_or_render(render, request, ctx, pricing, key)
             return Reply(200, entry.body, (_TYPE, _PRIVATE_CACHE, _VARY))
+        ctx.db.prefer_replica()
         entry, age = await _public(render, request, ctx, pricing, key)
         headers = (_PUBLIC_CACHE, _VARY, (b"etag", entry.tag), *age)
         if is_match(request.headers.get(b"if-none-match"), entry.tag):

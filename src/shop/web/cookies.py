@@ -3,6 +3,9 @@
 from shop.web.input.request import Request
 from shop.web.reply import Header
 
+OPERATOR_COOKIE = "__Host-shop_operator"
+"""The session of the dashboard; the website reads it only to show operators their own changes at once."""
+
 
 def read_cookies(request: Request) -> dict[str, str]:
     """Returns the cookies by name. A name that was sent with two values is omitted: someone else set one of them."""
@@ -20,8 +23,8 @@ def set_cookie(
 ) -> Header:
     """Builds a cookie that only this host receives, over a secure connection; `is_readable` lets scripts read it."""
     age = "" if max_age is None else f"; Max-Age={max_age}"
-    hidden = "" if is_readable else "; HttpOnly"
-    return (b"set-cookie", f"{name}={value}{age}; Path=/; Secure{hidden}; SameSite={same_site}".encode())
+    http_only = "" if is_readable else "; HttpOnly"
+    return (b"set-cookie", f"{name}={value}{age}; Path=/; Secure{http_only}; SameSite={same_site}".encode())
 
 
 def delete_cookie(name: str, *, same_site: str) -> Header:

@@ -6,7 +6,7 @@ its counters in the run directory a few times a second.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from prometheus_client.core import (
 )
 
 from shop.db.connections import WaitStatistics
+from shop.db.replicas import ReplicaState
 from shop.queries.operations.gauges import SIGN_IN_MINUTES, Gauges
 from shop.queries.operations.housekeeping import PURGES
 
@@ -88,7 +89,11 @@ def save_snapshot(file: Path, waits: WaitStatistics, last: bytes = b"") -> bytes
 
 
 def render_metrics(
-    others: Iterable[Path], waits: WaitStatistics, gauges: Gauges | None, backup_hours: int | None
+    others: Iterable[Path],
+    waits: WaitStatistics,
+    gauges: Gauges | None,
+    backup_hours: int | None,
+    replicas: Sequence[ReplicaState] = (),
 ) -> bytes:
     """Returns the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
     if available, with those of backups if they are scheduled. Workers that have exited still count, because a counter
@@ -107,7 +112,8 @@ def render_metrics(
         count_value=sum(snapshot.waits.count for snapshot in snapshots),
         sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
     )
-    registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]))
+    families = [_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]
+    registry.register(_Families(families + _replica_metrics(replicas)))
     if gauges and backup_hours:
         registry.register(_Families(_backup_metrics(gauges, backup_hours)))
     return generate_latest(registry)
@@ -196,6 +202,20 @@ def _backup_metrics(gauges: Gauges, hours: int) -> list[Metric]:
             "shop_backup_failures", "Attempts that failed since the newest complete backup.", gauges.backup_failures
         ),
     ]
+
+
+def _replica_metrics(replicas: Sequence[ReplicaState]) -> list[Metric]:
+    """Returns the replicas as this worker sees them."""
+    if not replicas:
+        return []
+    lag = GaugeMetricFamily(
+        "shop_replica_lag_seconds", "How far a replica lags; infinite if it does not answer.", labels=["replica"]
+    )
+    in_use = GaugeMetricFamily("shop_replica_used", "Whether public reads go to a replica.", labels=["replica"])
+    for replica in replicas:
+        lag.add_metric([replica.name], replica.lag_seconds)
+        in_use.add_metric([replica.name], float(replica.is_used))
+    return [lag, in_use]
 
 
 def _gauge(name: str, help_text: str, value: float) -> Metric:

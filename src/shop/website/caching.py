@@ -18,7 +18,7 @@ from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.errors import RateLimitError, Unavailable
 from shop.base.response_cache import CachedResponse
-from shop.web.cookies import read_cookies
+from shop.web.cookies import OPERATOR_COOKIE, read_cookies
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
 from shop.web.reply import HTML, Header, Reply
@@ -51,6 +51,9 @@ def public_page(handler: RenderPage, media: bytes = HTML) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         cookies = read_cookies(request)
         if SESSION_COOKIE not in cookies and REFRESH_COOKIE not in cookies:
+            if OPERATOR_COOKIE not in cookies:
+                # An operator sees own changes at once.
+                ctx.db.prefer_replica()
             return await find_reply(request, ctx, None)
         try:
             visit = await start_visit(request, ctx)
@@ -99,8 +102,8 @@ def _build_entry(version: object, page: str | TimedPage) -> CachedResponse:
     body, seconds = (page.body, page.seconds) if isinstance(page, TimedPage) else (page, inf)
     data = body.encode()
     tag = b'"' + blake2b(data, digest_size=16).hexdigest().encode() + b'"'
-    compressed = gzip.compress(data, _LEVEL, mtime=0)
-    return CachedResponse(version, compressed, tag, fresh_until=monotonic() + seconds)
+    gzip_body = gzip.compress(data, _LEVEL, mtime=0)
+    return CachedResponse(version, gzip_body, tag, fresh_until=monotonic() + seconds)
 
 
 def _reply(

@@ -38,6 +38,13 @@ def parse_seconds(text: str) -> float:
     return float(text)
 
 
+def parse_lag(text: str) -> float:
+    seconds = parse_seconds(text)
+    if not 0.1 <= seconds <= 3600:
+        raise ValueError("give 0.1 to 3600 seconds")
+    return seconds
+
+
 def parse_drain(text: str) -> float:
     seconds = parse_seconds(text)
     if seconds > 25:
@@ -106,6 +113,11 @@ def parse_database(text: str) -> str:
     if not fits:
         raise ValueError(sentence)
     return text
+
+
+def parse_databases(text: str) -> tuple[str, ...]:
+    """Reads several URLs; a comma inside a URL separates its hosts."""
+    return tuple(parse_database(url.strip()) for url in re.split(r",\s*(?=[a-z]+://)", text) if url.strip())
 
 
 def parse_smtp(text: str) -> str:

@@ -33,6 +33,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     database_url: str | None
     database_pool: int
+    database_prepared: str
+    database_replica_urls: tuple[str, ...]
+    replica_lag_seconds: float
     host: str
     port: int
     secret_keys: Keys | None
@@ -90,6 +93,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "Settings(…)"  # Its URLs contain passwords.
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the database prepares statements and caches their plans."""
+        return self.database_prepared == "on"
 
     @property
     def stripe(self) -> StripeAccount | None:

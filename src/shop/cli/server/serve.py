@@ -33,7 +33,7 @@ from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart
 from shop.cli.access.admin import first_operator
 from shop.cli.extensions.prepare import ensure_extensions
-from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, load_settings
+from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, ensure_pooler, load_settings
 from shop.cli.server.address import record_url
 from shop.cli.server.banner import banner, base_url
 from shop.cli.server.demo_filler import demo_filler
@@ -77,6 +77,7 @@ def serve(host: str | None, port: int | None, workers: int, demo: bool) -> None:
         database(settings) as (url, embedded),
     ):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_pooler(settings)
         ensure_extensions(settings, url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)

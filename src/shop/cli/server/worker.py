@@ -15,7 +15,7 @@ from shop.base.config.settings import Settings
 from shop.base.crypto.key_file import KEY_FILE, KeyFileWatch
 from shop.base.errors import CannotStart
 from shop.cli.extensions.prepare import ensure_extensions
-from shop.cli.prepare import database, ensure_mail, ensure_migrated, load_settings
+from shop.cli.prepare import database, ensure_mail, ensure_migrated, ensure_pooler, load_settings
 from shop.db.pool import open_database
 from shop.queries.setup import shop as shop_queries
 from shop.web.log import configure_logging
@@ -33,12 +33,13 @@ def worker() -> None:
     configure_logging(settings.log_level, settings.log_format)
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_pooler(settings)
         ensure_extensions(settings, url, may_upgrade=embedded is not None)
         asyncio.run(_work(settings, url))
 
 
 async def _work(settings: Settings, url: str) -> None:
-    db = open_database(url, size=2)
+    db = open_database(url, size=2, is_prepared=settings.is_prepared)
     try:
         shop = await shop_queries.find_shop(db.session())
         if shop is None:
