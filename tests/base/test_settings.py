@@ -20,6 +20,12 @@ KEY = "0123456789abcdef" * 4
 DEFAULTS: dict[str, Any] = {
     "data_dir": Path("var"),
     "database_url": None,
+    "host": "127.0.0.1",
+    "port": 8000,
+    "backup_url": None,
+    "backup_hours": 24,
+    "backup_keep": 14,
+    "backup_passphrase": None,
     "database_pool": 8,
     "database_prepared": "on",
     "database_replica_urls": (),
@@ -76,6 +82,12 @@ DEFAULTS: dict[str, Any] = {
 # Invalid values of each variable but SHOP_DATA_DIR: a directory may have any name.
 WRONG = {
     "SHOP_DATABASE_URL": ["mysql://db/shop", "db.example", "sqlite:///shop.db"],
+    "SHOP_HOST": ["127.0.0.1\n", "\x00"],
+    "SHOP_PORT": ["-1", "65536", "http", "80.0"],
+    "SHOP_BACKUP_URL": ["ftp://host/backups", "s3://host/bucket", "a\nb"],
+    "SHOP_BACKUP_HOURS": ["0", "-1", "daily"],
+    "SHOP_BACKUP_KEEP": ["0", "-1", "all"],
+    "SHOP_BACKUP_PASSPHRASE": ["short"],
     "SHOP_DATABASE_POOL": ["0", "-1", "many", "1.5", "1_0", " 8", "\u0668", "9" * 10],
     "SHOP_DATABASE_PREPARED": ["yes", "On", "1"],
     "SHOP_DATABASE_REPLICA_URLS": ["db.example", "postgresql://a/shop, mysql://b/shop"],

@@ -15,7 +15,7 @@ from shop import __version__
 from shop.actions.context import Context
 from shop.gateways.shop_file import MemberWriter, ShopFileWriter, create_shop_file
 from shop.models.catalog.images import images
-from shop.models.shop_files.manifest import FORMAT, Manifest, MediaFile, TableManifest
+from shop.models.shop_files.manifest import FORMAT, MediaFile, ShopFileManifest, TableManifest
 from shop.models.shop_files.tables import ShopTable, list_columns, list_tables
 from shop.queries.setup.shop import find_state
 from shop.queries.shop_files import exports as queries
@@ -52,7 +52,7 @@ async def export_shop(ctx: Context, path: Path, *, with_secrets: bool, advance: 
         snapshot = await _write_tables(ctx, file, with_secrets=with_secrets, advance=advance)
         media = await _write_media(ctx, file, snapshot.images, report)
         keys = ctx.shared.keys
-        manifest = Manifest(
+        manifest = ShopFileManifest(
             format=FORMAT,
             shop_version=__version__,
             revision=snapshot.revision,

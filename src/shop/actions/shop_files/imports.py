@@ -18,7 +18,7 @@ from shop.base.errors import Conflict, Malformed
 from shop.db.pool import ConstraintViolation, InvalidRow
 from shop.gateways.shop_file import ShopFileReader, open_shop_file
 from shop.models.catalog.product_index import listing_sales
-from shop.models.shop_files.manifest import Manifest, MediaFile, TableManifest
+from shop.models.shop_files.manifest import MediaFile, ShopFileManifest, TableManifest
 from shop.models.shop_files.tables import EXPORT_TABLES, INITIAL_TABLES, ShopTable, list_columns, list_required_columns
 from shop.queries.catalog import product_index
 from shop.queries.shop_files import imports as queries
@@ -79,7 +79,7 @@ async def import_shop(
     return report
 
 
-def _check_keys(ctx: Context, manifest: Manifest) -> None:
+def _check_keys(ctx: Context, manifest: ShopFileManifest) -> None:
     """Raises Conflict if no server key can decrypt the secrets of the file."""
     keys = ctx.shared.keys
     fingerprints = {keys.fingerprint(key_id) for key_id in keys}
@@ -100,7 +100,7 @@ async def _check_empty(ctx: Context) -> None:
 
 
 async def _insert_shop(
-    ctx: Context, file: ShopFileReader, manifest: Manifest, report: ShopImportReport, advance: Advance
+    ctx: Context, file: ShopFileReader, manifest: ShopFileManifest, report: ShopImportReport, advance: Advance
 ) -> None:
     await lift_time_limits(ctx.db)
     await queries.create_event_partitions(ctx.db)
@@ -161,7 +161,7 @@ async def _build_listings(ctx: Context) -> None:
 
 
 async def _save_media(
-    ctx: Context, file: ShopFileReader, manifest: Manifest, report: ShopImportReport, *, is_dry_run: bool
+    ctx: Context, file: ShopFileReader, manifest: ShopFileManifest, report: ShopImportReport, *, is_dry_run: bool
 ) -> list[UUID]:
     """Saves the files of all images and returns their ids; a dry run only checks them."""
     image_ids: list[UUID] = []
@@ -184,7 +184,7 @@ async def _save_media(
     return image_ids
 
 
-def _list_media(file: ShopFileReader, manifest: Manifest) -> Iterator[MediaFile]:
+def _list_media(file: ShopFileReader, manifest: ShopFileManifest) -> Iterator[MediaFile]:
     decoder = msgspec.json.Decoder(MediaFile)
     for line in file.lines(MEDIA_LIST, manifest.media.size, manifest.media.sha256):
         try:

@@ -24,6 +24,7 @@ from shop.base.config.setting_parsers import (
     parse_public_url,
     parse_sender,
     parse_smtp,
+    parse_text,
     parse_theme,
     parse_whole,
     parse_windows,
@@ -74,6 +75,7 @@ VARIABLES = (
         parse_databases,
         "",
         "standbys that serve public reads, separated by commas",
+        is_secret=True,
     ),
     Variable(
         "SHOP_REPLICA_LAG_SECONDS",
@@ -82,7 +84,7 @@ VARIABLES = (
         "1",
         "a replica that lags more is not read",
     ),
-    Variable("SHOP_HOST", "host", str, "127.0.0.1", "address that `shop serve` listens on; `--host` wins"),
+    Variable("SHOP_HOST", "host", parse_text, "127.0.0.1", "address that `shop serve` listens on; `--host` wins"),
     Variable("SHOP_PORT", "port", parse_port, "8000", "port that `shop serve` listens on; `--port` wins"),
     Variable(
         "SHOP_SECRET_KEYS",

@@ -16,7 +16,7 @@ class TableManifest(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class ShopFileManifest(msgspec.Struct, frozen=True):
     """What a file contains, and which version of the shop wrote it."""
 
     format: int

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from shop.base.errors import Malformed
-from shop.models.shop_files.manifest import FORMAT, Manifest
+from shop.models.shop_files.manifest import FORMAT, ShopFileManifest
 
 MAX_MANIFEST_BYTES = 4 << 20
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -20,7 +20,7 @@ class TableColumns(msgspec.Struct, frozen=True):
     """The columns that have no default."""
 
 
-def read_manifest(data: bytes, revisions: Collection[str]) -> Manifest:
+def read_manifest(data: bytes, revisions: Collection[str]) -> ShopFileManifest:
     """Decodes a manifest; raises Malformed if another or a newer program wrote the file."""
     try:
         head = msgspec.json.decode(data)
@@ -29,7 +29,7 @@ def read_manifest(data: bytes, revisions: Collection[str]) -> Manifest:
             raise Malformed(
                 f"The file has format {file_format}; this version reads up to {FORMAT}. Install a newer one."
             )
-        manifest = msgspec.convert(head, Manifest)
+        manifest = msgspec.convert(head, ShopFileManifest)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Malformed("The manifest of the file cannot be read; export the shop again.") from None
     if manifest.revision not in revisions:
@@ -40,7 +40,7 @@ def read_manifest(data: bytes, revisions: Collection[str]) -> Manifest:
     return manifest
 
 
-def check_tables(manifest: Manifest, tables: Mapping[str, TableColumns]) -> None:
+def check_tables(manifest: ShopFileManifest, tables: Mapping[str, TableColumns]) -> None:
     """Raises Malformed if the file has tables or columns that this version does not know, or lacks required ones."""
     names = [table.name for table in manifest.tables]
     if len(set(names)) != len(names):

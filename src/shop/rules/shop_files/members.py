@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from shop.base.errors import Malformed
-from shop.models.shop_files.manifest import Manifest
+from shop.models.shop_files.manifest import ShopFileManifest
 
 MANIFEST = "manifest.json"
 MEDIA_LIST = "media.jsonl"
@@ -25,7 +25,7 @@ def is_media_name(name: str) -> bool:
     return _MEDIA_NAME.fullmatch(name) is not None
 
 
-def check_members(manifest: Manifest, names: Collection[str]) -> None:
+def check_members(manifest: ShopFileManifest, names: Collection[str]) -> None:
     """Raises Malformed if the file has a member that its manifest does not explain."""
     expected_names = {MANIFEST, MEDIA_LIST, *(records_member(table.name) for table in manifest.tables)}
     for name in names:
