@@ -1,20 +1,24 @@
 """A backup taken while orders are placed verifies, and moves a shop between embedded and external databases."""
 
 import asyncio
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from shop.base.config.buckets import parse_bucket
+from shop.db.embedded_account import server_account
 from shop.gateways.backup_places import BucketPlace
-from tests.backups.shops import PASSPHRASE, external, only_backup
+from tests.backups.shops import PASSPHRASE, external, only_backup, read_manifest
 from tests.builders import Make
 from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
 from tests.cli.command import Command
 from tests.db.processes import accessible_dir, fetch_value, serving_installed
+from tests.on_postgres_15 import BINARIES
 from tests.platform.client import new_machine
 from tests.s3_server import bucket_server
 from tests.service import KEYS, SHOP, Service, clean_environ
@@ -121,6 +125,49 @@ def test_a_backup_with_other_rows_than_its_manifest_fails_to_verify(
     assert result.returncode == 1
     assert "countries has 249 rows instead of 248" in result.stdout
     assert "1 problem found." in result.stdout
+
+
+def test_a_backup_of_the_bundled_postgresql_restores_into_the_oldest_supported_one(
+    shop: Command, own_database: Callable[..., str], tmp_path: Path
+) -> None:
+    """Needs PostgreSQL 15; Debian has it as the package postgresql-15."""
+    environ = external(own_database(), tmp_path / "data")
+    assert shop("backup", str(tmp_path / "b"), **environ).returncode == 0
+    with accessible_dir() as directory, old_server(directory) as url:
+        run_shop("restore", str(only_backup(tmp_path / "b")), **external(url, tmp_path / "other"))
+        count = fetch_value(url, "select count(*) from countries")
+        run_shop("backup", str(tmp_path / "c"), **external(url, tmp_path / "other"))
+
+    assert count == 249
+    assert read_manifest(only_backup(tmp_path / "c"))["postgres_version"] == 15
+
+
+@contextmanager
+def old_server(directory: Path) -> Iterator[str]:
+    """The URL of an empty database on PostgreSQL 15."""
+    account, cluster = server_account(), directory / "cluster"
+    if account:
+        os.chown(directory, account.pw_uid, account.pw_gid)
+
+    def run_program(name: str, *arguments: str) -> None:
+        subprocess.run(
+            [BINARIES / name, *arguments],
+            check=True,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
+
+    run_program("initdb", "-D", str(cluster), "-U", "shop", "--auth=trust", "--encoding=UTF8", "--locale=C")
+    options = f"-c listen_addresses='' -k {directory}"
+    run_program("pg_ctl", "start", "-w", "-D", str(cluster), "-l", str(directory / "log"), "-o", options)
+    try:
+        run_program("createdb", "-h", str(directory), "-U", "shop", "shop")
+        yield f"postgresql:///shop?host={directory}&user=shop"
+    finally:
+        run_program("pg_ctl", "stop", "-m", "immediate", "-D", str(cluster))
 
 
 def test_large_files_are_streamed_to_a_bucket_in_parts() -> None:
