@@ -45,6 +45,8 @@ async def _read_page(service: Service, url: str, path: str) -> str:
     async with service.client() as http:
         response = await Dashboard(http, operator_id, email, secret).get(path)
     assert response.status_code == 200
+    # `notice` of a page is the feedback after an action.
+    assert "BackupNotice(" not in response.text
     return response.text
 
 

@@ -33,7 +33,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         backups=page_rows,
         pages=pages,
         count=await queries.count_backups(ctx.db),
-        notice=await find_notice(ctx),
+        backup_notice=await find_notice(ctx),
         place=describe_place(settings.backup_url) if settings.backup_url else None,
         settings=settings,
     )

@@ -36,7 +36,8 @@ def verify_backup(backup: StoredBackup) -> int:
         print_result("images", missing)
         upgrade(url)
         problem_count = len(problems) + len(missing) + asyncio.run(run_checks(url))
-    click.echo(f"{problem_count} problems found." if problem_count else "No problems found.")
+    noun = "problem" if problem_count == 1 else "problems"
+    click.echo(f"{problem_count or 'No'} {noun} found.")
     return problem_count
 
 
