@@ -4,6 +4,7 @@ import re
 from ipaddress import ip_network
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from shop.base.errors import CannotStart
 
 KEY = "0123456789abcdef" * 4
 
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "data_dir": Path("var"),
     "database_url": None,
     "database_pool": 8,

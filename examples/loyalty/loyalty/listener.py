@@ -32,8 +32,7 @@ async def handle_event(ctx: ExtensionContext, event: ListenedEvent) -> None:
 
 async def _handle_refund(ctx: ExtensionContext, refund_id: UUID, refund: Mapping[str, Any]) -> None:
     # A refund of points has an entry of its own.
-    points_entry = await ctx.one(FIND_ENTRY, key=str(refund["reference"])) if refund else None
-    if not refund or points_entry:
+    if not refund or (await ctx.one(FIND_ENTRY, key=str(refund["reference"]))) is not None:
         return
     order = await ctx.find_order(UUID(str(refund["order_id"])))
     if order is None or order.user_id is None:
