@@ -29,6 +29,8 @@ from shop.extension import (
     StorefrontEndpoint,
 )
 
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
 
 class FaultySettings(msgspec.Struct, frozen=True):
     """The file that ends the failures of the listener."""
@@ -94,6 +96,8 @@ EXTENSION = Extension(
     order_panels=[OrderPanel(title="Broken panel", handler=fail), OrderPanel(title="Slow panel", handler=hang)],
     listeners=[EventListener(name="categories", types=["taxonomy.*"], handler=handle_event)],
     shipping_calculators=[ShippingCalculator(type="x_faulty_cost", label="Faulty", calculate=fail_cost)],
+    website_templates=_TEMPLATES / "website",
+    mail_templates=_TEMPLATES / "mails",
     promotion_conditions={"x_faulty_condition": ConditionKind("Faulty", {}, fail_condition)},
     promotion_benefits={"x_faulty_benefit": BenefitKind("Faulty", {}, "line", fail_benefit)},
 )

@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from tests.accounts import sign_in
 from tests.admin.dashboard import Dashboard, events
 from tests.checkout_builders import CheckoutSetup, SignedInBuyer
 from tests.extensions.conftest import ExtendedShop
@@ -144,3 +145,20 @@ async def test_promotions_and_rates_that_fail_offer_nothing(
     assert coupon.status == 422
     assert "not available now" in str(coupon.json)
     assert (order.status, order["total"]) == (200, "15.0")
+
+
+async def test_an_email_whose_template_fails_has_the_template_of_the_shop(
+    extended_shop: ExtendedShop, shop_http: httpx2.AsyncClient
+) -> None:
+    """Signing in reads the code from the e-mail."""
+    member = await sign_in(shop_http)
+
+    assert await member.is_signed_in()
+    extended_shop.service.wait_for(lambda line: "e-mail template layout.html" in line)
+
+
+async def test_a_template_of_an_extension_replaces_one_of_the_website(shop_http: httpx2.AsyncClient) -> None:
+    answer = await shop_http.get("/no/such/page")
+
+    assert answer.status_code == 404
+    assert "Error page of an extension" in answer.text

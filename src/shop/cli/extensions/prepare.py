@@ -17,8 +17,10 @@ def list_declarations(settings: Settings) -> list[Extension]:
 
 def upgrade_extensions(settings: Settings, url: str) -> list[str]:
     """Migrates the tables of all extensions; returns the names of those that changed."""
-    before = asyncio.run(list_revisions(url))
     declarations = list_declarations(settings)
+    if not declarations:
+        return []
+    before = asyncio.run(list_revisions(url))
     for extension in declarations:
         if extension.tables and extension.migrations and before.get(extension.name) in _outdated(extension):
             upgrade_extension(url, extension.name, extension.migrations, extension.tables.metadata)
