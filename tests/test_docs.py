@@ -152,6 +152,12 @@ def test_the_list_of_security_tests_matches_their_markers() -> None:
     assert security_rules.PAGE.read_text() == security_rules.write_page(), "run `make security`"
 
 
+def test_make_run_serves_on_another_port() -> None:
+    plan = subprocess.run(["make", "-n", "run", "PORT=8110"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert plan.stdout.rstrip().endswith("shop serve --demo --port 8110")
+
+
 def test_every_command_named_in_the_docs_exists() -> None:
     text = "".join(page.read_text() for page in PAGES)
     listing = CliRunner().invoke(commands, ["--help"]).output

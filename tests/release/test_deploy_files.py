@@ -158,7 +158,7 @@ def test_systemd_accepts_a_unit_and_calls_its_exposure_small(unit: Path, tmp_pat
     assert (verify.returncode, verify.stderr) == (0, "")
     exposure = re.search(r"Overall exposure level for \S+: ([0-9.]+)", security.stdout)
     assert exposure
-    assert float(exposure[1]) <= 1.2
+    assert float(exposure[1]) <= 1.2, security.stdout
     assert f"exposure of {exposure[1]}" in " ".join(unit.read_text().replace("\n# ", " ").split())
 
 
