@@ -30,15 +30,15 @@ _TYPES = {
 }
 _ABOUT = f"""# The file of a whole shop
 
-Format {FORMAT}. Generated from the tables by `.venv/bin/python -m tests.export_format`; [moving.md](../moving.md) explains
-how to write and read the file.
+Format {FORMAT}. Generated from the tables by `.venv/bin/python -m tests.export_format`; [moving.md](../moving.md)
+explains how to write and read the file.
 
 | member | content |
 |---|---|
 | `records/TABLE.jsonl` | the rows of a table, one JSON object in each line, ordered by primary key |
 | `media/IMAGE/WIDTH.webp` | the files of an image |
 | `media.jsonl` | name, size and SHA-256 of each file of an image |
-| `manifest.json` | format, version and newest migration of the shop; columns, number of rows, size and SHA-256 of each member |
+| `manifest.json` | format, version and migration of the shop; columns, rows, size and SHA-256 of each member |
 
 | type | form |
 |---|---|
