@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.platform.builders import ALL
 from tests.platform.client import Machine
+from tests.shopper import Answer
 
 MOST = 25
 _PER_PAGE = 50
@@ -18,7 +19,7 @@ async def read_answers(machine: Machine) -> dict[str, Any]:
         ids: list[str] = []
         path, page = f"/{collection.path}", 1
         while True:
-            answer = await machine.get(path, {**params, "per_page": _PER_PAGE, "page": page})
+            answer = await get_available(machine, path, {**params, "per_page": _PER_PAGE, "page": page})
             assert answer.status == 200, answer
             answers[f"{path}?page={page}"] = mask(answer.json, str(machine.http.base_url))
             ids += [record["id"] for record in answer.json["data"]]
@@ -26,9 +27,17 @@ async def read_answers(machine: Machine) -> dict[str, Any]:
                 break
             page += 1
         for record_id in ids[:MOST]:
-            answer = await machine.get(f"{path}/{record_id}", params)
+            answer = await get_available(machine, f"{path}/{record_id}", params)
             answers[f"{path}/{record_id}"] = (answer.status, mask(answer.json, str(machine.http.base_url)))
     return answers
+
+
+async def get_available(machine: Machine, path: str, params: dict[str, Any]) -> Answer:
+    """Repeats a request while the shop is too busy to answer."""
+    for _ in range(50):
+        if (answer := await machine.get(path, params)).status != 503:
+            break
+    return answer
 
 
 def mask(document: Any, base_url: str) -> Any:

@@ -1,6 +1,7 @@
 """A shop that was exported and imported answers as before."""
 
 import stat
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -23,6 +24,10 @@ async def test_an_imported_shop_answers_as_the_exported_one(
     source, target = [await asyncpg.connect(url) for url in (exported_shop.url, empty_shop["SHOP_DATABASE_URL"])]
     for table in EXPORT_TABLES:
         assert await list_rows(target, table) == await list_rows(source, table), table.name
+    media = read_media(exported_shop.settings)
+    assert media
+    assert read_media(empty_shop) == media
+    assert await target.fetchval("select count(*) from loose_files") == 0
     for name in ("sessions", "access_tokens"):
         await copy_rows(source, target, name)
     service = Service(**empty_shop, SHOP_DRAIN_SECONDS="0")
@@ -33,8 +38,14 @@ async def test_an_imported_shop_answers_as_the_exported_one(
         service.stop()
         await source.close()
         await target.close()
-    assert [path for path, answer in exported_shop.answers.items() if answers.get(path) != answer] == []
+    for path, answer in exported_shop.answers.items():
+        assert answers.get(path) == answer, path
     assert set(answers) == set(exported_shop.answers)
+
+
+def read_media(settings: dict[str, str]) -> dict[str, bytes]:
+    root = Path(settings["SHOP_DATA_DIR"]) / "media"
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.webp")}
 
 
 async def list_rows(db: Any, table: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from shop.db.rows import metadata
 from shop.migrations.upgrade import MODEL_MODULES
 from shop.models.shop_files.tables import EXPORT_TABLES, INTERNAL_COLUMNS, LEFT_OUT, SECRET_COLUMNS
 from shop.queries.shop_files.imports import line_type
+from tests import export_format
 
 for name in MODEL_MODULES:
     import_module(name)
@@ -44,3 +45,7 @@ def test_a_column_that_a_file_may_lack_has_a_default() -> None:
             for each in hidden_columns:
                 column = metadata.tables[name].c[each]
                 assert column.nullable or column.server_default is not None, column
+
+
+def test_the_description_of_the_format_matches_the_tables() -> None:
+    assert export_format.PAGE.read_text() == export_format.write_page(), "run `.venv/bin/python -m tests.export_format`"

@@ -13,6 +13,7 @@ _LIFT_LIMITS = statement(
     select(
         func.set_config("statement_timeout", "0", True),
         func.set_config("idle_in_transaction_session_timeout", "0", True),
+        func.set_config("lock_timeout", "30s", True),
     ),
     lambda record: cast(str, record[0]),
 )
@@ -23,7 +24,7 @@ _NOW = statement(
 
 
 async def lift_time_limits(db: DatabaseSession) -> None:
-    """Lets the statements of this transaction, and the pauses between them, take any time."""
+    """Lets the statements of this transaction, and the pauses between them, take any time; locks take 30 seconds."""
     db.seconds = float("inf")
     await db.one(_LIFT_LIMITS)
 
