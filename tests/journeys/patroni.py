@@ -63,7 +63,7 @@ class Node:
 
     def start(self) -> None:
         account = server_account()
-        user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+        user: dict[str, Any] = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
         if account:
             os.chown(self._directory, account.pw_uid, account.pw_gid)
         with self._config.with_suffix(".log").open("ab") as log:
