@@ -149,15 +149,17 @@ def test_a_stale_response_is_not_served_beyond_its_maximum_age() -> None:
 
 
 @contextmanager
-def haproxy(upstream: str, directory: Path) -> Iterator[str]:
-    """HAProxy with the shipped example, in front of a running and a missing shop, with more frequent health checks."""
-    listening, missing = free_port(), free_port()
+def haproxy(upstream: str, other_upstream: str = "", *, directory: Path, interval: str = "100ms") -> Iterator[str]:
+    """HAProxy with the shipped example, in front of two shops or of one and a missing one. The interval of its health
+    checks is also their time limit.
+    """
+    listening = free_port()
     text = EXAMPLE.read_text()
     for original, here in {
         "bind :80": f"bind 127.0.0.1:{listening}",
         "127.0.0.1:8000": upstream,
-        "127.0.0.1:8001": f"127.0.0.1:{missing}",
-        "inter 2s": "inter 100ms",
+        "127.0.0.1:8001": other_upstream or f"127.0.0.1:{free_port()}",
+        "inter 2s": f"inter {interval}",
     }.items():
         assert original in text
         text = text.replace(original, here)
@@ -175,7 +177,7 @@ def haproxy(upstream: str, directory: Path) -> Iterator[str]:
 @pytest.mark.security("X-05", "X-17")
 async def test_haproxy_routes_reads_to_shops_that_serve_the_catalog_from_memory(outage: Outage, tmp_path: Path) -> None:
     bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
-    with haproxy(urlsplit(outage.service.url).netloc, tmp_path) as url:
+    with haproxy(urlsplit(outage.service.url).netloc, directory=tmp_path) as url:
         async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
 
             async def status(method: str, path: str, **options: Any) -> int:
