@@ -150,10 +150,12 @@ _CACHE = "the version of a cache"
 LEFT_OUT: Mapping[str, str] = {
     "access_tokens": _CREDENTIALS,
     "adjustment_days": _REPORTS,
+    "backups": "the backups of this database, at places of its own",
     "cart_days": _REPORTS,
     "catalog_versions": _CACHE,
     "customer_lookups": _INDEX,
     "demo_fills": "the progress of the historical orders of a demo",
+    "extension_listeners": "the progress of the listeners of extensions, whose own tables are not part of the file",
     "housekeeping_runs": "the last run of housekeeping on this database",
     "idempotency_keys": "answers to repeated requests, which expire within a day",
     "listing_facets": _INDEX,
