@@ -30,7 +30,7 @@ from orders o cross join lateral (
     select id from variants where not is_master order by md5(id::text || o.number) limit $1) v
 where o.number like 'B' || $1::bigint || '-%'
 """
-_SETUP = """
+SETUP = """
 update stock_items set count_on_hand = 1000000;
 insert into zones (id, name, created_at, updated_at) values (uuidv7(), 'Here', now(), now());
 insert into zone_members (id, zone_id, country_id, created_at, updated_at)
@@ -69,7 +69,7 @@ insert into promotion_actions (id, promotion_id, type, preferences, created_at, 
 async def _fill(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute(_SETUP)
+        await connection.execute(SETUP)
         for size in SIZES:
             await connection.execute(_CARTS.format(carts=CARTS), size)
             await connection.execute(_LINES, size)
@@ -156,12 +156,12 @@ async def _journeys(base: str, variants: list[str], method: str) -> float:
     async with httpx2.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
         for _ in range(JOURNEYS):
             start = time.perf_counter()
-            await _buy(http, variants, method)
+            await buy(http, variants, method)
             durations.append(time.perf_counter() - start)
     return sorted(durations)[len(durations) // 2] * 1000
 
 
-async def _buy(http: httpx2.AsyncClient, variants: list[str], method: str) -> None:
+async def buy(http: httpx2.AsyncClient, variants: list[str], method: str) -> None:
     address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main Street", "city": "Springfield"}
     address |= {"zipcode": "62701", "state_name": "IL", "country_iso": "US"}
     cart = (await http.post("/cart")).json()

@@ -16,7 +16,7 @@ from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
 from shop.cli.access.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
-from tests import security_rules
+from tests import security_rules, shard_statements
 from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
@@ -217,3 +217,28 @@ def test_every_decision_is_in_the_index() -> None:
     file_names = re.findall(r"\((0[0-9]{3}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text())
 
     assert file_names == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_the_list_of_statements_that_cross_shards_is_current() -> None:
+    assert shard_statements.FILE.read_text() == shard_statements.build_document(), (
+        "run `.venv/bin/python -m tests.shard_statements`"
+    )
+
+
+def test_a_statement_crosses_shards_unless_it_names_an_order() -> None:
+    tables = shard_statements.list_order_tables()
+    by_order = [
+        "select * from orders where orders.id = $1",
+        "update payments set state = $1 where payments.order_id = cast((select $2::uuid as a) as uuid)",
+        "select * from line_items where line_items.order_id = any (cast((select $1::uuid[] as a) as uuid[]))",
+        "insert into line_items (id, order_id) values ($1, $2)",
+        "select * from products",
+    ]
+    crossing = [
+        "select * from orders where orders.number = $1",
+        "select * from payments where payments.id = $1",
+        "select * from line_items join orders on orders.id = line_items.order_id where line_items.sku = $1",
+    ]
+
+    assert [sql for sql in by_order if shard_statements.crosses_shards(sql, tables)] == []
+    assert [sql for sql in crossing if not shard_statements.crosses_shards(sql, tables)] == []
