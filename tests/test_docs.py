@@ -153,7 +153,8 @@ def test_the_list_of_security_tests_matches_their_markers() -> None:
 
 
 def test_make_run_serves_on_another_port() -> None:
-    plan = subprocess.run(["make", "-n", "run", "PORT=8110"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "-n", "run", "PORT=8110"]
+    plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert plan.stdout.rstrip().endswith("shop serve --demo --port 8110")
 

@@ -164,4 +164,5 @@ async def test_opening_pages_and_sending_forms_without_an_account_stores_nothing
 
     assert {page.status for page in pages} == {200, 303, 404, 410}
     assert {answer.status for answer in answers} == {303, 401, 404, 422}
-    assert await count_rows(db) == before
+    # Rows may disappear meanwhile: the worker deletes what earlier tests stored.
+    assert [name for name, count in (await count_rows(db)).items() if count > before[name]] == []
