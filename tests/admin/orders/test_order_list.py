@@ -187,7 +187,7 @@ async def test_pages_follow_each_other_in_every_sort_order(dashboard: Dashboard,
             for page in (first, second, again)
         ]
         assert rows == [expected[:25], expected[25:], expected[:25]], sort
-        assert all("<p data-total>30 orders</p>" in page.text for page in (first, second, again))
+        assert all("<p data-total>More than 25 orders</p>" in page.text for page in (first, second, again))
     assert len(await list_numbers(dashboard, q=word, size="50")) == 30
 
 
@@ -257,13 +257,13 @@ async def test_every_page_of_a_long_list_uses_an_index_and_its_count_ends(own_da
         lines = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
         plans[tab, sort, direction] = [row[0] for row in lines]
     counts = {
-        (names, tab): await db.fetchval(count.sql, *count.arguments({"rare_words": "x"}))
-        for names, tab in product(((), ("rare_words",)), (None, "to_ship"))
-        if (count := order_list._count_statement(names, tab))
+        tab: await db.fetchval(count.sql)
+        for tab in (None, "to_ship")
+        if (count := order_list._count_statement((), tab))
     }
     await db.close()
 
-    assert counts == {(names, tab): 0 if tab else 10_001 for names, tab in counts}
+    assert counts == {None: 10_001, "to_ship": 0}
     for key, plan in plans.items():
         assert not any("->  Sort" in line for line in plan), (key, plan)
         assert any("Index Scan" in line and "order_listings" in line for line in plan), (key, plan)

@@ -80,13 +80,14 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     cursor, is_empty = read_cursor(request, order.kind), has_no_words(params)
     rows = [] if is_empty else await order_list.list_orders(ctx.db, query, cursor, most=size + 1)
     page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params=params, size=size)
-    count = 0 if is_empty else await count_list(rows, cursor, lambda: order_list.count_orders(ctx.db, query), size)
+    count = await count_list(rows, cursor, lambda: order_list.count_orders(ctx.db, query, size), size) if rows else 0
+    head = build_head(PATH, count, SORT_NAMES, query.sort, params)
     return page(
         "orders/orders.html",
         page_context,
         notice=notice_of(request, NOTICES),
         orders=page_rows,
-        head=build_head(PATH, count, SORT_NAMES, query.sort, params),
+        head=msgspec.structs.replace(head, limit=size) if query.words else head,
         pages=pages,
         params=params,
         query=_encode(params),

@@ -294,9 +294,13 @@ def _filter_values(query: OrderQuery) -> dict[str, Any]:
     return values | ({"numbers": list(query.numbers)} if query.numbers else {})
 
 
-async def count_orders(db: DatabaseSession, query: OrderQuery) -> int:
-    """Returns the number of orders of a list, at most one more than that of `count_rows`."""
-    values = _filter_values(query) | ({"rare_words": query.words} if query.words else {})
+async def count_orders(db: DatabaseSession, query: OrderQuery, size: int) -> int:
+    """Returns the number of orders of a list that is longer than a page, at most one more than that of `count_rows`.
+    Those of a search are not counted: the index would collect all orders that have a common word.
+    """
+    if query.words:
+        return size + 1
+    values = _filter_values(query)
     return await db.one(_count_statement(tuple(sorted(values)), query.tab), **values) or 0
 
 
