@@ -1,123 +1,185 @@
-"""What each kind of request costs: CPU of the service and of PostgreSQL, bytes of WAL and rows. `python -m bench.capacity`
-prints the table from which docs/scaling.md computes what a number of orders needs.
+"""What each kind of request costs: CPU of the service and of PostgreSQL, bytes of WAL and rows; and what a number of orders
+an hour needs, which docs/scaling.md explains.
 """
 
 import asyncio
-import sys
-import tempfile
-import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+import itertools
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
-import httpx2
 import msgspec
-import psutil
 
 from bench.catalog_data import fill_catalog
-from bench.load_test import Server, run_sql
-from bench.purchases import SETUP, buy
-from bench.rounds import KEYS, SHOP
-from shop.db.embedded import Embedded
-from shop.migrations.upgrade import upgrade
+from bench.http_client import Connection, send_all
+from bench.load_test import LoadGenerator, Server, run_sql
+from bench.purchases import SETUP, begin_purchase
+from bench.rounds import Bench, console
 
 COUNT = 300
+SETTLE_SECONDS = 11
+"""An idle connection of PostgreSQL reports its rows after ten seconds."""
+STORE = "/api/v2/storefront"
+USE = 0.6
+"""The share of a core that is used in the peak hour."""
+FOR_EACH_ORDER = {"a product": 100, "a list of 25 products, one changed": 20, "a new cart": 9, "an item added": 9}
+"""Requests of other visitors for each order; the purchase itself has all of its requests."""
 _FIGURES = """
 select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as wal, (select sum(n_tup_ins) from pg_stat_user_tables) as rows,
     pg_stat_force_next_flush()
 """
-Request = Callable[[httpx2.AsyncClient], Awaitable[object]]
+_CHANGE = "a change of a product"
+Request = Callable[[Connection, int], Awaitable[object]]
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The cost of one request: microseconds of CPU, bytes of WAL, rows that were inserted."""
+    """The cost of a request: seconds of CPU, bytes of WAL, rows that were inserted."""
 
     service: float
     database: float
     wal: float
     rows: float
 
+    def plus(self, other: "Cost", times: float) -> "Cost":
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Cost(*(one + times * more for one, more in pairs))
+
 
 class Meter:
     """Reads what a shop and its database have used so far."""
 
-    def __init__(self, server: Server, url: str, postmaster: int) -> None:
-        self._server, self._url, self._postmaster = server, url, psutil.Process(postmaster)
+    def __init__(self, server: Server, url: str, wrk: LoadGenerator) -> None:
+        self._server, self._url, self._wrk = server, url, wrk
 
     def read(self) -> Cost:
         (row,) = run_sql(self._url, _FIGURES)
         worker = self._server.worker.cpu_times()
-        processes = [self._postmaster, *self._postmaster.children()]
-        times = [process.cpu_times() for process in processes]
-        # Connections that have ended count with the postmaster.
-        database = sum(each.user + each.system for each in times) + times[0].children_user + times[0].children_system
-        return Cost((worker.user + worker.system) * 1e6, database * 1e6, float(row["wal"]), float(row["rows"]))
+        return Cost(worker.user + worker.system, self._wrk.database_cpu(), float(row["wal"]), float(row["rows"]))
 
 
-async def measure(meter: Meter, base: str, request: Request) -> Cost:
-    async with httpx2.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
-        for _ in range(20):
-            await request(http)
-        before = await asyncio.to_thread(meter.read)
-        for _ in range(COUNT):
-            await request(http)
-        # The worker writes events, search rows and e-mails of completed orders after the requests.
-        await asyncio.sleep(5)
-        after = await asyncio.to_thread(meter.read)
-    return Cost(
-        *(
-            (new - old) / COUNT
-            for new, old in zip(msgspec.structs.astuple(after), msgspec.structs.astuple(before), strict=True)
-        )
-    )
+def measure(meter: Meter, base: str, request: Request, numbers: "itertools.count[int]") -> Cost:
+    """Returns the average cost of a request, with what the worker does afterward: events, search rows, e-mails."""
+
+    async def run(count: int) -> None:
+        await send_all(base, itertools.islice(numbers, count), request)
+        await asyncio.sleep(SETTLE_SECONDS)
+
+    asyncio.run(run(20))
+    before = meter.read()
+    asyncio.run(run(COUNT))
+    return Cost(0, 0, 0, 0).plus(meter.read(), 1 / COUNT).plus(before, -1 / COUNT)
 
 
-async def _show_product(http: httpx2.AsyncClient) -> object:
-    return await http.get("/products/thing-7")
-
-
-async def _list_products(http: httpx2.AsyncClient) -> object:
-    # A page of its own each time: lists are cached.
-    return await http.get(f"/products?per_page=25&filter[price]=0,{time.monotonic_ns() % 1_000_000}")
-
-
-async def _create_cart(http: httpx2.AsyncClient) -> object:
-    return await http.post("/cart")
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        embedded = Embedded(directory)
-        url = embedded.start()
-        upgrade(url)
-        fill_catalog(url, 1_000)
-        run_sql(url, *SETUP.split(";")[:-1], "select 1")
-        pid = int((directory / "postgres" / "postmaster.pid").read_text().split()[0])
-        environ = {"SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS, "SHOP_MAILBOX": "on", "SHOP_DRAIN_SECONDS": "0"}
-        server = Server([str(SHOP), "serve", "--port", "PORT"], directory / "shop.log", environ).wait()
-        try:
-            _print_table(Meter(server, url, pid), server.url, url)
-        finally:
-            server.stop()
-            embedded.stop()
-
-
-def _print_table(meter: Meter, base: str, url: str) -> None:
+def list_requests(url: str) -> Mapping[str, Request]:
     (method,) = run_sql(url, "select id from payment_methods where type = 'check'")
     variants = [str(row["id"]) for row in run_sql(url, "select id from variants where not is_master limit 3")]
-    requests: dict[str, Request] = {
-        "a product": _show_product,
-        "a list of 25 products, not cached": _list_products,
-        "a new cart": _create_cart,
-        "a purchase of a guest, 8 requests": lambda http: buy(http, variants, str(method["id"])),
+    begin = partial(begin_purchase, variants=variants, method=str(method["id"]))
+
+    async def change_product(_http: Connection, number: int) -> None:
+        change = f"update products set name = name || '.' where slug = 'thing-{991 + number % 10}'"
+        await asyncio.to_thread(run_sql, url, change, "select 1")
+
+    async def change_and_list(http: Connection, number: int) -> None:
+        await change_product(http, number)
+        await http.send("GET", f"{STORE}/products?per_page=25&include=default_variant,images&n={number}")
+
+    async def add_item(http: Connection, _: int) -> str:
+        cart = await http.send("POST", f"{STORE}/cart")
+        token = str(cart["data"]["attributes"]["token"])
+        await http.send("POST", f"{STORE}/cart/add_item", {"variant_id": variants[0]}, X_Shop_Order_Token=token)
+        return token
+
+    async def read_cart(http: Connection, number: int) -> None:
+        token = await add_item(http, number)
+        await http.send("GET", f"{STORE}/cart?include=line_items.variant", X_Shop_Order_Token=token)
+
+    async def buy(http: Connection, _: int) -> None:
+        token = await begin(http)
+        await http.send("PATCH", f"{STORE}/checkout/complete", X_Shop_Order_Token=token)
+
+    return {
+        "a product": lambda http, number: http.send("GET", f"{STORE}/products/thing-{1 + number % 900}?n={number}"),
+        "a list of 25 products, unchanged": lambda http, _: http.send("GET", f"{STORE}/products?per_page=25"),
+        _CHANGE: change_product,
+        "a list of 25 products, one changed": change_and_list,
+        "a new cart": lambda http, _: http.send("POST", f"{STORE}/cart"),
+        "an item added": add_item,
+        "a cart with its lines": read_cart,
+        "a purchase of a guest, 8 requests": buy,
     }
-    print("| | CPU of the service, µs | CPU of PostgreSQL, µs | WAL, bytes | rows |\n|---|--:|--:|--:|--:|")
-    for name, request in requests.items():
-        cost = asyncio.run(measure(meter, base, request))
-        print(f"| {name} | {cost.service:,.0f} | {cost.database:,.0f} | {cost.wal:,.0f} | {cost.rows:.1f} |")
-        sys.stdout.flush()
 
 
-if __name__ == "__main__":
-    main()
+def cost_table(bench: Bench, make_url: Callable[[str], str]) -> None:
+    url = make_url("shop_cost")
+    fill_catalog(url, 1_000)
+    run_sql(url, *SETUP.split(";")[:-1], "vacuum analyze", "select 1")
+    run_sql(url, "checkpoint", "select 1")
+    server = bench.shop(url, "cost")
+    meter, numbers = Meter(server, url, bench.wrk), itertools.count()
+    costs: dict[str, Cost] = {}
+    try:
+        idle = measure(meter, server.url, _do_nothing, numbers)
+        for name, request in list_requests(url).items():
+            with console.status(name):
+                costs[name] = measure(meter, server.url, request, numbers).plus(idle, -1)
+    finally:
+        server.stop()
+    _subtract(costs, "an item added", "a new cart")
+    _subtract(costs, "a cart with its lines", "a new cart", "an item added")
+    _subtract(costs, "a list of 25 products, one changed", _CHANGE)
+    del costs[_CHANGE]
+    _say_costs(bench, costs)
+    _say_needs(bench, costs)
+
+
+async def _do_nothing(_http: Connection, _number: int) -> None:
+    return
+
+
+def _subtract(costs: dict[str, Cost], name: str, *parts: str) -> None:
+    """Removes the requests that only prepare the measured one."""
+    for part in parts:
+        costs[name] = costs[name].plus(costs[part], -1)
+
+
+def _say_costs(bench: Bench, costs: Mapping[str, Cost]) -> None:
+    bench.say(
+        "",
+        "| 1,000 requests | CPU s of the service | previous | CPU s of PostgreSQL | previous | WAL, MB | rows |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    )
+    for name, cost in costs.items():
+        before = [bench.section.describe_previous(name, part) for part in ("service", "database")]
+        row = bench.section.rows[name] = {
+            "service": round(cost.service * 1e3, 3),
+            "database": round(cost.database * 1e3, 3),
+            "wal": round(cost.wal / 1e3, 3),
+            "rows": round(cost.rows * 1e3, 1),
+        }
+        figures = f"{row['service']:.2f} | {before[0]} | {row['database']:.2f} | {before[1]} | {row['wal']:.2f}"
+        bench.say(f"| {name} | {figures} | {row['rows']:,.0f} |")
+    bench.say(
+        "",
+        f"{COUNT} of each on a shop with 1,000 products, 8 at a time, with the work of the worker afterward; idle work is",
+    )
+    bench.say("subtracted. PostgreSQL's share of the changed list contains the change of the product.")
+
+
+def _say_needs(bench: Bench, costs: Mapping[str, Cost]) -> None:
+    order = costs["a purchase of a guest, 8 requests"]
+    for name, times in FOR_EACH_ORDER.items():
+        order = order.plus(costs[name], times)
+    bench.say(
+        "",
+        f"An order with {', '.join(f'{times} times {name}' for name, times in FOR_EACH_ORDER.items())} of other",
+        f"visitors costs {order.service * 1e3:.0f} ms of CPU of the service, {order.database * 1e3:.0f} ms of PostgreSQL, "
+        f"{order.wal / 1e3:.0f} kB of WAL and {order.rows:.0f} rows.",
+        f"Cores at {USE:.0%} use, for the peak hour:",
+        "",
+        "| orders in the peak hour | orders/s | cores for shops | cores for PostgreSQL | WAL, MB/s |",
+        "|--:|--:|--:|--:|--:|",
+    )
+    for count in (100, 1_000, 10_000, 100_000):
+        rate = count / 3600
+        cores = [max(1, math.ceil(rate * each / USE)) for each in (order.service, order.database)]
+        bench.say(f"| {count:,} | {rate:.2f} | {cores[0]} | {cores[1]} | {rate * order.wal / 1e6:.2f} |")

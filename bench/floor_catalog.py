@@ -10,13 +10,15 @@ from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
 from shop.models.catalog.product_query import ProductQuery, query_shape
-from shop.queries.catalog import product_lists, storefront, versions
+from shop.models.catalog.storefront import StorefrontProduct
+from shop.queries.catalog import priced_products, product_lists, storefront, versions
 from shop.queries.catalog.product_index import ROOT_SCOPE_ID, currency_facet
 from shop.rules.catalog.images import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
 QUERY = ProductQuery(currency="USD", page=Page(1, 25))
-_PAGE = product_lists._page(query_shape(QUERY), "walk", is_personal=False)
+_PAGE = product_lists._page(query_shape(QUERY), "walk", StorefrontProduct, is_personal=False)
+_BY_SLUG = priced_products._one_product("slug", is_personal=False, has_state=False)
 _VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
@@ -36,14 +38,23 @@ class FloorCatalog:
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
+        self.statements = 0
+
+    async def product(self, slug: str) -> bytes:
+        """Shows one product, in one statement."""
+        async with self.pool.acquire() as connection:
+            row = await connection.fetchrow(_BY_SLUG.sql, *_BY_SLUG.arguments({"slug": slug, "currency": "USD"}))
+        self.statements += 1
+        return encode({"data": _product(row)})
 
     async def products(self) -> bytes:
         async with self.pool.acquire() as connection:
 
             async def run(statement: Any, **values: Any) -> Any:
+                self.statements += 1
                 return await connection.fetch(statement.sql, *statement.arguments(values))
 
-            await run(versions._VERSION)
+            await run(versions._STATE)
             page = await run(_PAGE, **_VALUES)
             facets = await run(storefront._FACETS, scopes=[ROOT_SCOPE_ID], currency_facet=currency_facet("USD"))
             variants = await run(storefront._VARIANTS, ids=[row["default_variant_id"] for row in page])

@@ -12,7 +12,7 @@ from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute, Money
 from shop.platform.resources.registry import COLLECTIONS
-from shop.queries import journal, records
+from shop.queries import journal, record_counts, records
 from shop.queries.access import applications
 from shop.queries.access import sessions as session_queries
 
@@ -21,7 +21,7 @@ SIZE, LIFE, MONTH = 25, 7200, 2_592_000
 ORDERS = COLLECTIONS["order"]
 _RECORDS = ORDERS.actions.records
 _LIST = records._list_statement(_RECORDS, ((), False), Sort("id", True), "number")
-_COUNT = records._count_statement(_RECORDS, ((), False))
+_COUNT = record_counts._count_statement(_RECORDS, ((), False))
 _PLAIN = [field.name for field in ORDERS.resource.fields if isinstance(field, Attribute)]
 _AMOUNTS = [field.name for field in ORDERS.resource.fields if isinstance(field, Money)]
 _LINKS: dict[str, Any] = {
@@ -34,6 +34,7 @@ class FloorPlatform:
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
+        self.statements = 0
 
     async def grant(self, body: bytes) -> bytes:
         credentials = msgspec.json.decode(body)
@@ -41,6 +42,7 @@ class FloorPlatform:
         async with self.pool.acquire() as connection:
 
             async def run(statement: Any, **values: Any) -> Any:
+                self.statements += 1
                 return await connection.fetchrow(statement.sql, *statement.arguments(values))
 
             secret = secret_hash(credentials["client_secret"])
@@ -92,6 +94,7 @@ class FloorPlatform:
         )
 
     async def orders(self, token: str) -> bytes:
+        self.statements += 3
         async with self.pool.acquire() as connection:
             caller = applications._FIND_CALLER
             await connection.fetchrow(caller.sql, *caller.arguments({"hash": secret_hash(token)}))

@@ -20,6 +20,7 @@ class FloorSignIn:
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
+        self.statements = 0
 
     async def exchange(self, body: bytes) -> bytes:
         email = msgspec.json.decode(body)["user"]["email"]
@@ -27,6 +28,7 @@ class FloorSignIn:
         async with self.pool.acquire() as connection:
 
             async def run(statement: Any, **values: Any) -> Any:
+                self.statements += 1
                 return await connection.fetchrow(statement.sql, *statement.arguments(values))
 
             request = await run(login_queries._COUNT_ATTEMPT, key=email, tries=5)
@@ -81,6 +83,7 @@ class FloorSignIn:
 
     async def account(self, token: str) -> bytes:
         async with self.pool.acquire() as connection:
+            self.statements += 1
             row = await connection.fetchrow(users._FIND_ACCOUNT.sql, secret_hash(token))
         names = ("email", "first_name", "last_name", "selected_locale", "completed_orders", "public_metadata")
         attributes = {**{name: row[name] for name in names}, "store_credits": 0}

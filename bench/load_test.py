@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import contextlib
 import os
 import re
 import shutil
@@ -35,6 +36,32 @@ class Sample(msgspec.Struct, frozen=True):
     p99: float
     cpu: float
     """CPU microseconds of the serving process per request."""
+    database: float
+    """CPU microseconds of all PostgreSQL processes per request."""
+    statements: float
+    """Statements per request, without BEGIN and COMMIT."""
+
+
+class LoadGenerator:
+    """wrk, and the PostgreSQL server whose CPU time counts."""
+
+    def __init__(self) -> None:
+        self.command = find_wrk()
+        self.postmaster: psutil.Process | None = None
+
+    def database_cpu(self) -> float:
+        """Returns the CPU seconds of PostgreSQL; processes that have ended count with the postmaster."""
+        if self.postmaster is None:
+            return 0.0
+        own = self.postmaster.cpu_times()
+        seconds = own.user + own.system + own.children_user + own.children_system
+        for child in self.postmaster.children():
+            try:
+                times = child.cpu_times()
+            except psutil.NoSuchProcess:
+                continue
+            seconds += times.user + times.system
+        return float(seconds)
 
 
 def median(samples: list[Sample]) -> Sample:
@@ -49,6 +76,7 @@ def median_ratio(these: list[Sample], others: list[Sample]) -> float:
     return statistics.median(one.per_second / other.per_second for one, other in zip(these, others, strict=True))
 
 
+_STATEMENT_COUNTS = re.compile(rb'"statements":(\d+)')
 _FAILURE = re.compile(r'"status": ?[45]|"level": ?"error"')
 
 
@@ -68,6 +96,7 @@ class Server:
                 stderr=out,
             )
         self._psutil = psutil.Process(self.process.pid)
+        self._read = self._statements = 0
         # An interrupted run leaves no server behind.
         atexit.register(self._end)
 
@@ -90,6 +119,18 @@ class Server:
     def worker(self) -> psutil.Process:
         return max(self._psutil.children(), key=lambda child: child.memory_info().rss)
 
+    def count_statements(self) -> int:
+        """Returns the statements so far: the floor counts them, and the shop logs them with each request."""
+        with contextlib.suppress(urllib.error.URLError), urllib.request.urlopen(f"{self.url}/statements") as answer:
+            return int(answer.read())
+        with self.log.open("rb") as log:
+            log.seek(self._read)
+            # The last line may be incomplete.
+            lines, end, _ = log.read().rpartition(b"\n")
+        self._read += len(lines + end)
+        self._statements += sum(int(count) for count in _STATEMENT_COUNTS.findall(lines))
+        return self._statements
+
     def _end(self) -> None:
         if self.process.poll() is None:
             self.stop()
@@ -105,7 +146,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def load_generator() -> str:
+def find_wrk() -> str:
     """Returns the path of wrk, installed as a Debian package if necessary."""
     path = shutil.which("wrk")
     if not path and os.geteuid() == 0 and shutil.which("apt-get"):
@@ -117,7 +158,7 @@ def load_generator() -> str:
 
 
 def load(
-    wrk: str,
+    wrk: LoadGenerator,
     server: Server,
     seconds: int,
     script: Path | None = None,
@@ -126,8 +167,8 @@ def load(
     connections: int = CONNECTIONS,
 ) -> Sample:
     worker = server.worker
-    before = worker.cpu_times()
-    command = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", server.url + path]
+    before, database, statements = worker.cpu_times(), wrk.database_cpu(), server.count_statements()
+    command = [wrk.command, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", server.url + path]
     out = subprocess.run(
         [*command, *(["-s", str(script)] if script else [])], capture_output=True, text=True, check=True
     ).stdout
@@ -136,9 +177,13 @@ def load(
         failures = [line for line in server.log.read_text().splitlines() if _FAILURE.search(line)]
         sys.exit("\n".join(["bench: errors under load:", out, *failures[-20:]]))
     requests = int(_search(r"(\d+) requests in", out))
-    cpu = (after.user + after.system - before.user - before.system) / requests * 1e6
     return Sample(
-        float(_search(r"Requests/sec:\s+([\d.]+)", out)), _milliseconds("50%", out), _milliseconds("99%", out), cpu
+        per_second=float(_search(r"Requests/sec:\s+([\d.]+)", out)),
+        p50=_milliseconds("50%", out),
+        p99=_milliseconds("99%", out),
+        cpu=(after.user + after.system - before.user - before.system) / requests * 1e6,
+        database=(wrk.database_cpu() - database) / requests * 1e6,
+        statements=(server.count_statements() - statements) / requests,
     )
 
 
@@ -218,6 +263,35 @@ def uncached_script(directory: Path, token: str | None = None) -> Path:
         bearer + 'local n, run = 0, os.time() .. "." .. math.floor(os.clock() * 1000000) .. "."\n'
         'request = function()\n  n = n + 1\n  return wrk.format("GET", wrk.path .. "&n=" .. run .. n)\nend\n'
     )
+    return file
+
+
+def slug_script(directory: Path, slugs: list[str]) -> Path:
+    """Requests another product each time, with a different unused parameter, so that no response is cached."""
+    listing = directory / "slugs.txt"
+    listing.write_text("\n".join(slugs))
+    file = directory / "slugs.lua"
+    file.write_text(f"""
+local slugs, n, run = {{}}, 0, os.time() .. "." .. math.floor(os.clock() * 1000000) .. "."
+for line in io.lines("{listing}") do slugs[#slugs + 1] = line end
+request = function()
+  n = n + 1
+  return wrk.format("GET", wrk.path:gsub("[^/]+$", slugs[n % #slugs + 1]) .. "?n=" .. run .. n)
+end
+""")
+    return file
+
+
+def pages_script(directory: Path, pages: int) -> Path:
+    """Requests another page of a list each time."""
+    file = directory / "pages.lua"
+    file.write_text(f"""
+local n = 0
+request = function()
+  n = n % {pages} + 1
+  return wrk.format("GET", wrk.path .. "&page=" .. n)
+end
+""")
     return file
 
 

@@ -18,7 +18,8 @@ REQUESTS = 40
 LIMIT = 1.5
 _API = "/api/v2/platform"
 _ORDER_PARTS = "bill_address,ship_address,line_items,payments,shipments,adjustments,state_changes"
-_PRODUCT_PARTS = "variants,images,taxons,option_types,product_properties"
+# Without taxons: the API links all products of each, which a page does not show.
+_PRODUCT_PARTS = "variants,images,option_types,product_properties"
 PagePairs = dict[str, tuple[str, tuple[str, ...]]]
 """The path of each page, and those of the Platform API that have its data; `{id}` and `{number}` are those of a random
 record.

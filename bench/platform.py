@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from bench.load_test import Sample, Server, bearer_script, body_script, fill, load, median, median_ratio, run_sql
-from bench.rounds import Bench, ratio_table
+from bench.rounds import Bench, figure_table, load_table
 from shop.base.crypto.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
 from shop.base.ids import new_id
 from shop.jsonapi.paging import cursor
@@ -87,11 +87,14 @@ def platform_tables(bench: Bench, url: str) -> None:
     )
     for server in (floor, shop):
         server.stop()
-    ratio_table(bench, results, {"token": "0.60", "orders": "0.60"})
+    load_table(bench, results)
     last_page_ratio = median_ratio(results["first keyset page"], results["last keyset page"])
     counted_ratio = median_ratio(results["first keyset page"], results["shop orders"])
-    bench.say("", f"The last keyset page of {MANY:,} orders costs {last_page_ratio:.2f} times the first (at most 1.3);")
-    bench.say(f"a counted page {counted_ratio:.2f} times a keyset page (at most 3).")
+    bench.say("", f"The lists are pages of 25 of {MANY:,} orders.")
+    figure_table(
+        bench,
+        {"last keyset page, times the first": last_page_ratio, "counted page, times a keyset page": counted_ratio},
+    )
 
 
 def _last_cursor(url: str) -> str:

@@ -1,33 +1,43 @@
-"""The cost of buying: adding an item to a cart compared with its floor, and a complete purchase."""
+"""The cost of carts: reading one with lines and adding an item, compared with their floors; and a complete purchase."""
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import asyncpg
 import httpx2
 
 from bench.catalog_data import fill_catalog
-from bench.load_test import Sample, Server, load, median, median_ratio, run_sql
-from bench.rounds import KEYS, Bench, console, ratio_table
+from bench.http_client import Connection
+from bench.load_test import PATH, Sample, Server, load, median_ratio, read_script, run_sql
+from bench.rounds import KEYS, Bench, console, figure_table, load_table
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.order_tokens import order_token
 
 CART = "/api/v2/storefront/cart/add_item"
 SIZES = (1, 5, 100)
 CARTS = 400
-JOURNEYS = 60
+ADDRESS = {
+    "firstname": "Ada",
+    "lastname": "Lovelace",
+    "address1": "1 Main Street",
+    "city": "Springfield",
+    "zipcode": "62701",
+    "state_name": "IL",
+    "country_iso": "US",
+}
 _CARTS = """
 insert into orders (id, number, currency, item_count, created_at, updated_at)
 select uuidv7(), 'B' || $1::bigint || '-' || n, 'USD', $1, now(), now() from generate_series(1, {carts}) n
 """
 _LINES = """
 insert into line_items (id, order_id, variant_id, quantity, price, quoted_at, name, slug, created_at, updated_at)
-select uuidv7(), o.id, v.id, 1, 1000, now(), 'Thing', 'thing', now(), now()
+select uuidv7(), o.id, v.id, 1, p.amount, now(), 'Thing', 'thing', now(), now()
 from orders o cross join lateral (
     select id from variants where not is_master order by md5(id::text || o.number) limit $1) v
+join prices p on p.variant_id = v.id and p.currency = o.currency
 where o.number like 'B' || $1::bigint || '-%'
 """
 SETUP = """
@@ -105,6 +115,10 @@ end
     return script
 
 
+def _list_tokens(url: str, token: Callable[..., str]) -> list[str]:
+    return [token(row["id"]) for row in run_sql(url, "select id from orders where number like 'B5-%'")]
+
+
 def purchase_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     url = make_url("shop_buying")
     with console.status("making carts"):
@@ -123,7 +137,16 @@ def purchase_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         size: _script(bench, url, f"add_{size}", size, lambda cart: order_token(keys, cart, 0)) for size in SIZES
     }
     by_id = _script(bench, url, "add_floor", 5, str)
+    reads = {
+        name: read_script(bench.directory, f"lines_{name}", _list_tokens(url, token))
+        for name, token in (("floor", str), ("shop", lambda cart: order_token(keys, cart, 0)))
+    }
+    with_variants = f"{PATH}?lines=5&include=line_items.variant"
     jobs: dict[str, Callable[[], Sample]] = {
+        "floor lines": lambda: load(bench.wrk, floor, bench.seconds, reads["floor"], f"{PATH}?lines=5"),
+        "shop lines": lambda: load(bench.wrk, shop, bench.seconds, reads["shop"], f"{PATH}?lines=5"),
+        "floor variants": lambda: load(bench.wrk, floor, bench.seconds, reads["floor"], with_variants),
+        "shop variants": lambda: load(bench.wrk, shop, bench.seconds, reads["shop"], with_variants),
         "floor add_item": lambda: load(bench.wrk, floor, bench.seconds, by_id, CART),
         "shop add_item": lambda: load(bench.wrk, shop, bench.seconds, scripts[5], CART),
         "shop add_item, 100 promotions": lambda: load(bench.wrk, promoted_shop, bench.seconds, promoted_script, CART),
@@ -131,47 +154,52 @@ def purchase_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         "shop add_item, 100 lines": lambda: load(bench.wrk, shop, bench.seconds, scripts[100], CART),
     }
     results = bench.interleaved(jobs)
-    (method,) = run_sql(url, "select id from payment_methods where type = 'check'")
-    variants = [str(row["id"]) for row in run_sql(url, "select id from variants where not is_master limit 3")]
-    journey = asyncio.run(_journeys(shop.url, variants, str(method["id"])))
     floor.stop()
     shop.stop()
     promoted_shop.stop()
-    ratio_table(bench, results, {"add_item": "0.50"})
-    cost = median_ratio(results["shop add_item, 1 line"], results["shop add_item, 100 lines"])
-    promotion_cost = median_ratio(results["shop add_item"], results["shop add_item, 100 promotions"])
+    load_table(bench, results)
+    figure_table(
+        bench,
+        {
+            "add_item at 100 lines, times 1 line": median_ratio(
+                results["shop add_item, 1 line"], results["shop add_item, 100 lines"]
+            ),
+            "add_item with 100 promotions, times none": median_ratio(
+                results["shop add_item"], results["shop add_item, 100 promotions"]
+            ),
+        },
+    )
     bench.say(
         "",
-        f"With a hundred automatic promotions it costs {promotion_cost:.2f} times what it does with none (at most 1.5).",
-        f"Increasing a quantity in a cart of five lines: {median(results['shop add_item']).per_second:,.0f} a second. In a cart of a",
-        f"hundred lines it costs {cost:.2f} times what it does in one of one (at most 5).",
-        "",
-        f"A complete guest purchase (cart, three items, address, rate, payment, complete): {journey:.0f} ms, one after another,",
-        f"the median of {JOURNEYS}.",
+        "`lines` reads a cart of five lines, and `variants` the same with `include=line_items.variant`; `add_item` increases a",
+        "quantity in a cart of five lines.",
     )
 
 
-async def _journeys(base: str, variants: list[str], method: str) -> float:
-    durations = []
-    async with httpx2.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
-        for _ in range(JOURNEYS):
-            start = time.perf_counter()
-            await buy(http, variants, method)
-            durations.append(time.perf_counter() - start)
-    return sorted(durations)[len(durations) // 2] * 1000
-
-
 async def buy(http: httpx2.AsyncClient, variants: list[str], method: str) -> None:
-    address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main Street", "city": "Springfield"}
-    address |= {"zipcode": "62701", "state_name": "IL", "country_iso": "US"}
     cart = (await http.post("/cart")).json()
     headers = {"X-Shop-Order-Token": cart["data"]["attributes"]["token"]}
     for variant in variants:
         await http.post("/cart/add_item", json={"variant_id": variant}, headers=headers)
-    details = {"email": "ada@example.org", "bill_address_attributes": address, "use_billing": True}
+    details = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
     await http.patch("/checkout", json={"order": details}, headers=headers)
     await http.get("/checkout/shipping_rates", headers=headers)
     await http.post("/checkout/create_payment", json={"payment_method_id": method}, headers=headers)
     response = await http.patch("/checkout/complete", headers=headers)
     if response.status_code != 200:
         sys.exit(f"bench: an order was not completed: {response.text}")
+
+
+async def begin_purchase(http: Connection, *, variants: list[str], method: str) -> str:
+    """Makes a guest's purchase up to its payment; returns the order token."""
+    store = "/api/v2/storefront"
+    cart = await http.send("POST", f"{store}/cart")
+    token = str(cart["data"]["attributes"]["token"])
+    send = partial(http.send, X_Shop_Order_Token=token)
+    for variant in variants:
+        await send("POST", f"{store}/cart/add_item", {"variant_id": variant})
+    details = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+    await send("PATCH", f"{store}/checkout", {"order": details})
+    await send("GET", f"{store}/checkout/shipping_rates")
+    await send("POST", f"{store}/checkout/create_payment", {"payment_method_id": method})
+    return token

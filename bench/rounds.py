@@ -3,22 +3,24 @@
 import random
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.console import Console
 
 from bench.load_test import (
+    LoadGenerator,
     Sample,
     Server,
     create_script,
-    load_generator,
     median,
     median_ratio,
     read_script,
     run_sql,
 )
+from bench.report import Section, list_figures
 
 SHOP = str(Path(sys.executable).parent / "shop")
 KEYS = "k1:" + secrets.token_hex(32)
@@ -33,12 +35,13 @@ class Bench:
 
     def __init__(self, directory: Path, seconds: int, rounds: int) -> None:
         self.directory, self.seconds, self.rounds = directory, seconds, rounds
-        self.wrk = load_generator()
+        self.wrk = LoadGenerator()
         self.create = create_script(directory)
-        self.lines: list[str] = []
+        self.section = Section("", "")
+        """The section that is being measured."""
 
     def say(self, *lines: str) -> None:
-        self.lines += lines
+        self.section.lines += lines
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -71,14 +74,32 @@ class Bench:
         return samples
 
 
-def ratio_table(bench: Bench, results: Samples, minimums: dict[str, str]) -> None:
+def load_table(bench: Bench, results: Samples) -> None:
+    """Says a row for each load: beside its floor, its target and the previous run. The rows `floor x` are the floors."""
     bench.say(
-        "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
+        "",
+        "| | requests/s | floor | of it | target | previous | p50 ms | p99 ms | CPU µs, service | PostgreSQL | statements |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     )
+    section = bench.section
     for name, samples in results.items():
-        verb, sample = name.split()[1].strip(","), median(samples)
-        base = results.get(f"floor {verb}")
-        ratio = f"{median_ratio(samples, base):.2f}" if base else ""
-        least = minimums.get(verb, "") if name.startswith("shop") else ""
-        figures = f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f}"
-        bench.say(f"| {name} | {sample.per_second:,.0f} | {ratio} | {least} | {figures} |")
+        sample, floor = median(samples), find_floor(name, results)
+        row = section.rows[name] = {key: round(value, 2) for key, value in msgspec.structs.asdict(sample).items()}
+        if floor:
+            row["ratio"] = round(median_ratio(samples, floor), 3)
+        floor_text = f"{median(floor).per_second:,.0f} | {row['ratio']:.2f}" if floor else " | "
+        told = f"{section.describe_target(name)} | {section.describe_previous(name, 'per_second', 'ratio')}"
+        figures = (
+            f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f} | {sample.database:.0f} | {sample.statements:.1f}"
+        )
+        bench.say(f"| {name} | {sample.per_second:,.0f} | {floor_text} | {told} | {figures} |")
+
+
+def find_floor(name: str, results: Samples) -> list[Sample] | None:
+    """Returns the samples of the floor of a row: `shop read, 150 more routes` has `floor read`."""
+    words = name.split()
+    return None if words[0] == "floor" else results.get(f"floor {words[1].strip(',')}" if len(words) > 1 else name)
+
+
+def figure_table(bench: Bench, figures: Mapping[str, float]) -> None:
+    bench.say(*list_figures(bench.section, figures))

@@ -1,4 +1,4 @@
-"""`make bench`: our cost beside a floor's, interleaved in one run; prints medians and writes `bench/report.md`."""
+"""`make bench`: our cost beside a floor's, interleaved in one run; writes `bench/report.md`."""
 
 import argparse
 import os
@@ -10,11 +10,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
+
+from bench.capacity import cost_table
 from bench.catalog import catalog_tables
 from bench.catalog_jobs import catalog_job_tables
+from bench.checkout import checkout_tables
 from bench.customer_jobs import customer_job_tables
 from bench.dashboard import create_operator, order_list_tables
 from bench.events import event_tables
+from bench.idle import idle_table
 from bench.load_test import (
     Sample,
     Server,
@@ -27,11 +32,15 @@ from bench.load_test import (
     median_ratio,
     run_sql,
 )
+from bench.mixed import mixed_tables
 from bench.pages import product_page_tables
 from bench.platform import flood, platform_tables
+from bench.prepared import prepared_tables
 from bench.purchases import purchase_tables
+from bench.replicas import replica_tables
+from bench.report import Report, current_commit
 from bench.reports import report_tables
-from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, ratio_table
+from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, figure_table, load_table
 from bench.signin import create_bearers, create_login_requests
 from shop.base.crypto.keys import parse_keys
 from shop.base.crypto.order_tokens import order_token
@@ -41,7 +50,6 @@ from shop.migrations.upgrade import upgrade
 SIZES = (1_000, 100_000, 1_000_000)
 REUSED = ("shop_reports", "shop_order_list", "shop_product_pages")
 """Databases that take long to fill, and that measuring does not change."""
-REPORT = Path(__file__).parent / "report.md"
 
 
 def start_times(bench: Bench) -> None:
@@ -84,17 +92,23 @@ def main_table(bench: Bench, url: str) -> None:
             "shop read, 150 more routes": lambda: load(bench.wrk, crowded_shop, bench.seconds, by_token),
         }
     )
-    memory = shop.worker.memory_info().rss / 1e6
+    memory = shop.worker.memory_full_info()
     for server in (floor, plain, crowded_shop, shop, proxied_shop):
         server.stop()
-    ratio_table(bench, results, {"create": "0.80", "read": "0.65"})
-    for verb in ("create", "read"):
-        bench.say(
-            "",
-            f"p99 of {verb} is {median(results[f'shop {verb}']).p99 / median(results[f'floor {verb}']).p99:.2f} "
-            "times the floor's (at most 2).",
-        )
-    bench.say("", f"Resident memory of the worker after this load: {memory:.0f} MB (at most 120).")
+    load_table(bench, results)
+    p99 = {
+        f"p99 of {verb}, times the floor's": median(results[f"shop {verb}"]).p99 / median(results[f"floor {verb}"]).p99
+        for verb in ("create", "read")
+    }
+    figure_table(
+        bench,
+        {
+            **p99,
+            "memory of the worker after this load, MB": memory.rss / 1e6,
+            "its share of it (PSS), MB": memory.pss / 1e6,
+        },
+    )
+    bench.say("", "Memory is the resident set, which counts all pages that the worker shares with its parent.")
 
 
 def sign_in_table(bench: Bench, url: str) -> None:
@@ -123,7 +137,7 @@ def sign_in_table(bench: Bench, url: str) -> None:
     )
     for server in (floor, shop):
         server.stop()
-    ratio_table(bench, results, {"exchange": "0.50", "account": "0.60"})
+    load_table(bench, results)
 
 
 def database_alone(bench: Bench, server: Embedded, url: str) -> None:
@@ -218,6 +232,10 @@ def list_sections(bench: Bench, server: Embedded, make_url: Callable[[str], str]
         "platform": measure_platform,
         "catalog": lambda: catalog_tables(bench, make_url),
         "purchases": lambda: purchase_tables(bench, make_url),
+        "checkout": lambda: checkout_tables(bench, make_url),
+        "idle": lambda: idle_table(bench, make_url),
+        "cost": lambda: cost_table(bench, make_url),
+        "mixed": lambda: mixed_tables(bench, make_url),
         "events": lambda: event_tables(bench),
         "reports": lambda: report_tables(bench, make_url),
         "orders": lambda: order_list_tables(bench, make_url),
@@ -226,25 +244,19 @@ def list_sections(bench: Bench, server: Embedded, make_url: Callable[[str], str]
         "customer-jobs": lambda: customer_job_tables(bench, make_url),
         "pgbench": lambda: database_alone(bench, server, make_url("shop_pgbench")),
         "growth": lambda: growth(bench, make_url),
+        "replicas": lambda: replica_tables(bench),
+        "prepared": lambda: prepared_tables(bench),
     }
 
 
-def say_conditions(bench: Bench) -> None:
-    bench.say(
-        "# Benchmark",
-        "",
-        f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
-        f"medians of {bench.rounds} interleaved rounds of {bench.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same",
-        "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios.",
-    )
-
-
-def run_sections(bench: Bench, names: Sequence[str]) -> None:
-    """Measures the sections with these names, or all."""
+def run_sections(bench: Bench, names: Sequence[str], *, is_written: bool) -> None:
+    """Measures the sections with these names, or all; each replaces its part of the report."""
     data_dir = bench.directory / "pg"
     data_dir.mkdir(exist_ok=True)
     server = Embedded(data_dir)
     server.start()
+    pid = int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
+    bench.wrk.postmaster = psutil.Process(pid)
 
     def make_url(database: str) -> str:
         postgres_url = database_url(data_dir, "postgres")
@@ -259,8 +271,13 @@ def run_sections(bench: Bench, names: Sequence[str]) -> None:
         sections = list_sections(bench, server, make_url)
         if unknown_names := [name for name in names if name not in sections]:
             sys.exit(f"bench: there is no {unknown_names[0]}; choose from {', '.join(sections)}")
+        report, commit = Report(), current_commit()
+        conditions = f"{bench.rounds} rounds of {bench.seconds} s, load of the machine before {os.getloadavg()[0]:.1f}"
         for name in names or sections:
+            bench.section = report.begin(name, commit, conditions)
             sections[name]()
+            if is_written:
+                report.write(name, bench.section, sections)
     finally:
         server.stop()
 
@@ -269,7 +286,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=int, default=2, help="length of one load (2)")
     options.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are taken (7)")
-    options.add_argument("--only", nargs="+", default=[], help="sections to measure; they are printed, not written")
+    options.add_argument("--only", nargs="+", default=[], help="sections to measure, instead of all")
+    options.add_argument("--print", action="store_true", help="only print the sections, and leave the report")
     options.add_argument("--directory", type=Path, help="where large databases remain for the next run")
     args = options.parse_args()
     # Exits cleanly on either signal, to stop its servers; a background process ignores SIGINT by default.
@@ -280,10 +298,7 @@ def main() -> None:
         directory.mkdir(exist_ok=True)
         directory.chmod(0o755)
         bench = Bench(directory, args.seconds, args.rounds)
-        say_conditions(bench)
-        run_sections(bench, args.only)
-        if not args.only:
-            REPORT.write_text("\n".join(bench.lines) + "\n")
+        run_sections(bench, args.only, is_written=not args.print)
 
 
 if __name__ == "__main__":
