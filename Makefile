@@ -9,7 +9,8 @@ GENERATED := tests/site/test_description.py tests/site/test_edges.py
 # In the order of tests/conftest.py: by default the files with the fewest tests come last, and some of them are the longest.
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 LOCK := $(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
-CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py tests/test_security.py
+CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_migration_rules.py \
+	tests/test_locks.py tests/test_security.py
 
 # Every command and every test that starts a shop would compile its source anew.
 unexport PYTHONDONTWRITEBYTECODE

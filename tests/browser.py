@@ -37,7 +37,9 @@ def chromium_path() -> str:
     if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(["apt-get", "update", "-qq"], check=False, capture_output=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False, capture_output=True, env=quiet)
+        # Another program may be installing packages.
+        install = ["apt-get", "install", "-y", "-qq", "-o", "DPkg::Lock::Timeout=300", "chromium"]
+        subprocess.run(install, check=False, capture_output=True, env=quiet)
         path = shutil.which("chromium")
     if path is None:
         raise AssertionError("The browser tests need Chromium: run `apt-get install chromium` as root.")

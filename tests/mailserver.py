@@ -133,21 +133,21 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def make_certificate(directory: Path) -> None:
-    """Writes a self-signed certificate for 127.0.0.1; a client must trust `certificate.pem`."""
+def make_certificate(directory: Path, *, address: str = "127.0.0.1", seconds: float = 3600) -> None:
+    """Writes a self-signed certificate that ends in so many seconds; a client must trust `certificate.pem`."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address)])
     now = datetime.datetime.now(datetime.UTC)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    alternative_name = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(seconds=seconds))
+        .add_extension(alternative_name, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

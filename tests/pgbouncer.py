@@ -6,10 +6,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+import pytest
 
 from shop.db.embedded_account import SERVER_USER
 from shop.db.pool import SESSION_SETTINGS
@@ -20,6 +22,23 @@ from tests.programs import find_program
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "pgbouncer.ini"
 POOL_SIZE = 4
+OTHER_PROGRAM = "TEST_PGBOUNCER"
+"""The environment variable with the path of another PgBouncer than the installed one."""
+FIRST_WITH_PREPARED = (1, 21)
+PREPARED_COUNT = 300
+"""`max_prepared_statements` of the shipped file."""
+
+
+def find_pgbouncer() -> str:
+    return os.environ.get(OTHER_PROGRAM) or find_program("pgbouncer")
+
+
+@cache
+def can_prepare() -> bool:
+    """Returns whether this PgBouncer knows `max_prepared_statements`."""
+    output = subprocess.run([find_pgbouncer(), "--version"], capture_output=True, text=True, check=True).stdout
+    version = tuple(int(part) for part in output.split()[1].split(".")[:2])
+    return version >= FIRST_WITH_PREPARED
 
 
 class PgBouncer(msgspec.Struct):
@@ -28,6 +47,7 @@ class PgBouncer(msgspec.Struct):
     config: Path
     port: int
     database: str
+    is_prepared: bool
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -35,7 +55,7 @@ class PgBouncer(msgspec.Struct):
         return f"postgresql://shop@127.0.0.1:{self.port}/{self.database}?sslmode=disable"
 
     def start(self) -> None:
-        self.process = subprocess.Popen([find_program("pgbouncer"), "-q", str(self.config)], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([find_pgbouncer(), "-q", str(self.config)], stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while True:
             try:
@@ -53,9 +73,10 @@ class PgBouncer(msgspec.Struct):
         self.process.wait(10)
 
 
-def write_config(directory: Path, url: str, port: int, **changes: str) -> Path:
+def write_config(directory: Path, url: str, port: int, prepared_count: int, **changes: str) -> Path:
     """Writes the shipped file with other addresses and paths, and a small pool."""
     text = EXAMPLE.read_text()
+    prepared = f"max_prepared_statements = {prepared_count}" if can_prepare() else ""
     (socket_dir,) = parse_qs(urlsplit(url).query)["host"]
     for default, replacement in {
         "shop = host=127.0.0.1 port=5432": f"* = host={socket_dir} port=5432",
@@ -65,6 +86,7 @@ def write_config(directory: Path, url: str, port: int, **changes: str) -> Path:
         "/var/log/postgresql/": f"{directory}/",
         "/run/postgresql/": f"{directory}/",
         "default_pool_size = 20": f"default_pool_size = {POOL_SIZE}",
+        f";max_prepared_statements = {PREPARED_COUNT}": prepared,
         **changes,
     }.items():
         assert default in text
@@ -86,8 +108,12 @@ def set_role_settings(url: str) -> None:
 
 
 @contextmanager
-def run_pgbouncer(url: str, *, has_role_settings: bool = True, **changes: str) -> Iterator[PgBouncer]:
-    """Runs PgBouncer in front of the embedded server with this URL."""
+def run_pgbouncer(
+    url: str, *, prepared_count: int = 0, has_role_settings: bool = True, **changes: str
+) -> Iterator[PgBouncer]:
+    """Runs PgBouncer in front of the embedded server with this URL; by default it keeps no prepared statements."""
+    if prepared_count and not can_prepare():
+        pytest.skip(f"prepared statements need PgBouncer 1.21 or newer; name one in {OTHER_PROGRAM}")
     if has_role_settings:
         set_role_settings(url)
     with accessible_dir() as directory, socket.socket() as probe:
@@ -95,7 +121,8 @@ def run_pgbouncer(url: str, *, has_role_settings: bool = True, **changes: str) -
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
         probe.close()
-        pooler = PgBouncer(write_config(directory, url, port, **changes), port, urlsplit(url).path[1:])
+        config = write_config(directory, url, port, prepared_count, **changes)
+        pooler = PgBouncer(config, port, urlsplit(url).path[1:], is_prepared=prepared_count > 0)
         pooler.start()
         try:
             yield pooler

@@ -16,7 +16,7 @@ def find_program(name: str) -> str:
     if not program and os.geteuid() == 0 and shutil.which("apt-get"):
         # At run level 1 the package does not start its service.
         environ = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=200", name]
         subprocess.run(install, env=environ, check=False, capture_output=True, timeout=300)
         program = shutil.which(name, path=path)
     if not program:

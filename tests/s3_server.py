@@ -116,17 +116,27 @@ class BucketServer:
                     content = store.listing(query.get("prefix", ""), query.get("delimiter", ""))
                     self.answer(200, content, Content_Type="application/xml")
                 elif key in store.objects:
-                    if key.endswith(store.paused_get):
-                        store.unpaused_gets -= 1
-                        if store.unpaused_gets < 0:
-                            store.get_requested.set()
-                            store.may_get.wait(20)
-                    data, kind = store.objects[key]
-                    tag = f'"{hashlib.md5(data).hexdigest()}"'
-                    last_modified = "Mon, 02 Nov 2026 10:00:00 GMT"
-                    self.answer(200, data, ETag=tag, Last_Modified=last_modified, Content_Type=kind)
+                    self.answer_object(key)
                 else:
                     self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+            def answer_object(self, key: str) -> None:
+                """Sends an object, or the part of it that the request wants."""
+                if key.endswith(store.paused_get):
+                    store.unpaused_gets -= 1
+                    if store.unpaused_gets < 0:
+                        store.get_requested.set()
+                        store.may_get.wait(20)
+                data, kind = store.objects[key]
+                tag = f'"{hashlib.md5(data).hexdigest()}"'
+                common = {"ETag": tag, "Last_Modified": "Mon, 02 Nov 2026 10:00:00 GMT", "Content_Type": kind}
+                wanted = re.fullmatch(r"bytes=([0-9]+)-([0-9]+)", self.headers.get("Range") or "")
+                if wanted:
+                    start, end = int(wanted[1]), min(int(wanted[2]) + 1, len(data))
+                    part = f"bytes {start}-{end - 1}/{len(data)}"
+                    self.answer(206, data[start:end], Content_Range=part, **common)
+                else:
+                    self.answer(200, data, **common)
 
             def answer_upload(self, key: str, query: dict[str, str], body: bytes) -> None:
                 """Starts an upload in parts, takes a part, or completes or aborts it."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from bench.compare import compare
+from bench.report import Report, list_figures
 
 ROOT = Path(__file__).parent.parent
+TABLE_HEAD = "| | measured | target | previous |\n|---|--:|--:|--:|\n"
 CALM, NOISY = [100.0, 101.0, 100.0, 99.0, 100.0], [100.0, 108.0, 93.0, 107.0, 92.0]
 
 
@@ -33,6 +35,23 @@ def test_worse_means_three_percent_beyond_the_noise_of_the_base(
 
 def test_an_additional_statement_is_worse() -> None:
     assert compare([3.0], [3.0], [4.0]).is_worse
+
+
+def test_a_run_replaces_only_its_section_and_shows_the_figure_of_the_commit_before(tmp_path: Path) -> None:
+    for commit, milliseconds in (("aaa", 55.0), ("bbb", 30.0), ("bbb", 24.0)):
+        report = Report(tmp_path)
+        for name in ("checkout", "idle") if commit == "aaa" else ("checkout",):
+            section = report.begin(name, commit, "1 round")
+            section.lines += list_figures(section, {"guest's requests, one after another, ms": milliseconds})
+            report.write(name, section, ("checkout", "idle"))
+
+    page = (tmp_path / "report.md").read_text()
+    row = "| guest's requests, one after another, ms"
+    assert (
+        f"## checkout\n\nCommit bbb, 1 round. Previous run: aaa.\n\n{TABLE_HEAD}{row} | 24.00 | ≤ 25 | 55.00 |\n"
+        in page
+    )
+    assert f"## idle\n\nCommit aaa, 1 round.\n\n{TABLE_HEAD}{row} | 55.00 | ≤ 25 |  |\n" in page
 
 
 @pytest.mark.torture

@@ -16,7 +16,8 @@ from shop.base.crypto.order_tokens import ORDER_TOKEN_PATTERN
 from shop.cli.access.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
-from tests import security_rules, shard_statements
+from tests import documented_commands, security_rules, shard_statements
+from tests.builders import Make
 from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +29,7 @@ PAGES = [
 ]
 
 
-def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
+def paste(number: int, service: Service, page: str = "README.md", **variables: str) -> list[Any]:
     """Runs the commands of a page against this shop, and returns the JSON documents that they print."""
     commands_text = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[number]
     script = commands_text.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
@@ -38,7 +39,7 @@ def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
         text=True,
         timeout=60,
         check=False,
-        env=service.environ,
+        env={**service.environ, **variables},
     )
     assert out.returncode == 0, out.stderr
     documents, rest = [], out.stdout
@@ -194,22 +195,52 @@ def test_every_version_has_a_date_and_says_how_to_upgrade() -> None:
         assert section.count("\n### Upgrading\n") == 1, section[:40]
 
 
-def test_every_command_of_the_deployment_is_run_by_a_test_or_listed_with_the_reason() -> None:
-    text, _, tables = (ROOT / "docs" / "deploying.md").read_text().partition("## What the tests run")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    lines = [
-        line.removeprefix("$ ")
-        for language, block in blocks
-        for line in block.splitlines()
-        if not language or line.startswith("$ ")
-    ]
+def test_every_documented_command_is_run_by_a_test_or_listed_with_the_reason() -> None:
+    commands = [*documented_commands.list_commands(), *documented_commands.list_commands_in_text()]
 
-    programs = {command.split()[0].rpartition("/")[2] for line in lines for command in line.split(" && ")}
-    assert {"pipx", "uv", "docker", "kubectl", "systemctl", "shop"} <= programs
-    # What a shell has, and what only prepares a file, needs no test.
-    listing = " ".join(re.findall(r"`([^`]+)`", tables))
-    unlisted = programs - {"cd", "cp", "chmod", "mkdir"}
-    assert [name for name in sorted(unlisted) if not re.search(rf"\b{re.escape(name)}\b", listing)] == []
+    assert len(commands) > 180
+    assert [command for command in commands if command.run_by is None] == [], "add them to tests/documented_commands.py"
+    assert documented_commands.PAGE.read_text() == documented_commands.write_page(), (
+        "run `.venv/bin/python -m tests.documented_commands`"
+    )
+
+
+def test_a_command_that_is_not_listed_is_found() -> None:
+    blocks = ("sh\nshop backup a && shop destroy", "console\noutput", "\nmake tea", "text\nno command")
+    text = "".join(f"```{block}\n```\n" for block in blocks)
+
+    commands = documented_commands.find_commands("docs/upgrading.md", text)
+
+    assert [command.text for command in commands if command.run_by is None] == ["shop destroy", "make tea"]
+
+
+@pytest.mark.parametrize("page", documented_commands.COMMANDS)
+def test_the_test_of_a_documented_command_has_its_words(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for beginning, runner in documented_commands.COMMANDS[page].items():
+        assert beginning in text, f"{page} has no command {beginning}"
+        check_words(beginning, runner)
+
+
+def test_the_test_of_a_command_within_a_sentence_has_its_words() -> None:
+    for beginning, runner in documented_commands.IN_TEXT.items():
+        check_words(beginning, runner)
+
+
+def check_words(beginning: str, runner: str) -> None:
+    if runner.startswith("not run: "):
+        return
+    test = (ROOT / runner).read_text()
+    words = [word for word in beginning.split()[1:] if not word.startswith("@")]
+    assert [word for word in words if word not in test] == [], f"{runner} does not run {beginning}"
+
+
+def test_the_requests_of_the_pages_work_as_pasted(service: Service, make: Make) -> None:
+    (menus,) = paste(0, service, "docs/pages.md")
+    (page,) = paste(1, service, "docs/pages.md", TOKEN=make.machine.access_token)
+
+    assert isinstance(menus["data"], list)
+    assert page["data"]["attributes"]["title"] == "About us"
 
 
 def test_every_decision_is_in_the_index() -> None:

@@ -18,7 +18,15 @@ import shop.models
 import shop.queries
 from shop.db.rows import metadata
 from shop.db.statements import STATEMENTS
-from shop.migrations.upgrade import MODEL_MODULES, PARTITION, alembic_config, current_revision, newest_revision, upgrade
+from shop.migrations.upgrade import (
+    MODEL_MODULES,
+    PARTITION,
+    alembic_config,
+    current_revision,
+    list_revisions,
+    newest_revision,
+    upgrade,
+)
 from tests.service import KEYS, SHOP, clean_environ
 
 # The schema as the database has it: `alembic check` does not compare CHECK constraints or predicates of indexes.
@@ -111,7 +119,8 @@ def test_four_concurrent_migrations_all_succeed(own_database: Callable[..., str]
         for _ in range(4)
     ]
 
-    outputs = [process.communicate(timeout=60)[0] for process in running]
+    # Generous: four starts need 13 s of CPU, and a busy machine leaves little of it.
+    outputs = [process.communicate(timeout=300)[0] for process in running]
 
     assert [process.returncode for process in running] == [0, 0, 0, 0], outputs
     assert asyncio.run(current_revision(url)) == newest_revision()
@@ -180,3 +189,9 @@ async def test_a_column_that_becomes_required_is_found(own_database: Callable[..
     await connection.close()
 
     assert columns == CHANGES
+
+
+def test_the_names_of_the_files_are_the_revisions_in_their_order() -> None:
+    revisions = ScriptDirectory.from_config(alembic_config("")).walk_revisions()
+
+    assert list_revisions() == [each.revision for each in revisions][::-1]

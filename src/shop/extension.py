@@ -5,19 +5,25 @@ from shop.actions.extensions.declarations import (
     DashboardPage,
     EventListener,
     Extension,
+    ExtensionMail,
     ExtensionRequest,
     ListenedEvent,
+    MailValues,
     MenuLink,
     OrderPanel,
     PageContent,
     PageRedirect,
+    PaymentOutcome,
     PaymentProvider,
     ShippingCalculator,
+    StoredWebhook,
     StorefrontEndpoint,
+    VerifiedWebhook,
+    WebhookRequest,
 )
 from shop.actions.extensions.extension_context import ExtensionContext
 from shop.base.actor import Actor
-from shop.base.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from shop.base.errors import BadSignature, Conflict, Forbidden, Invalid, NotFound, Unavailable
 from shop.base.ids import new_id
 from shop.base.money import major_units, minor_units, money_text
 from shop.db.pool import ConstraintViolation
@@ -28,6 +34,7 @@ from shop.jsonapi.resource import computed, many, money, one
 from shop.platform.extension_resources import platform_resource
 from shop.queries.extensions.records import CustomerSummary, LineSummary, OrderSummary, VariantSummary
 from shop.rules.cart.promotion_kinds import Basket, BasketItem, BenefitKind, ConditionKind
+from shop.rules.mail.definitions import MailDefinition, MailVariable
 from shop.rules.setup.shipping import Package, PackageItem
 
 API_VERSION = 1
@@ -37,6 +44,7 @@ __all__ = [
     "API_VERSION",
     "UNKNOWN",
     "Actor",
+    "BadSignature",
     "Basket",
     "BasketItem",
     "BenefitKind",
@@ -50,12 +58,16 @@ __all__ = [
     "EventListener",
     "Extension",
     "ExtensionContext",
+    "ExtensionMail",
     "ExtensionRequest",
     "ExtensionTables",
     "Forbidden",
     "Invalid",
     "LineSummary",
     "ListenedEvent",
+    "MailDefinition",
+    "MailValues",
+    "MailVariable",
     "MenuLink",
     "NotFound",
     "OrderPanel",
@@ -64,13 +76,17 @@ __all__ = [
     "PackageItem",
     "PageContent",
     "PageRedirect",
+    "PaymentOutcome",
     "PaymentProvider",
     "Result",
     "Row",
     "ShippingCalculator",
+    "StoredWebhook",
     "StorefrontEndpoint",
     "Unavailable",
     "VariantSummary",
+    "VerifiedWebhook",
+    "WebhookRequest",
     "check",
     "computed",
     "into",

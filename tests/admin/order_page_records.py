@@ -26,6 +26,13 @@ async def new_setup(dashboard: Dashboard, db: Any) -> CheckoutSetup:
     return await new_checkout_setup(make, card=(await make.new("payment_methods", "payment_method", **transfer)).id)
 
 
+ARCHIVED = """insert into archived_orders (id, number, email, currency, item_count, total, payment_state,
+    shipment_state, created_at, updated_at, completed_at, object_name, position, size, encryption_key, archived_at)
+    select gen_random_uuid(), 'R' || substr(gen_random_uuid()::text, 1, 8), 'ada@example.org', 'USD', 2, 2500, 'paid',
+    'shipped', old, old, old, 'orders-gone', 0, 1, '\\x00', now() from (select now() - interval '3 years' as old) times
+    returning id"""
+
+
 async def fill_orders(dashboard: Dashboard, db: Any, setup: CheckoutSetup) -> Paths:
     """Places an order that waits for its payment, and one that is paid, divided, invoiced and in part refunded."""
     unpaid, _ = await buy(Buyer(dashboard.http, setup), pays="check", name="A teapot with a bamboo handle and two cups")
@@ -44,7 +51,9 @@ async def fill_orders(dashboard: Dashboard, db: Any, setup: CheckoutSetup) -> Pa
     _, form = await preview(dashboard, f"{path}/refund", other="1.00")
     saved_message(await dashboard.post(f"{path}/refund", **form, do="refund"))
     open_refund_id = await db.fetchval("select id from refunds where order_id = $1 and amount = 100", UUID(order.id))
+    archived_id = await db.fetchval(ARCHIVED)
     return {
+        "order, archived": f"/admin/archive/{archived_id}",
         "order, in part refunded": path,
         "order, unpaid": f"{ORDERS}/{unpaid['number']}",
         "order, cancel": f"{path}/cancel",

@@ -48,7 +48,7 @@ class _PageReader(HTMLParser):
     def _read_control(self, form: PageForm, tag: str, values: dict[str, str]) -> None:
         name = values.get("name", "")
         if name.endswith("[]"):
-            if "checked" in values:
+            if "checked" in values or values.get("type") == "hidden":
                 form.fields.setdefault(name, []).append(values["value"])
         elif tag == "input" and (values.get("type") not in {"checkbox", "radio"} or "checked" in values):
             form.fields[name] = values.get("value", "")

@@ -10,11 +10,11 @@ import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
-from shop.app.routes import PLATFORM_EVENTS
+from shop.app.routes import describe_platform_events
 from tests.accounts import sign_in as sign_in_shopper
 from tests.admin.dashboard import COOKIE, PASSWORD, SAME_ORIGIN, UNKNOWN_ID, Dashboard, csrf_of, new_operator
 
-ROUTES = admin_routes(has_mailbox=True, events=PLATFORM_EVENTS)
+ROUTES = admin_routes(has_mailbox=True, events=describe_platform_events())
 FORMS = [route.path for route in ROUTES if route.method == "POST"]
 OPERATORS_FORMS = [route.path for route in ROUTES if route.method == "POST" and route.who == "operator"]
 PAGES = [route.path for route in ROUTES if route.method == "GET" and route.who == "operator"]

@@ -10,13 +10,15 @@ import pytest
 
 import shop.admin
 from shop.admin.routes import admin_routes
-from shop.app.routes import PLATFORM_EVENTS
+from shop.app.routes import describe_platform_events
 from shop.rules.access.permissions import BUILT_IN, SELF, add_reads
 from shop.web.endpoint import Route
 from tests.admin.dashboard import Dashboard, new_dashboard, new_role
 from tests.admin.page_records import fill_pages
 
-ROUTES = [route for route in admin_routes(has_mailbox=False, events=PLATFORM_EVENTS) if route.who == "operator"]
+ROUTES = [
+    route for route in admin_routes(has_mailbox=False, events=describe_platform_events()) if route.who == "operator"
+]
 PATTERNS = [
     (re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(route.path))), route)
     for route in sorted(ROUTES, key=lambda route: route.path.count("{"))

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from shop.admin.routes import admin_routes
-from shop.app.routes import PLATFORM_EVENTS
+from shop.app.routes import describe_platform_events
 from shop.models.imports.csv_imports import KINDS
 from tests.admin.dashboard import Dashboard
 from tests.admin.page_records import fill_pages
@@ -69,7 +69,11 @@ def find_lists_without_sort(texts: Mapping[str, str]) -> set[str]:
 
 def match_paths(paths: set[str]) -> set[str]:
     """Returns the GET routes that no path opens; of several routes, a path opens the one with the fewest parameters."""
-    routes = [route.path for route in admin_routes(has_mailbox=False, events=PLATFORM_EVENTS) if route.method == "GET"]
+    routes = [
+        route.path
+        for route in admin_routes(has_mailbox=False, events=describe_platform_events())
+        if route.method == "GET"
+    ]
     routes.sort(key=lambda path: path.count("{"))
     patterns = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in routes}
     opened = {next(route for route in routes if patterns[route].fullmatch(path)) for path in paths}

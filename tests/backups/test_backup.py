@@ -3,15 +3,23 @@
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from shop.base.errors import BackupError
+from shop.gateways.backup_places import DirectoryPlace
+from shop.rules.backups.folders import is_folder
 from tests.backups.shops import PASSPHRASE, SourceShop, is_empty, only_backup, read_manifest, shop_name
 from tests.cli.command import Command, sentence
 from tests.db.processes import fetch_value, kill, session_pids
 from tests.forkserver import ForkedCommand
 from tests.s3_server import bucket_server
-from tests.service import KEYS, clean_environ
+from tests.service import KEYS, SHOP, clean_environ
+
+OLD = "shop-20200101T000000Z"
 
 
 def test_a_backup_describes_what_it_contains(saved_backup: Path, source: SourceShop) -> None:
@@ -99,6 +107,7 @@ def test_a_database_without_a_shop_is_not_backed_up(
     assert sentence(result) == "The database contains no shop; there is nothing to back up."
 
 
+@pytest.mark.torture
 def test_a_bucket_holds_backups_too(
     shop: Command, source: SourceShop, own_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -142,3 +151,84 @@ def test_a_killed_backup_is_not_a_backup(shop: Command, source: SourceShop, empt
     assert "is not a backup: it has no manifest.json" in sentence(partial)
     assert sentence(latest).startswith("There is no backup in ")
     assert repeated.returncode == 0, repeated.stderr
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next(
+    shop: Command, source: SourceShop, empty_database: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "b"
+    with bucket_server() as bucket:
+        environ = {**source.environ, "SHOP_BACKUP_URL": str(place), "SHOP_MEDIA_URL": bucket.url}
+        bucket.objects[f"shop/media/{source.image_id}/160.webp"] = (b"image", "image/webp")
+        bucket.paused_get = "160.webp"
+        process = ForkedCommand(["backup"], clean_environ(**environ), log=Path(os.devnull))
+        assert bucket.get_requested.wait(30)
+        kill(*session_pids(process.pid))
+        bucket.may_get.set()
+        partial = only_backup(place)
+        has_dump = (partial / "database.dump").exists()
+        latest = shop("restore", "latest", **{**environ, "SHOP_DATABASE_URL": empty_database})
+        repeated = shop("backup", **environ)
+
+    assert (partial.suffix, has_dump) == (".partial", True)
+    assert sentence(latest).startswith("There is no backup in ")
+    assert repeated.returncode == 0, repeated.stderr
+    assert is_folder(only_backup(place).name)
+    assert {path.name for path in only_backup(place).iterdir()} >= {"manifest.json", "database.dump"}
+    assert not (only_backup(place) / "writer.lock").exists()
+
+
+def test_a_backup_that_is_being_written_is_not_removed(tmp_path: Path) -> None:
+    writer, other = DirectoryPlace(tmp_path), DirectoryPlace(tmp_path)
+    (tmp_path / "notes.partial").mkdir()
+    partial = writer.create_folder(OLD)
+    writer.write(partial, "file", [b"content"])
+
+    while_writing = other.remove_abandoned(is_folder)
+    writer.publish_folder(partial, OLD)
+
+    assert (while_writing, other.remove_abandoned(is_folder)) == ([], [])
+    assert {path.name for path in tmp_path.iterdir()} == {OLD, "notes.partial"}
+    assert [path.name for path in (tmp_path / OLD).iterdir()] == ["file"]
+
+
+@pytest.mark.torture
+def test_a_file_that_cannot_be_written_leaves_nothing(source: SourceShop, tmp_path: Path) -> None:
+    """A limit of 64 KB for each file stands for a full disk."""
+    result = subprocess.run(
+        ["bash", "-c", f"ulimit -f 64 && exec {SHOP} backup {tmp_path / 'b'}"],
+        env=clean_environ(**source.environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert sentence(result) == f"{tmp_path / 'b'} cannot be written: File too large."
+    assert list((tmp_path / "b").iterdir()) == []
+    assert fetch_value(source.url, "select count(*) from backups") == 0
+
+
+def test_old_backups_are_removed_on_request(shop: Command, source: SourceShop, tmp_path: Path) -> None:
+    places = tmp_path / "a", tmp_path / "b"
+    for place in places:
+        for folder in (OLD, f"{OLD}.partial", "photos"):
+            (place / folder).mkdir(parents=True)
+        (place / OLD / "manifest.json").write_text("{}")
+
+    without = shop("backup", str(places[0]), **source.environ)
+    result = shop("backup", str(places[1]), "--remove-old", SHOP_BACKUP_KEEP="3", **source.environ)
+    names = [
+        {path.name for path in place.iterdir() if path.name in {OLD, f"{OLD}.partial", "photos"}} for place in places
+    ]
+
+    assert (without.returncode, result.returncode) == (0, 0), without.stderr + result.stderr
+    assert names == [{OLD, "photos"}, {"photos"}]
+    assert f"{places[1]}/{OLD}: removed.\n" in result.stdout
+
+
+def test_two_backups_of_one_second_do_not_mix(tmp_path: Path) -> None:
+    (tmp_path / OLD).mkdir()
+
+    with pytest.raises(BackupError, match=f"{OLD} already exists in {tmp_path}; try again."):
+        DirectoryPlace(tmp_path).create_folder(OLD)

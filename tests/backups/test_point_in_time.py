@@ -15,7 +15,7 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
-from shop.db.embedded_account import BINARIES, server_account
+from shop.db.embedded_account import reachable_binaries, server_account
 from tests.cli.command import Command, external
 from tests.db.processes import accessible_dir, kill, postmaster_pid, watch_process
 from tests.service import KEYS
@@ -45,7 +45,8 @@ def directory() -> Iterator[Path]:
 
 def run(script: str, directory: Path, **environ: str) -> "subprocess.Popen[bytes]":
     account = server_account()
-    variables = {"PATH": f"{BINARIES / 'bin'}:/usr/bin:/bin", "HOME": str(directory), "LC_ALL": "C", **environ}
+    binaries = reachable_binaries(directory, account)
+    variables = {"PATH": f"{binaries}:/usr/bin:/bin", "HOME": str(directory), "LC_ALL": "C", **environ}
     return subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         env=variables,

@@ -165,6 +165,7 @@ async def test_a_database_in_use_is_not_replaced(shop: Command, source: SourceSh
     assert sentence(result).startswith("The database has 1 other connections; stop the shop")
 
 
+@pytest.mark.torture
 def test_an_older_backup_is_migrated(
     shop: Command, source: SourceShop, own_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_an_older_backup_is_migrated(
     assert fetch_value(target, "select version_num from alembic_version") == newest_revision()
 
 
+@pytest.mark.torture
 def test_keys_are_restored_with_their_passphrase(
     shop: Command, source: SourceShop, own_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -236,6 +238,7 @@ def wait_for_clients(url: str, condition: str, count: int) -> None:
     asyncio.run(wait())
 
 
+@pytest.mark.torture
 def test_a_killed_restore_leaves_the_database_as_it_was(shop: Command, source: SourceShop) -> None:
     """The process is killed after the current tables are dropped in the transaction of the restore."""
     with bucket_server() as bucket:

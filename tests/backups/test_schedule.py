@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from tests.admin.dashboard import Dashboard, new_operator, new_session
 from tests.backups.shops import PASSPHRASE, SourceShop, read_manifest
+from tests.cli.command import Command, sentence
 from tests.cluster import execute
 from tests.db.processes import fetch_value, is_event, kill
 from tests.s3_server import bucket_server
@@ -50,6 +53,7 @@ async def _read_page(service: Service, url: str, path: str) -> str:
     return response.text
 
 
+@pytest.mark.torture
 def test_one_of_several_processes_makes_a_backup_and_removes_old_ones(source: SourceShop, tmp_path: Path) -> None:
     place = tmp_path / "backups"
     for folder in (OLD, PARTIAL, "photos"):
@@ -151,6 +155,38 @@ def test_a_shop_without_a_schedule_gets_a_hint(source: SourceShop) -> None:
     assert "No backups are scheduled." in overview
     assert "No backups yet" in page
     assert "shop_backup_" not in metrics
+
+
+@contextmanager
+def small_disk(directory: Path) -> Iterator[Path]:
+    """A file system for 256 KB, which a backup of an empty shop does not fit into. Needs root."""
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", directory], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", directory], check=True)
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_is_reported_and_leaves_nothing(source: SourceShop, shop: Command, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as place:
+        command = shop("backup", str(place), **source.environ)
+        with scheduled_shop(source, str(place)) as service:
+            line = json.loads(service.wait_for(is_event("backup failed")))
+            overview = read_page(service, source.url, "/admin")
+            metrics = service.get("/metrics").text
+        names = list(place.iterdir())
+        doctor = shop("doctor", **source.environ, SHOP_BACKUP_URL=str(place))
+
+    error = f"{place} cannot be written: it is full."
+    assert sentence(command) == line["reason"] == error
+    assert "The last" in overview
+    assert error in overview
+    assert "shop_backup_failures 0.0" not in metrics
+    assert names == []
+    assert f"attempts failed since the newest one: {error}" in doctor.stdout
 
 
 @pytest.mark.torture

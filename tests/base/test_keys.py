@@ -4,6 +4,8 @@ import hmac
 import pickle
 
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,3 +153,11 @@ def test_keys_can_be_pickled() -> None:
 def test_deriving_from_an_unknown_key_raises() -> None:
     with pytest.raises(KeyError):
         parse_keys(f"k1:{ONE}").derived("k2", "order token")
+
+
+def test_the_key_of_a_use_is_derived_by_hkdf() -> None:
+    secret = bytes.fromhex("5a" * 32)
+
+    for use in ("order token", "login code", ""):
+        derived_key = HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(secret)
+        assert parse_keys("k1:" + secret.hex()).derived("k1", use) == derived_key

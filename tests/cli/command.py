@@ -37,7 +37,7 @@ class Command:
 
 def _finish(process: ForkedCommand, output: Path, log: Path) -> Result:
     try:
-        status = process.wait(30)
+        status = process.wait(120)
     finally:
         process.kill()
     return Result(process.arguments, status, output.read_text(), log.read_text())

@@ -108,6 +108,9 @@ CORRUPTIONS = {
     "lookups of sales": "update listing_sales set sold_count = 99 where $1::uuid is not null",
     "lookups of attempts": "insert into unsettled_attempts (attempt_id, payment_id) "
     "select id, payment_id from payment_attempts where order_id = $1 limit 1",
+    "archived orders": "insert into archived_orders (id, number, currency, created_at, updated_at, completed_at,"
+    " object_name, position, size, encryption_key, archived_at) select id, number, currency, created_at, updated_at,"
+    " completed_at, 'orders-1', 0, 1, '', now() from orders where id = $1",
 }
 
 

@@ -54,8 +54,8 @@ async def test_lists_by_copied_columns_use_their_indexes(own_database: Callable[
     plans = {}
     for index, query in LISTS.items():
         kind = "number" if isinstance(query.page, Page) else "first"
-        statement = records._list_statement(ORDERS.actions.records, records._shape(query), query.sort, kind)
-        values = {**records._values(query.conditions), "most": 25, "skip": 0}
+        statement = records._list_statement(ORDERS.actions.records, records.shape_of(query), query.sort, kind)
+        values = {**records.values_of(query.conditions), "most": 25, "skip": 0}
         # A plan for these values, as PostgreSQL makes it for the first executions.
         await db.execute("set plan_cache_mode = force_custom_plan")
         rows = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))

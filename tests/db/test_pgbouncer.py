@@ -21,7 +21,7 @@ from tests.db import test_faults
 from tests.db.conftest import MARKS
 from tests.db.pools import ONE, PID, OpenDatabase, assert_no_slot_lost, run_timed, sql
 from tests.db.processes import is_event, until
-from tests.pgbouncer import PgBouncer, run_pgbouncer
+from tests.pgbouncer import PREPARED_COUNT, PgBouncer, run_pgbouncer
 from tests.platform.client import new_machine
 from tests.service import KEYS, Service
 
@@ -35,9 +35,9 @@ def server(cluster: Cluster, worker_name: str) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def pooler(server: str) -> Iterator[PgBouncer]:
-    with run_pgbouncer(server) as pooler:
+@pytest.fixture(scope="module", params=[0, PREPARED_COUNT], ids=["unprepared", "prepared"])
+def pooler(server: str, request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
+    with run_pgbouncer(server, prepared_count=request.param) as pooler:
         yield pooler
 
 
@@ -50,7 +50,7 @@ async def open_pooled(pooler: PgBouncer, server: str) -> AsyncIterator[OpenDatab
     databases: list[Database] = []
 
     async def make(size: int = 4) -> Database:
-        databases.append(open_database(pooler.url, size=size, is_prepared=False))
+        databases.append(open_database(pooler.url, size=size, is_prepared=pooler.is_prepared))
         return databases[-1]
 
     yield make
@@ -62,7 +62,7 @@ def environ(pooler: PgBouncer, tmp_path: Path, **extra: str) -> dict[str, str]:
     return {
         "SHOP_DATA_DIR": str(tmp_path),
         "SHOP_DATABASE_URL": pooler.url,
-        "SHOP_DATABASE_PREPARED": "off",
+        "SHOP_DATABASE_PREPARED": "on" if pooler.is_prepared else "off",
         "SHOP_SECRET_KEYS": KEYS,
         "SHOP_MAILBOX": "on",
         "SHOP_DRAIN_SECONDS": "0",
@@ -77,6 +77,7 @@ async def test_pgbouncer_is_recognized_and_postgresql_is_not(pooler: PgBouncer, 
     assert direct is None
     assert pgbouncer is not None
     assert (pgbouncer.name, pgbouncer.mode, pgbouncer.wrong_settings) == ("PgBouncer", "transaction", {})
+    assert pgbouncer.keeps_prepared is pooler.is_prepared
 
 
 async def test_every_transaction_has_the_time_limits(open_pooled: OpenDatabase) -> None:
@@ -144,9 +145,10 @@ async def test_statements_of_many_sessions_share_few_server_connections(open_poo
     assert await databases[0].session().one(sql("select n from marks where name = 'a'")) == 200
 
 
-async def test_a_restarted_pgbouncer_is_used_again(server: str) -> None:
-    with run_pgbouncer(server) as pooler:
-        database = open_database(pooler.url, size=2, is_prepared=False)
+@pytest.mark.parametrize("prepared_count", [0, PREPARED_COUNT], ids=["unprepared", "prepared"])
+async def test_a_restarted_pgbouncer_is_used_again(server: str, prepared_count: int) -> None:
+    with run_pgbouncer(server, prepared_count=prepared_count) as pooler:
+        database = open_database(pooler.url, size=2, is_prepared=pooler.is_prepared)
         assert await database.session().one(ONE) == 1
 
         pooler.kill()
@@ -158,6 +160,17 @@ async def test_a_restarted_pgbouncer_is_used_again(server: str) -> None:
 
         await until(is_back)
         assert type(error) is Unavailable
+        await database.close()
+
+
+async def test_statements_beyond_the_limit_are_prepared_again(server: str) -> None:
+    with run_pgbouncer(server, prepared_count=2) as pooler:
+        database = open_database(pooler.url, size=4, is_prepared=True)
+        numbers = [sql(f"select {number}") for number in range(10)]
+
+        results = await asyncio.gather(*(database.session().one(number) for number in numbers * 20))
+
+        assert results == [*range(10)] * 20
         await database.close()
 
 
@@ -189,10 +202,9 @@ async def test_customers_buy_through_pgbouncer(pooler: PgBouncer, server: str, t
     assert not [line for line in service.lines if '"level":"error"' in line]
 
 
-def test_the_shop_does_not_start_if_prepared_statements_are_lost(
-    shop: Command, pooler: PgBouncer, tmp_path: Path
-) -> None:
-    result = shop.serve(**environ(pooler, tmp_path, SHOP_DATABASE_PREPARED="on"))
+def test_the_shop_does_not_start_if_prepared_statements_are_lost(shop: Command, server: str, tmp_path: Path) -> None:
+    with run_pgbouncer(server) as pooler:
+        result = shop.serve(**environ(pooler, tmp_path, SHOP_DATABASE_PREPARED="on"))
 
     assert result.returncode != 0
     assert "PgBouncer loses prepared statements" in result.stderr
@@ -213,6 +225,7 @@ def test_doctor_names_pgbouncer_and_missing_time_limits(
         cluster.data_dir(f"no_limits_{worker_name}") as (_, url),
         run_pgbouncer(
             url,
+            prepared_count=0,
             has_role_settings=False,
             **{"pool_mode =": "ignore_startup_parameters = statement_timeout, lock_timeout, jit\npool_mode ="},
         ) as unlimited,

@@ -107,6 +107,7 @@ async def read_tables(connection: Any) -> dict[str, list[Any]]:
     return {table: await connection.fetch(f"select t::text from {table} t order by 1") for table in TABLES}
 
 
+@pytest.mark.torture
 def test_the_readme_checkout_commands_complete_an_order(demo: Service) -> None:
     cart, with_promotions, with_address, rates, with_payment, missing, status = paste(2, demo)
 

@@ -173,6 +173,7 @@ EXCEPTIONS = {
     "POST /admin/integrations/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend": WEBHOOK,
     "POST /admin/integrations/extensions/{listener_id}/retry": LISTENER,
     "POST /admin/integrations/extensions/{listener_id}/skip": LISTENER,
+    "POST /admin/integrations/extensions/webhooks/{webhook_id}/retry": LISTENER,
     "POST /admin/settings/checks": "only reads",
     "POST /admin/settings/mails/{kind}/preview": "only reads",
     "POST /admin/settings/mails/{kind}/test": "an e-mail with example data to the operator; the audit has it",

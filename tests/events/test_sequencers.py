@@ -1,6 +1,7 @@
 """One process at a time numbers events; another one takes over if it is killed, also behind PgBouncer."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,14 @@ from shop.queries.events import _LOCK_KEY
 from tests.db.processes import accessible_dir, kill, serving, session_pids, stop
 from tests.events.feed import new_reader
 from tests.events.log_checks import assert_complete
+from tests.pgbouncer import OTHER_PROGRAM
 from tests.platform.client import Machine, new_machine, operator_context
 from tests.service import KEYS, Service
 from tests.webhooks.receiver import new_endpoint, open_receiver
 
-PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
+PGBOUNCER = os.environ.get(OTHER_PROGRAM) or shutil.which(
+    "pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"
+)
 TAKEOVER_SECONDS = 2
 EVENT = """insert into events (id, type, occurred_at, actor_kind, subject_type, subject_id, row)
     values (gen_random_uuid(), 'tax_category.created', clock_timestamp(), 'shop', 'tax_category', $1, '{}')"""
@@ -148,14 +152,12 @@ async def test_sequencers_take_turns_behind_pgbouncer(
 
 
 class PooledService(Service):
-    """A service without prepared statements, which can send to loopback although its database is an external one."""
+    """A service that can send to loopback although its database is an external one."""
 
     PROGRAM = """
 from shop.base.config.settings import Settings
 from shop.cli.main import main
-from shop.db import connections
 
-connections._STATEMENTS = 0
 Settings.is_try_out = lambda self, host: True
 main()
 """
@@ -177,7 +179,8 @@ async def test_events_are_numbered_fed_and_delivered_behind_pgbouncer(
 ) -> None:
     count = 30
     environ = {"SHOP_DATABASE_URL": pooler, "SHOP_SECRET_KEYS": KEYS, "SHOP_MAILBOX": "on", "SHOP_DRAIN_SECONDS": "0"}
-    service = PooledService(**environ, SHOP_DATA_DIR=str(tmp_path), TMPDIR=str(tmp_path))
+    others = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_PREPARED": "off", "TMPDIR": str(tmp_path)}
+    service = PooledService(**environ, **others)
     try:
         async with open_receiver() as receiver, service.client() as http:
             machine = await new_machine(http, database[1])

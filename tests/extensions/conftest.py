@@ -1,7 +1,8 @@
-"""A shop with two extensions: the example, and one whose parts fail."""
+"""A shop with three extensions: the example, one whose parts fail, and one with a payment provider."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.builders import Make
 from tests.checkout_builders import CheckoutSetup, SignedInBuyer, new_checkout_setup
 from tests.cluster import Cluster
 from tests.connections import borrow_connection
-from tests.extensions.packages import ExtendedService, install_faulty, install_loyalty
+from tests.extensions.packages import ExtendedService, install_faulty, install_loyalty, install_pay
 from tests.http_client import SharedTransport
 from tests.platform.client import Machine, new_machine
 from tests.service import KEYS
@@ -37,14 +38,16 @@ class ExtendedShop(msgspec.Struct, frozen=True):
     """The application and the setup of a checkout, made once."""
 
 
-@pytest.fixture(scope="package")
-def extended_shop(
-    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+@contextmanager
+def serve_extensions(
+    cluster: Cluster, name: str, tmp_path_factory: pytest.TempPathFactory, **environ: str
 ) -> Iterator[ExtendedShop]:
+    """A shop with these extensions, on a database of this name."""
     packages, switch = tmp_path_factory.mktemp("packages"), tmp_path_factory.mktemp("switch") / "on"
     install_loyalty(packages)
     install_faulty(packages)
-    with cluster.data_dir(f"extended_{worker_name}") as (data_dir, url):
+    install_pay(packages)
+    with cluster.data_dir(name) as (data_dir, url):
         service = ExtendedService(
             packages,
             SHOP_DATA_DIR=str(data_dir),
@@ -53,9 +56,19 @@ def extended_shop(
             SHOP_LIMIT_MAILS="100000/3600",
             SHOP_X_LOYALTY_POINTS_PER_UNIT="2",
             SHOP_X_FAULTY_SWITCH=str(switch),
+            SHOP_X_PAY_SWITCH=str(switch),
+            **environ,
         )
         yield ExtendedShop(service, url, switch)
         service.stop()
+
+
+@pytest.fixture(scope="package")
+def extended_shop(
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ExtendedShop]:
+    with serve_extensions(cluster, f"extended_{worker_name}", tmp_path_factory) as shop:
+        yield shop
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -17,9 +18,13 @@ from shop.extension import (
     EventListener,
     Extension,
     ExtensionContext,
+    ExtensionMail,
     ExtensionRequest,
     Invalid,
     ListenedEvent,
+    MailDefinition,
+    MailValues,
+    MailVariable,
     MenuLink,
     OrderPanel,
     OrderSummary,
@@ -27,8 +32,10 @@ from shop.extension import (
     PageContent,
     ShippingCalculator,
     StorefrontEndpoint,
+    new_id,
 )
 
+NOTE_KIND = "x_faulty_note"
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
@@ -65,6 +72,20 @@ async def handle_event(ctx: ExtensionContext, event: ListenedEvent) -> None:
         raise RuntimeError(f"cannot handle {event.record['name']}")
 
 
+async def send_note(ctx: ExtensionContext, request: ExtensionRequest) -> Note:
+    """Queues an e-mail to the address of the body, or one of the shop's own kinds, which is refused."""
+    kind, _, address = request.body.text.rpartition(" ")
+    is_queued = await ctx.send_mail(kind or NOTE_KIND, new_id(), to=address)
+    return Note(str(is_queued))
+
+
+async def load_note(ctx: ExtensionContext, _ref_id: UUID) -> MailValues | None:
+    """Fails until the file beside that of the setting exists."""
+    if not await asyncio.to_thread(Path(f"{ctx.settings.switch}_mail").exists):
+        raise RuntimeError("secret internals")
+    return MailValues(variables={"note": "at last"})
+
+
 def fail_condition(_settings: Mapping[str, Any], _basket: Basket) -> Any:
     raise RuntimeError("secret internals")
 
@@ -90,10 +111,28 @@ EXTENSION = Extension(
         StorefrontEndpoint(
             method="POST", path="notes", handler=echo, summary="Echo a note", who="anyone", takes=Note, shows=Note
         ),
+        StorefrontEndpoint(
+            method="POST", path="mails", handler=send_note, summary="Send a note", who="anyone", takes=Note, shows=Note
+        ),
     ],
     pages=[DashboardPage(handler=fail, summary="Faulty", permission="orders:read")],
     menu=[MenuLink("Faulty")],
     order_panels=[OrderPanel(title="Broken panel", handler=fail), OrderPanel(title="Slow panel", handler=hang)],
+    mails=[
+        ExtensionMail(
+            definition=MailDefinition(
+                kind=NOTE_KIND,
+                name="Note",
+                sent_when="Never",
+                variables={"shop": MailVariable("The shop", "Shop"), "note": MailVariable("A note", "Hello")},
+                subject="Note: {{ note }}",
+                heading="{{ note }}",
+                body="A note of {{ shop }}.",
+                part_example={},
+            ),
+            load=load_note,
+        )
+    ],
     listeners=[EventListener(name="categories", types=["taxonomy.*"], handler=handle_event)],
     shipping_calculators=[ShippingCalculator(type="x_faulty_cost", label="Faulty", calculate=fail_cost)],
     website_templates=_TEMPLATES / "website",

@@ -9,6 +9,7 @@ from tests.service import SHOP, InstalledService, clean_environ
 ROOT = Path(__file__).parent.parent.parent
 LOYALTY = ROOT / "examples" / "loyalty" / "loyalty"
 FAULTY = Path(__file__).parent / "faulty.py"
+PAY = Path(__file__).parent / "pay.py"
 
 
 def install(directory: Path, name: str, source: Path, entry: str) -> None:
@@ -26,6 +27,10 @@ def install_loyalty(directory: Path) -> None:
 
 def install_faulty(directory: Path) -> None:
     install(directory, "faulty", FAULTY, "faulty:EXTENSION")
+
+
+def install_pay(directory: Path) -> None:
+    install(directory, "pay", PAY, "pay:EXTENSION")
 
 
 def python_path(directory: Path) -> str:

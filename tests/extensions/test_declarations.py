@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import Column, SmallInteger, Table
 
 from shop.app import extensions as loader
 from shop.app.extension_checks import list_errors
@@ -15,7 +16,9 @@ from shop.extension import (
     DashboardPage,
     EventListener,
     Extension,
+    ExtensionMail,
     ExtensionTables,
+    MailDefinition,
     MenuLink,
     PaymentProvider,
     Row,
@@ -66,6 +69,17 @@ def page(**fields: Any) -> DashboardPage:
     return DashboardPage(**{"handler": handle, "summary": "A page", "permission": "orders:read", **fields})
 
 
+def mail_with(**fields: Any) -> ExtensionMail:
+    texts = {"subject": "A", "heading": "B", "body": "C", "name": "Note", "sent_when": "Never", "variables": {}}
+    return ExtensionMail(definition=MailDefinition(**{"kind": "x_good_note", **texts, **fields}), load=handle)
+
+
+def odd_tables() -> ExtensionTables:
+    tables = ExtensionTables("good")
+    Table("x_good_odd", tables.metadata, Column("size", SmallInteger()))
+    return tables
+
+
 WRONG: dict[str, tuple[Extension, str]] = {
     "another version of the interface": (declare(api_version=2), "needs version 2 of shop.extension"),
     "a name with a line": (declare(name="not-good"), "2 to 20 lower-case letters"),
@@ -94,6 +108,13 @@ WRONG: dict[str, tuple[Extension, str]] = {
         declare(shipping_calculators=[ShippingCalculator(type="x_good_a", label="A", calculate=cost)] * 2),
         "x_good_a is declared twice",
     ),
+    "an unknown variable of an e-mail": (declare(mails=[mail_with(body="{{ amount }}")]), "there is no variable"),
+    "an e-mail without its part": (declare(mails=[mail_with(part_example={})]), "needs the template parts/x_good_note"),
+    "an e-mail of another prefix": (
+        declare(mails=[mail_with(kind="login_code")]),
+        "login_code must begin",
+    ),
+    "a column of another type": (declare(tables=odd_tables(), migrations=Path(__file__).parent), "x_good_odd.size"),
     "no folder of templates": (declare(dashboard_templates=Path("/proc/none")), "does not exist"),
 }
 

@@ -49,6 +49,7 @@ async def connect(url: str) -> AsyncIterator[Any]:
         await connection.close()
 
 
+@pytest.mark.torture
 async def test_an_extension_survives_an_upgrade_of_the_shop(own_database: Callable[..., str], tmp_path: Path) -> None:
     url = own_database()
     install_loyalty(tmp_path)
@@ -68,6 +69,43 @@ async def test_an_extension_survives_an_upgrade_of_the_shop(own_database: Callab
         assert await db.fetchval("select balance from x_loyalty_accounts") == 5
 
 
+async def test_an_upgrade_is_planned_with_the_migrations_of_extensions(
+    own_database: Callable[..., str], tmp_path: Path
+) -> None:
+    url = own_database()
+    install_loyalty(tmp_path)
+    plan, needs = (
+        run_shop(tmp_path, *words, **external(url)).stdout for words in (("migrate", "--plan"), ("upgrade",))
+    )
+    async with connect(url) as db:
+        count = await db.fetchval(_TABLES)
+    run_shop(tmp_path, "migrate", **external(url))
+    later = run_shop(tmp_path, "migrate", "--plan", **external(url))
+
+    assert plan.startswith("-- extension loyalty, revision loyalty_0001\nBEGIN;\n")
+    assert "CREATE TABLE x_loyalty_accounts (" in plan
+    assert "INSERT INTO x_loyalty_version (version_num) VALUES ('loyalty_0001')" in plan
+    assert needs.startswith("No migrations of the shop to run; 1 of the extension loyalty:\n  shop backup ")
+    assert count == 0
+    assert later.stdout == f"-- The database is up to date (revision {newest_revision()}).\n"
+
+
+@pytest.mark.torture
+async def test_an_upgrade_is_rehearsed_with_the_migrations_of_extensions(
+    own_database: Callable[..., str], tmp_path: Path
+) -> None:
+    url = own_database()
+    install_loyalty(tmp_path)
+    await asyncio.to_thread(command.downgrade, alembic_config(url), "-1")
+    result = run_shop(tmp_path, "upgrade", "--rehearse", **external(url))
+
+    titles = [line.split()[0] for line in result.stdout.splitlines() if " s  " in line]
+    assert (result.returncode, titles) == (0, [newest_revision(), "loyalty_0001"]), result.stdout
+    async with connect(url) as db:
+        assert await db.fetchval(_TABLES) == 0
+
+
+@pytest.mark.torture
 async def test_the_shop_serves_without_an_extension_whose_data_is_left_until_it_is_removed(
     own_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -118,6 +156,7 @@ def foreign_package(directory: Path, statement: str) -> None:
     "statement",
     ["alter table orders add column x_foreign text", "create table points (id bigint)", "drop table timeline_entries"],
 )
+@pytest.mark.torture
 async def test_a_migration_that_changes_the_shop_is_refused_and_undone(
     statement: str, own_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -135,6 +174,7 @@ async def test_a_migration_that_changes_the_shop_is_refused_and_undone(
         assert await db.fetchval("select to_regclass('timeline_entries')") is not None
 
 
+@pytest.mark.torture
 async def test_an_extension_can_be_left_out(own_database: Callable[..., str], tmp_path: Path) -> None:
     install(tmp_path, "broken", Path(shutil.__file__), "no_such_module:EXTENSION")
     url = own_database()

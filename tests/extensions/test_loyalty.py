@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 
 from tests.accounts import new_email
 from tests.admin.dashboard import Dashboard, new_dashboard, new_role
@@ -42,6 +43,7 @@ async def choose_points(customer: SignedInBuyer, method: str, price: str) -> Non
     assert answer.status == 201, answer
 
 
+@pytest.mark.torture
 async def test_a_completed_order_earns_points_once(
     customer: SignedInBuyer, setup: CheckoutSetup, operator: Dashboard, shop_db: Any, wait_for_listeners: Wait
 ) -> None:

@@ -37,6 +37,7 @@ _BEFORE_CACHE = "read with every request, before the cache: its key has the cust
 _SHIPPING = "shipping estimates of product pages, which are rendered again after a minute"
 WITHOUT_TRIGGER = {
     "catalog_versions": "the version itself",
+    "product_versions": "the versions of products",
     "access_tokens": _BEFORE_CACHE,
     "sessions": _BEFORE_CACHE,
     "users": _BEFORE_CACHE,

@@ -3,116 +3,21 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
+from collections.abc import Iterator
 
-import httpx2
-import msgspec
 import pytest
 
-from shop.db.hosts import Hosts
-from shop.migrations.upgrade import upgrade
 from tests.db.processes import until
-from tests.journeys.patroni import Node, PatroniCluster, run_patroni
-from tests.service import KEYS, Service
-from tests.shopper import PREFIX
-from tests.site.test_outages import haproxy
+from tests.journeys.patroni import Node, run_patroni
+from tests.journeys.shops_under_load import WRITE_SECONDS, Shops, assert_nothing_lost, run_shops, under_load
 
 pytestmark = pytest.mark.torture
-WRITE_SECONDS = 5
-"""How long after the choice of a new leader writes may fail."""
-
-
-class Shops(msgspec.Struct):
-    """Two shops behind HAProxy."""
-
-    patroni: PatroniCluster
-    url: str
-    services: list[Service]
 
 
 @pytest.fixture(scope="module")
 def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shops]:
-    with run_patroni() as patroni:
-        upgrade(patroni.url)
-        services = [
-            Service(
-                SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
-                SHOP_DATABASE_URL=patroni.url,
-                SHOP_SECRET_KEYS=KEYS,
-                SHOP_MAILBOX="on",
-                SHOP_DRAIN_SECONDS="0",
-                SHOP_LIMIT_CARTS_PER_SOURCE="0",
-            )
-            for _ in range(2)
-        ]
-        upstreams = [urlsplit(service.url).netloc for service in services]
-        with haproxy(*upstreams, directory=tmp_path_factory.mktemp("haproxy"), interval="2s") as url:
-            yield Shops(patroni, url, services)
-        for service in services:
-            service.kill()
-
-
-class Load(msgspec.Struct):
-    """What a client writes and reads without a pause."""
-
-    tokens: list[str] = []  # msgspec copies the default.
-    write_times: list[float] = []
-    read_statuses: list[int] = []
-
-    async def wait_for_write(self, after: float) -> float:
-        """Returns the seconds from a time to the next acknowledged write."""
-
-        async def has_written() -> bool:
-            return bool(self.write_times) and self.write_times[-1] > after
-
-        await until(has_written, 60)
-        return next(at for at in self.write_times if at > after) - after
-
-
-@asynccontextmanager
-async def under_load(shops: Shops) -> AsyncIterator[Load]:
-    load, is_over = Load(), asyncio.Event()
-
-    async def write(http: httpx2.AsyncClient) -> None:
-        while not is_over.is_set():
-            response = await http.post(f"{PREFIX}/cart")
-            if response.status_code == 201:
-                load.tokens.append(response.json()["data"]["id"])
-                load.write_times.append(time.monotonic())
-
-    async def read(http: httpx2.AsyncClient) -> None:
-        while not is_over.is_set():
-            load.read_statuses.append((await http.get(f"{PREFIX}/products")).status_code)
-            await asyncio.sleep(0.02)
-
-    async with httpx2.AsyncClient(base_url=shops.url, timeout=30) as http:
-
-        async def is_served() -> bool:
-            # The proxy takes turns, so both shops have the catalog in memory.
-            return {(await http.get(f"{PREFIX}/products")).status_code for _ in range(10)} == {200}
-
-        await until(is_served, 60)
-        tasks = [asyncio.create_task(each(http)) for each in (write, write, read)]
-        await load.wait_for_write(0)
-        try:
-            yield load
-        finally:
-            is_over.set()
-            await asyncio.gather(*tasks)
-
-
-async def assert_nothing_lost(shops: Shops, load: Load) -> None:
-    connection = await Hosts(shops.patroni.url).connect()
-    try:
-        rows = await connection.fetch("select id::text from orders where id = any($1::uuid[])", load.tokens)
-    finally:
-        await connection.close()
-    lost_count = len(set(load.tokens) - {row["id"] for row in rows})
-    assert lost_count == 0
-    failure_count = sum(status != 200 for status in load.read_statuses)
-    assert failure_count == 0
+    with run_patroni() as patroni, run_shops(patroni, tmp_path_factory) as shops:
+        yield shops
 
 
 def report(fault: str, seconds: float, recovery: float) -> None:

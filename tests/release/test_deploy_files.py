@@ -19,6 +19,7 @@ from tests.release.dockerfile import parse_instructions
 
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+TIMERS = sorted((DEPLOY / "systemd").glob("*.timer"))
 SETTINGS = {variable.name for variable in VARIABLES}
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 RESOURCES: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
@@ -160,6 +161,28 @@ def test_systemd_accepts_a_unit_and_calls_its_exposure_small(unit: Path, tmp_pat
     assert exposure
     assert float(exposure[1]) <= 1.2, security.stdout
     assert f"exposure of {exposure[1]}" in " ".join(unit.read_text().replace("\n# ", " ").split())
+
+
+@pytest.mark.parametrize("timer", TIMERS, ids=lambda timer: timer.name)
+def test_a_timer_starts_a_unit_that_ends(timer: Path) -> None:
+    unit = dict(read_unit(timer.with_suffix(".service")))
+
+    assert unit["Type"] == "oneshot"
+    assert {"OnCalendar", "Persistent", "WantedBy"} <= set(dict(read_unit(timer)))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("timer", TIMERS, ids=lambda timer: timer.name)
+def test_systemd_accepts_a_timer(timer: Path, tmp_path: Path) -> None:
+    """Needs systemd-analyze, of the package systemd."""
+    for path in (timer, timer.with_suffix(".service")):
+        (tmp_path / path.name).write_text(path.read_text().replace("/opt/shop/bin/shop", "/bin/true"))
+
+    result = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / timer.name], capture_output=True, text=True, check=False
+    )
+
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_the_container_has_no_root_and_only_known_settings() -> None:

@@ -1,14 +1,17 @@
 """`make release`: reproducible files, an SBOM of every locked package, checksums."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import pytest
 
 from shop import __version__
 from tests.release.builds import ROOT, build_release
@@ -69,6 +72,9 @@ SCHEMA = {
 """What the schema of CycloneDX 1.6 requires of the parts that we write."""
 
 
+INSTALLED = (".venv/.dev-installed", ".venv/.run-installed", ".venv/bin/python")
+
+
 def read_sbom(release: Path) -> dict[str, Any]:
     (file,) = release.glob("*.cdx.json")
     document: dict[str, Any] = json.loads(file.read_text())
@@ -86,6 +92,31 @@ def test_two_builds_in_different_directories_have_the_same_bytes(release: Path, 
         f"shop_service-{__version__}.tar.gz",
     ]
     assert [name for name in names if (release / name).read_bytes() != (again / name).read_bytes()] == []
+
+
+@pytest.mark.torture
+def test_make_release_builds_the_last_commit_twice_alike(tmp_path: Path) -> None:
+    """In a clone that uses this virtual environment; changes that are not committed end it with the reason."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{ROOT}", clone], check=True)
+    (clone / ".venv").symlink_to(Path(sys.prefix))
+    # The files that `make` compares with the locks, so that it installs nothing.
+    command = ["make", "--no-print-directory", "release", *(f"--old-file={name}" for name in INSTALLED)]
+    environ = {**os.environ, "PYTHONPATH": f"{clone / 'src'}"}
+
+    def build() -> str:
+        return subprocess.run(
+            command, cwd=clone, env=environ, capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+
+    sums = [build() for _ in range(2)]
+    with (clone / "README.md").open("a") as readme:
+        readme.write("\n")
+    changed = subprocess.run(command, cwd=clone, env=environ, capture_output=True, text=True, check=False)
+
+    assert sums[0] == sums[1] == (clone / "dist" / "SHA256SUMS").read_text()
+    assert sums[0].count("\n") == 3
+    assert "There are uncommitted changes; commit them first" in changed.stderr
 
 
 def test_the_checksums_are_those_of_the_files(release: Path) -> None:

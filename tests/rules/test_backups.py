@@ -44,6 +44,12 @@ def test_the_newest_backup_is_never_removed() -> None:
     assert list_expired([OLD], [OLD], "shop-20270101T000000Z") == []
 
 
+def test_what_a_killed_process_left_is_removed_like_a_backup() -> None:
+    partial, other = f"{OLD}.partial", "shop-x.partial"
+
+    assert list_expired([partial, other, f"{NEWEST}.partial", NEW], [NEW], NEW) == [partial]
+
+
 def test_other_names_are_not_backups() -> None:
     assert is_folder(OLD)
-    assert not any(map(is_folder, ("shop-2026", f"{OLD}\n", f"../{OLD}", f"{OLD}.new", "")))
+    assert not any(map(is_folder, ("shop-2026", f"{OLD}\n", f"../{OLD}", f"{OLD}.new", f"{OLD}.partial", "")))

@@ -50,3 +50,16 @@ def mask(document: Any, base_url: str) -> Any:
         case str():
             return document.replace(base_url.rstrip("/"), "")
     return document
+
+
+def list_differences(first: Any, second: Any, path: str = "") -> list[str]:
+    """Returns where two documents differ, with both values."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        names = [*first, *(name for name in second if name not in first)]
+        return [
+            each for name in names for each in list_differences(first.get(name), second.get(name), f"{path} {name}")
+        ]
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        pairs = enumerate(zip(first, second, strict=True))
+        return [each for index, pair in pairs for each in list_differences(*pair, f"{path} {index}")]
+    return [] if first == second else [f"{path}: {first!r} != {second!r}"]

@@ -27,8 +27,14 @@ OTHER_ROWS = (
     "insert into operator_recovery_codes (hash, operator_id, created_at)"
     r" select '\x03', id, now() from operators limit 1",
     f"insert into merged_addresses values (gen_random_uuid(), {_USER}, 'old@example.org', now())",
+    "insert into customer_merges (id, duplicate_id, survivor_id, order_count, created_at)"
+    f" values (gen_random_uuid(), {_USER}, {_USER}, 1, now())",
     "insert into erasures (id, user_id, order_count, created_at, ended_at)"
     f" values (gen_random_uuid(), {_USER}, 0, {_STAMPS})",
+    "insert into archived_orders (id, number, currency, created_at, updated_at, completed_at, object_name, position,"
+    r" size, encryption_key, archived_at)"
+    rf" values (gen_random_uuid(), 'R0', 'USD', {_STAMPS}, now(), 'orders-1', 0, 9, '\x00ff', now())",
+    "insert into frozen_days (day) values ('2020-01-01')",
     "insert into product_slugs (slug, product_id, created_at) select 'old-' || slug, id, now() from products limit 1",
     "insert into stock_thresholds (stock_item_id, low_at) select id, 3 from stock_items limit 1",
     "insert into stock_deliveries (id, reference, stock_location_id, expected_on, created_at, updated_at)"
@@ -45,6 +51,11 @@ OTHER_ROWS = (
     f" array[gen_random_uuid(), gen_random_uuid()], 'done', {_STAMPS})",
     "insert into product_batch_edits (id, batch_id, owner_id, cell, before, after, created_at)"
     " select gen_random_uuid(), id, gen_random_uuid(), 'name', 'a', 'b', now() from product_batches limit 1",
+    "insert into extension_listeners (id, extension, name, position, leased_until, created_at, updated_at)"
+    f" values (gen_random_uuid(), 'gone', 'orders', 3, now(), {_STAMPS})",
+    "insert into extension_webhooks"
+    " (id, extension, provider_type, reference, data, next_at, leased_until, created_at, updated_at)"
+    f" values (gen_random_uuid(), 'gone', 'x_gone_pay', 'evt_1', '{{\"a\": 1}}', now(), now(), {_STAMPS})",
     f"insert into abandoned_carts (order_id, created_at) values ({_CART}, now())",
     "insert into loose_addresses (address_id) values (gen_random_uuid())",
     "insert into payment_notices (id, payment_method_id, reference, created_at)"

@@ -103,6 +103,8 @@ async def test_a_damaged_member_is_refused(
     ("changes", "message"),
     [
         ({"manifest": set_value(None, "format", 99)}, "this version reads up to 1. Install a newer one."),
+        ({"manifest": set_value(None, "format", 0)}, "The file has format 0, which no version writes"),
+        ({"manifest": set_value(None, "format", "1")}, "The manifest of the file cannot be read"),
         ({"manifest": set_value(None, "revision", "9999")}, "newer than this program"),
         ({"manifest": set_value(None, "tables", "all")}, "The manifest of the file cannot be read"),
         ({"manifest": set_value("users", "name", "people")}, "a table that this version does not know: 'people'"),
@@ -176,6 +178,16 @@ async def test_a_file_of_an_older_version_gets_the_defaults_of_new_columns(
     result = shop("import", "--all", str(file), **empty_shop)
 
     assert result.returncode == 0, result
+    assert await count_users(empty_shop) == 1
+
+
+async def test_an_unknown_member_of_the_manifest_is_ignored(
+    shop: Command, small_file: Path, empty_shop: dict[str, str], tmp_path: Path
+) -> None:
+    """So that a newer version can say more about a file that this one can read."""
+    file = rewrite(small_file, tmp_path / "noted.zip", manifest=set_value(None, "note", "x"))
+
+    assert shop("import", "--all", str(file), **empty_shop).returncode == 0
     assert await count_users(empty_shop) == 1
 
 

@@ -166,6 +166,7 @@ async def test_metrics_show_pending_e_mails_unsettled_payments_and_failed_sign_i
 
 
 @pytest.mark.security("X-20")
+@pytest.mark.torture
 async def test_metrics_are_served_without_the_database(two_workers: Service, two_workers_url: str) -> None:
     inside = await asyncpg.connect(two_workers_url)
     name = await inside.fetchval("select current_database()")

@@ -16,8 +16,8 @@ import msgspec
 import psutil
 import pytest
 
+from shop.base.caches.response_cache import CachedResponse, ResponseCache
 from shop.base.crypto.secrets import USER_ACCESS, new_bytes, secret_text
-from shop.base.response_cache import CachedResponse, ResponseCache
 from tests.cluster import Cluster
 from tests.db.processes import postmaster_pid, until
 from tests.db.test_faults import change_setting
@@ -204,6 +204,15 @@ async def test_haproxy_routes_reads_to_shops_that_serve_the_catalog_from_memory(
             await until(is_served)
 
     assert (page.status_code, "age" in page.headers, others) == (200, True, [503, 404])
+
+
+async def test_haproxy_gives_a_write_to_another_shop_if_one_cannot_be_reached(outage: Outage, tmp_path: Path) -> None:
+    # The first check of the missing shop comes later than these requests.
+    with haproxy(urlsplit(outage.service.url).netloc, directory=tmp_path, interval="60s") as url:
+        async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
+            statuses = [(await http.post(CART)).status_code for _ in range(4)]
+
+    assert statuses == [201] * 4
 
 
 @pytest.mark.torture

@@ -114,6 +114,7 @@ async def test_a_charge_that_never_arrived_is_made_by_a_repeated_completion(
 
 
 @pytest.mark.security("H-05", "X-14")
+@pytest.mark.torture
 async def test_a_charge_is_recorded_before_others_get_a_connection(
     buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, stripe: StandIn, other_service: Service
 ) -> None:

@@ -19,7 +19,8 @@ from shop.db.pool import open_database
 from shop.models.setup.shop import Shop
 from shop.web.asgi import Message, Scope
 from shop.web.endpoint import EndpointContext, Route
-from shop.web.input.request import Request, read_form
+from shop.web.input.parameters import read_form
+from shop.web.input.request import Request
 from shop.web.input.strict_json import load_json
 from shop.web.log import configure_logging
 from shop.web.reply import Reply, json_reply

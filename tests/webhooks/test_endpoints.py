@@ -300,6 +300,7 @@ async def test_a_subscriber_is_an_endpoint_under_its_name_in_spree(
     assert (await writer.get(path)).status == 404
 
 
+@pytest.mark.torture
 async def test_attempts_are_listed_under_their_names_in_spree(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:

@@ -379,7 +379,8 @@ async def test_a_page_costs_the_same_statements_for_any_number_of_products(
         await new_rich_product(make, section)
     many = await count_all(2)
 
-    assert few == many == {"home": 6, "category": 5, "product": 11}
+    # The first page after a change also finds the products of the category, in their order.
+    assert few == many == {"home": 6, "category": 6, "product": 11}
 
 
 @pytest.mark.usefixtures("no_pending_changes")

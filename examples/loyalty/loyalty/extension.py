@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from loyalty.listener import LISTENER
+from loyalty.mail import MAIL
 from loyalty.pages import ENDPOINT, FORM, MENU, PAGE, PANEL
 from loyalty.payment import PROVIDER
 from loyalty.points import LoyaltySettings
@@ -26,6 +27,7 @@ EXTENSION = Extension(
     menu=[MENU],
     order_panels=[PANEL],
     listeners=[LISTENER],
+    mails=[MAIL],
     payment_providers=[PROVIDER],
     dashboard_templates=_HERE / "templates",
 )

@@ -22,7 +22,7 @@ async def handle_event(ctx: ExtensionContext, event: ListenedEvent) -> None:
         return
     if event.type == "order.completed":
         points = await _count_order(ctx, order)
-        await _change(ctx, order, f"completed:{order.id}", EARNED, points)
+        await _change(ctx, order, f"completed:{order.id}", EARNED, points, has_mail=True)
     elif event.type == "order.canceled":
         await _change(ctx, order, f"canceled:{event.id}", RETURNED, -await _count_remaining(ctx, order))
     else:
@@ -62,9 +62,13 @@ async def _list_entries(ctx: ExtensionContext, order: OrderSummary) -> list[Poin
     return await ctx.all(LIST_ENTRIES, order_number=order.number)
 
 
-async def _change(ctx: ExtensionContext, order: OrderSummary, key: str, reason: str, points: int) -> None:
+async def _change(
+    ctx: ExtensionContext, order: OrderSummary, key: str, reason: str, points: int, has_mail: bool = False
+) -> None:
     if points and order.user_id:
-        change = PointsChange(user_id=order.user_id, key=key, order_number=order.number, reason=reason, points=points)
+        change = PointsChange(
+            user_id=order.user_id, key=key, order_number=order.number, reason=reason, points=points, has_mail=has_mail
+        )
         await change_balance(ctx, change)
 
 

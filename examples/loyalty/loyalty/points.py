@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from loyalty.mail import KIND
 from loyalty.resource import ACCOUNTS
 from loyalty.tables import FIND_ENTRY, INSERT_ENTRY, LOCK_ACCOUNT
 from shop.extension import ExtensionContext, major_units, new_id
@@ -29,6 +30,8 @@ class PointsChange(msgspec.Struct, frozen=True, kw_only=True):
     points: int
     reference: str | None = None
     may_overdraw: bool = True
+    has_mail: bool = False
+    """Whether the customer gets an e-mail."""
 
 
 def count_earned(settings: LoyaltySettings, amount: int, currency: str) -> int:
@@ -67,5 +70,10 @@ async def change_balance(ctx: ExtensionContext, change: PointsChange) -> bool:
             account_id = account.id
             await ctx.update(ACCOUNTS, account_id, {"balance": balance})
         columns = {name: getattr(change, name) for name in ("key", "order_number", "reason", "points", "reference")}
-        await ctx.one(INSERT_ENTRY, entry_id=new_id(), account_id=account_id, **columns)
+        entry_id = new_id()
+        await ctx.one(INSERT_ENTRY, entry_id=entry_id, account_id=account_id, **columns)
+        customer = await ctx.find_customer(change.user_id) if change.has_mail else None
+        if customer:
+            # In the transaction of the entry: a repeated event queues no second e-mail.
+            await ctx.send_mail(KIND, entry_id, to=customer.email, customer_id=customer.id)
     return True

@@ -63,6 +63,12 @@ _user_id = bindparam("user_id", type_=accounts.c.user_id.type)
 _key = bindparam("key", type_=Text)
 FIND_ACCOUNT = statement(select(accounts).where(accounts.c.user_id == _user_id), into(PointsAccount))
 LOCK_ACCOUNT = statement(select(accounts).where(accounts.c.user_id == _user_id).with_for_update(), into(PointsAccount))
+FIND_ACCOUNT_BY_ID = statement(
+    select(accounts).where(accounts.c.id == bindparam("account_id", type_=accounts.c.id.type)), into(PointsAccount)
+)
+FIND_ENTRY_BY_ID = statement(
+    select(entries).where(entries.c.id == bindparam("entry_id", type_=entries.c.id.type)), into(PointsEntry)
+)
 FIND_ENTRY = statement(select(entries).where(entries.c.key == _key), into(PointsEntry))
 LIST_ENTRIES = statement(
     select(entries).where(entries.c.order_number == bindparam("order_number", type_=Text)).order_by(entries.c.id),

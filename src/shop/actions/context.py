@@ -1,10 +1,11 @@
 """The request context passed to every action: caller, database session, keys, shop and Idempotency-Key."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import ceil
 from time import monotonic
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,11 +13,15 @@ import msgspec
 from shop.actions.event_tail import EventTail
 from shop.actions.hash_queue import HashQueue
 from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtensions
+from shop.actions.pending_counts import PendingCounts
+from shop.actions.work_signals import WorkSignals
 from shop.base.actor import GUEST, GUEST_ACTOR, Actor, Claim
+from shop.base.caches.response_cache import ResponseCache
+from shop.base.caches.setup_cache import SetupCache
+from shop.base.caches.sized_cache import SizedCache
 from shop.base.config.settings import Settings
 from shop.base.crypto.keys import Keys
 from shop.base.errors import IdempotencyKeyConflict, InFlight, InsufficientScope, InvalidToken, Unauthenticated
-from shop.base.response_cache import ResponseCache
 from shop.db.pool import Database, DatabaseSession, LockTimeout
 from shop.gateways.media import MediaStore, open_media
 from shop.gateways.payments import Provider
@@ -29,8 +34,17 @@ from shop.queries.access.applications import Caller
 from shop.queries.access.sessions import Bearer
 from shop.queries.cart.promotions import PromotionWithParts
 from shop.queries.catalog.prices import Pricing
+from shop.queries.catalog.versions import CatalogState
 from shop.rules.access.permissions import Act, can_read_everything, is_allowed
 from shop.rules.cart.promotions import CompiledPromotion
+
+T = TypeVar("T")
+FRAGMENT_BYTES = 8 * 1024 * 1024
+"""The maximum size of the fragments that a process keeps: those of about 1,500 products with variant and images."""
+QUOTE_BYTES = 6 * 1024 * 1024
+"""The maximum size of the variants that a process keeps for carts: about 4,000."""
+MATCH_BYTES = 1024 * 1024
+"""The maximum size of the search results that a process keeps: those of at least a hundred searches."""
 
 
 class BlockedSources:
@@ -71,9 +85,20 @@ class Shared(msgspec.Struct):
     mail_queued: asyncio.Event
     """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
     event_tail: EventTail = msgspec.field(default_factory=EventTail)
+    work_signals: WorkSignals = msgspec.field(default_factory=WorkSignals)
+    pending_counts: PendingCounts = msgspec.field(default_factory=PendingCounts)
     blocked_sources: BlockedSources = msgspec.field(default_factory=BlockedSources)
     response_cache: ResponseCache = msgspec.field(default_factory=ResponseCache)
+    fragments: SizedCache = msgspec.field(default_factory=lambda: SizedCache(FRAGMENT_BYTES))
+    """Encoded parts of responses, each with the version of its data."""
+    matches: SizedCache = msgspec.field(default_factory=lambda: SizedCache(MATCH_BYTES))
+    """The products that match a query, with the version of what decides it."""
     automatic_promotions: CachedPromotions = CachedPromotions()
+    setup_cache: SetupCache = msgspec.field(default_factory=SetupCache)
+    quotes: SizedCache = msgspec.field(default_factory=lambda: SizedCache(QUOTE_BYTES))
+    """Variants at base prices, as carts quote and include them, each with its version of the catalog."""
+    estimated_totals: dict[str, tuple[int, float]] = msgspec.field(default_factory=dict)
+    """The totals of large resources by name, each with the time until which it is used."""
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
     extensions: InstalledExtensions = NO_EXTENSIONS
     is_try_out: bool = False
@@ -151,6 +176,7 @@ class Context:
         "pricing",
         "request_key",
         "scope",
+        "setup_version",
         "shared",
     )
 
@@ -168,8 +194,10 @@ class Context:
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
         """The bearer's pricing, loaded on first use."""
-        self.catalog_version: tuple[object, ...] | None = None
+        self.catalog_version: CatalogState | None = None
         """The version of all public data, loaded on first use."""
+        self.setup_version: str | None = None
+        """The version of the setup, read with the checkout; None if no checkout was read."""
         self.pending_refresh: set[UUID] | None = None
         """Ids of products to refresh at the end of a batch; None if each product is refreshed immediately."""
         self.is_try_out = shared.is_try_out
@@ -189,6 +217,23 @@ class Context:
     def can_pay_with(self, provider_type: str) -> bool:
         provider = self.providers.get(provider_type)
         return provider is not None and provider.is_ready
+
+    async def read_setup(self, query: Callable[..., Awaitable[T]], *arguments: Any, **values: Any) -> T:
+        """Runs a query on the shop's setup, or returns its result from memory if the setup has not changed since. Only
+        with a checkout, whose statement reads the version; never from a replica, which may be older than the version.
+        """
+        if self.setup_version is None or self.db.replica is not None:
+            return await query(self.db, *arguments, **values)
+        cache = self.shared.setup_cache
+        if cache.version != self.setup_version:
+            cache = self.shared.setup_cache = SetupCache(self.setup_version)
+        key = (query, *arguments, *values.items())
+        result: T | None = cache.find(key)
+        if result is None:
+            # A later version may replace the cache meanwhile; the result is not kept with that.
+            result = await query(self.db, *arguments, **values)
+            cache.keep(key, result)
+        return result
 
     def with_new_session(self) -> "Context":
         """Returns a context for the same caller with a separate database session.

@@ -4,7 +4,7 @@ Each count is committed in its own transaction, so that a guess counts even if t
 closed: if the database is unavailable, the request is refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from uuid import UUID
 
@@ -33,20 +33,41 @@ MAX_BLOCK_SECONDS = 5
 _BREAKER = counter_key("breaker", "")
 
 
-def cart_limits(ctx: Context) -> list[Limit]:
-    return _source_limits(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
-
-
 async def count_cart(ctx: Context) -> None:
-    _refuse(await _count(ctx, cart_limits(ctx)))
+    """Counts a new cart by source: in memory, unless the source is near its limit. The only limit that is not exact
+    (`docs/decisions/0029-carts-are-counted-in-memory.md`).
+    """
+    limits = _source_limits(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
+    pending = ctx.shared.pending_counts
+    _refuse(pending.exceeded(limits))
+    if limits and not pending.add(limits):
+        _refuse(await _save_counts(ctx, pending.take(limits)))
 
 
-async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Count]) -> None:
-    """Refuses a cart that the creating statement counted as over the limit."""
-    over = exceeded_limits(limits, counts)
-    async with ctx.db.transaction():
-        await audit_first_excess(ctx, over)
-    _refuse(over)
+async def save_pending_counts(ctx: Context) -> None:
+    """Moves the counts in memory to the database."""
+    await _save_counts(ctx, ctx.shared.pending_counts.take())
+
+
+async def _save_counts(ctx: Context, amounts: Mapping[Limit, int]) -> list[tuple[Limit, Count]]:
+    """Adds amounts to their windows; returns the limits that they exceed. On failure, they remain in memory."""
+    # In a separate session, so that the count is committed even if the request fails.
+    separate_session = ctx.db.separate()
+    try:
+        counts = await journal.add_counts(
+            separate_session, {(limit.key, limit.seconds): amount for limit, amount in amounts.items()}
+        )
+    except BaseException:
+        ctx.shared.pending_counts.put_back(amounts)
+        raise
+    ctx.db.count += separate_session.count
+    ctx.shared.pending_counts.remember(amounts, counts)
+    over = exceeded_limits(amounts, counts)
+    first = [(limit, count) for limit, count in over if count.count - amounts[limit] <= limit.count]
+    if first:
+        async with ctx.db.transaction():
+            await _audit_excess(ctx, first)
+    return over
 
 
 def check_coupon_block(ctx: Context) -> None:
@@ -242,11 +263,14 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Cou
 
 async def audit_first_excess(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
     """Audits each limit once per key and window: for the request that passes it."""
+    await _audit_excess(ctx, [(limit, count) for limit, count in over if is_first_over(limit, count)])
+
+
+async def _audit_excess(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
     for limit, count in over:
-        if is_first_over(limit, count):
-            detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
-            detail["key"] = limit.key.hex()[:16]
-            await audit(ctx, "limit", "refused", detail=detail)
+        detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
+        detail["key"] = limit.key.hex()[:16]
+        await audit(ctx, "limit", "refused", detail=detail)
 
 
 def _block_sources(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:

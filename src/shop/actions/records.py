@@ -3,42 +3,38 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Protocol, TypedDict, TypeVar
+from time import monotonic
+from typing import Any, TypedDict, TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec.structs import replace
 
 from shop.actions.audit import audit_change
 from shop.actions.context import Context
 from shop.actions.events import Subject, note_change, note_deletion
+from shop.actions.relations import RecordRow, Tree, links_by_id, load_relations
 from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.listing import ListQuery, Page
 from shop.base.money import major_units, plain_decimal
-from shop.base.record import Link, Record, Reference
+from shop.base.record import Record
 from shop.db.pool import ConstraintViolation
 from shop.queries import records, writes
-from shop.queries.records import Records, RelationLink
+from shop.queries.record_counts import EXACT, count_records
+from shop.queries.records import Records
+from shop.queries.relations import list_related_ids
 
 T = TypeVar("T")
 Values = Mapping[str, object]
 """The fields of a record to set, by name; each resource has its own typed dictionary."""
+LARGE_TOTAL = 2 * EXACT
+ESTIMATE_SECONDS = 5.0
+"""How long the estimated total of a large table is used; its statistics are refreshed less often."""
 # `Any`, because each resource has its own types of rows and values.
 Create = Callable[[Context, Any], Awaitable[UUID]]
 Update = Callable[[Context, UUID, Any], Awaitable[None]]
 Delete = Callable[[Context, UUID], Awaitable[None]]
 Present = Callable[[Context, Any, Any], Awaitable[Values]]
-Tree = Mapping[str, "Tree"]
-_Links = Mapping[UUID | None, Link]
-"""Related records: of a to-many relation by the id of the owner, of a to-one relation by their own id."""
-
-
-class RecordRow(Protocol):
-    """A row of any resource."""
-
-    @property
-    def id(self) -> UUID: ...
 
 
 class RecordPage(msgspec.Struct, frozen=True):
@@ -107,10 +103,13 @@ async def list_page(
     relations: Collection[str] | None = None,
 ) -> RecordPage:
     """Returns a page of records with all their relations, or with the named ones."""
-    rows = await records.list_records(ctx.db, actions.records, query)
-    results = await _load(ctx, actions.records, rows[: query.page.size], include, relations)
+    links = links_by_id(actions.records, include, relations)
+    linked_rows = await records.list_linked_records(ctx.db, actions.records, query, tuple(links.values()))
+    rows = [row for row, _ in linked_rows]
+    ids = [{row.id: ids[index] for row, ids in linked_rows} for index in range(len(links))]
+    results = await load_relations(ctx, actions.records, rows[: query.page.size], include, relations, ids)
     if isinstance(query.page, Page):
-        return RecordPage(results, *await records.count_records(ctx.db, actions.records, query))
+        return RecordPage(results, *await _count(ctx, actions, query))
     next_cursor = None
     if len(rows) > query.page.size:
         last = results[-1].row
@@ -118,11 +117,24 @@ async def list_page(
     return RecordPage(results, next_cursor=next_cursor)
 
 
+async def _count(ctx: Context, actions: ResourceActions, query: ListQuery) -> tuple[int, bool]:
+    """Returns the total number of records and whether it is an estimate. To find out that a whole table is large takes
+    longer than to read a page of it, so this is not repeated for some seconds.
+    """
+    known_total, until = ctx.shared.estimated_totals.get(actions.name, (0, 0.0))
+    if not query.conditions and monotonic() < until:
+        return known_total, True
+    total, is_estimate = await count_records(ctx.db, actions.records, query)
+    if not query.conditions and total > LARGE_TOTAL:
+        ctx.shared.estimated_totals[actions.name] = total, monotonic() + ESTIMATE_SECONDS
+    return total, is_estimate
+
+
 async def get(ctx: Context, actions: ResourceActions, by: str, value: object, include: Tree) -> Record:
     row = await records.find_record(ctx.db, actions.records, by, value)
     if row is None:
         raise NotFound()
-    return (await _load(ctx, actions.records, [row], include))[0]
+    return (await load_relations(ctx, actions.records, [row], include))[0]
 
 
 async def create(ctx: Context, actions: ResourceActions, values: Values) -> UUID:
@@ -227,7 +239,7 @@ async def _current_values(ctx: Context, actions: ResourceActions, row: RecordRow
     current = {name: _current_value(row, name, value) for name, value in values.items()}
     for name in values.keys() & {f"{link.removesuffix('s')}_ids" for link in actions.records.relation_links}:
         link = actions.records.relation_links[f"{name.removesuffix('_ids')}s"]
-        (ids_by_record,) = await records.list_related_ids(ctx.db, [link], [row.id])
+        (ids_by_record,) = await list_related_ids(ctx.db, [link], [row.id])
         current[name] = ids_by_record[row.id]
     return current | ({} if actions.present is None else dict(await actions.present(ctx, row, values)))
 
@@ -255,92 +267,3 @@ def _plain(value: object) -> object:
         case list():
             return [_plain(item) for item in value]
     return value
-
-
-async def _load(
-    ctx: Context, of: Records, rows: Sequence[RecordRow], include: Tree, relations: Collection[str] | None = None
-) -> list[Record]:
-    """Loads the relations of rows: the ids only, or the related records where `include` names them."""
-    links: list[dict[str, Link]] = [dict(of.nothing) for _ in rows]
-    by_name = {name: link for name, link in of.relation_links.items() if relations is None or name in relations}
-    # No id query is needed where the related rows are loaded and hold the foreign key themselves.
-    id_lookups = {
-        name: link
-        for name, link in by_name.items()
-        if link.is_many and (link.between is not None or link.most is not None or name not in include)
-    }
-    ids = await records.list_related_ids(ctx.db, list(id_lookups.values()), [row.id for row in rows])
-    ids_of = dict(zip(id_lookups, ids, strict=True))
-    for name, link in by_name.items():
-        targets = await _load_relation(ctx, link, rows, include.get(name), ids_of.get(name))
-        for index, row in enumerate(rows):
-            links[index][name] = targets.get(row.id, []) if link.is_many else targets.get(_target_id(link, row))
-    return [Record(row, links[index]) for index, row in enumerate(rows)]
-
-
-def _target_id(link: RelationLink, row: RecordRow) -> UUID | None:
-    """Returns the id of the related record of a to-one relation."""
-    target = link.by_type.get(getattr(row, link.type_column)) if link.by_type else link
-    target_id: UUID | None = getattr(row, target.column) if target else None
-    return target_id
-
-
-async def _load_relation(
-    ctx: Context,
-    link: RelationLink,
-    rows: Sequence[RecordRow],
-    include: Tree | None,
-    ids_of: dict[UUID, list[UUID]] | None,
-) -> _Links:
-    if not link.is_many:
-        return await _load_one(ctx, link, rows, include)
-    if ids_of is None:
-        return await _load_children(ctx, link, rows, include or {})
-    records_by_id: Mapping[UUID, Record] = {}
-    if include is not None:
-        related_rows = await records.list_related_records(ctx.db, link, {one for ids in ids_of.values() for one in ids})
-        records_by_id = {record.row.id: record for record in await _load(ctx, link.records, related_rows, include)}
-    return {
-        owner_id: [records_by_id.get(one) or Record(Reference(one)) for one in ids] for owner_id, ids in ids_of.items()
-    }
-
-
-async def _load_any(ctx: Context, link: RelationLink, rows: Sequence[RecordRow], include: Tree | None) -> _Links:
-    """Loads a to-one relation with several target types, one query per type."""
-    result: dict[UUID | None, Link] = {}
-    for type_, each in link.by_type.items():
-        links = await _load_one(ctx, each, [row for row in rows if getattr(row, link.type_column) == type_], include)
-        result |= {key: replace(record, type=type_) for key, record in links.items() if isinstance(record, Record)}
-    return result
-
-
-async def _load_one(ctx: Context, link: RelationLink, rows: Sequence[RecordRow], include: Tree | None) -> _Links:
-    if link.by_type:
-        return await _load_any(ctx, link, rows, include)
-    ids = {target_id for row in rows if (target_id := getattr(row, link.column))}
-    if include is None:
-        return {target_id: Record(Reference(target_id)) for target_id in ids}
-    targets = await _load(ctx, link.records, await records.list_related_records(ctx.db, link, ids), include)
-    return {record.row.id: record for record in targets}
-
-
-async def _load_children(ctx: Context, link: RelationLink, rows: Sequence[RecordRow], include: Tree) -> _Links:
-    by_owner: dict[UUID | None, list[Record]] = {}
-    child_rows = await records.list_related_records(ctx.db, link, [row.id for row in rows])
-    for record in await _load(ctx, link.records, child_rows, include):
-        by_owner.setdefault(getattr(record.row, link.column), []).append(record)
-    return by_owner
-
-
-def rebuild(of: Records, values: Mapping[str, Any], ids_by_link: Mapping[str, Sequence[Any]]) -> Record:
-    """Rebuilds a record from the values of its row and the ids of its related records, as an event stores them."""
-    row = msgspec.convert(values, of.row, strict=False)
-    links: dict[str, Link] = dict(of.nothing)
-    for name, link in of.relation_links.items():
-        if link.is_many:
-            links[name] = [Record(Reference(UUID(str(each)))) for each in ids_by_link.get(name, ())]
-            continue
-        target_id = _target_id(link, row)
-        type_ = getattr(row, link.type_column) if link.by_type else ""
-        links[name] = Record(Reference(target_id), type=type_ or "") if target_id else None
-    return Record(row, links)

@@ -188,6 +188,20 @@ def build_head(path: str, count: int, labels: Mapping[str, str], sort: str, para
     return ListHead(count, sorts, "" if sort == default else sort)
 
 
+async def list_by_email(
+    request: Request,
+    path: str,
+    list_rows: Callable[[str, CursorPosition | None, int], Awaitable[Sequence[HasId]]],
+    count_rows: Callable[[str], Awaitable[int]],
+) -> dict[str, Any]:
+    """Returns what a page shows of customers in the order of their addresses: those that begin with the search."""
+    search, cursor = text_param(request, "q"), read_cursor(request, str)
+    rows = await list_rows(search, cursor, SIZE + 1)
+    users, pages = paginate_rows(request, rows, cursor, by="email_key", params={"q": search}, path=path)
+    count = await count_list(rows, cursor, lambda: count_rows(search))
+    return {"q": search, "users": users, "pages": pages, "head": ListHead(count)}
+
+
 def sort_rows(
     request: Request, path: str, rows: Sequence[Any], sorts: Mapping[str, RowSort]
 ) -> tuple[list[Any], ListHead]:

@@ -138,6 +138,8 @@ _templates = Environment(
         [FileSystemLoader(Path(__file__).parent / "templates"), PrefixLoader(_extension_templates, delimiter=":")]
     ),
     autoescape=True,
+    # A page has a dozen files; looking whether each of them changed takes time.
+    auto_reload=False,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

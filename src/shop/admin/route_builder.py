@@ -7,7 +7,8 @@ from shop.admin.session import OperatorGuard, Page
 from shop.rules.access.permissions import resource_permission
 from shop.rules.catalog.images import MAX_FILE_BYTES
 from shop.web.endpoint import Handler, Route
-from shop.web.input.request import FILE, MAX_PARAMS, PARAMETERS, UPLOAD
+from shop.web.input.parameters import MAX_PARAMS
+from shop.web.input.request import FILE, PARAMETERS, UPLOAD
 from shop.web.reply import HTML
 
 _SMALL, _LARGE = 64 * 1024, 512 * 1024

@@ -3,6 +3,7 @@
 from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtensions
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, passkeys, roles, sign_in, staff
+from shop.admin.archive.routes import archive_routes
 from shop.admin.catalog.routes import catalog_routes
 from shop.admin.catalog_bulk.routes import catalog_bulk_routes
 from shop.admin.customers.routes import customer_routes
@@ -49,6 +50,7 @@ def admin_routes(
         *_authenticator_routes(own),
         *_passkey_routes(own),
         *order_routes(of("orders")),
+        *archive_routes(of("orders")),
         *order_edit_routes(of("orders")),
         *draft_routes(of("orders")),
         *catalog_bulk_routes(of("products")),

@@ -37,12 +37,18 @@ _USERS: Mapping[str, tuple[str, str | None]] = {
     "shipping_method_zones": ("Shipping methods", _SHIPPING),
     "shipping_methods": ("Shipping methods", _SHIPPING),
     "shipping_rates": ("Shipping rates of orders and carts", _ORDERS),
+    "stock_delivery_lines": ("Lines of deliveries that are expected", "/admin/stock/deliveries"),
+    "stock_items": ("Locations with stock", "/admin/stock"),
     "store_credits": ("Unspent store credits", _CUSTOMERS),
     "tax_rates": ("Tax rates", "/admin/settings/taxes"),
+    "wished_items": ("Wishlists", None),
     "website": ("Home page of the website", "/admin/settings/website"),
     "variants": ("Variants, also deleted ones", _PRODUCTS),
 }
 """What the rows of a table are called, and where they are listed."""
+
+GOODS_USERS = {"price_list_entries": ("Prices in price lists", "/admin/price-lists")}
+"""What else the rows are called that use a product or variant."""
 
 
 class UseLink(msgspec.Struct, frozen=True):

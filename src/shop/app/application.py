@@ -23,7 +23,7 @@ from shop.models.setup.shop import Shop
 from shop.web.asgi import ASGIApp, Receive, Scope, Send
 from shop.web.endpoint import EndpointContext, Route
 from shop.web.log import configure_logging, flush_log
-from shop.web.router import Router
+from shop.web.router import LateRoutes, Router
 from shop.worker import build_mailer, work
 
 OPEN_SECONDS = 1.0
@@ -53,6 +53,7 @@ class ServerApplication:
         self._heartbeat = WorkerHeartbeat(configuration, beats)
         self._router: Router | None = None
         self._routes: tuple[Route, ...] = ()
+        self._late_routes: tuple[LateRoutes, ...] = ()
         self._close: Callable[[], Any] | None = None
         self._key_file: KeyFileWatch | None = None
 
@@ -114,14 +115,18 @@ class ServerApplication:
             cors_origins=settings.cors_origins,
         )
         heartbeat = self._heartbeat
-        routes = worker_routes(
+        routes, self._late_routes = worker_routes(
             self._configuration,
             lambda: heartbeat.is_stopping(endpoint_context),
             heartbeat.other_snapshots,
             lambda: endpoint_context.shared,
         )
         self._routes = (*self._extra_routes, *routes)
-        self._router = Router(endpoint_context, map(unavailable_route, self._routes))
+        unavailable_late_routes = [
+            LateRoutes(each.paths, lambda each=each: map(unavailable_route, each.load()))  # type: ignore[misc]
+            for each in self._late_routes
+        ]
+        self._router = Router(endpoint_context, map(unavailable_route, self._routes), unavailable_late_routes)
         return endpoint_context
 
     async def _open(self, endpoint_context: EndpointContext) -> None:
@@ -130,7 +135,7 @@ class ServerApplication:
             endpoint_context.shared, shop=await load_shop(endpoint_context.shared)
         )
         await retry_until_available(lambda: server_keys.load_void_keys(endpoint_context.shared))
-        self._router = Router(endpoint_context, self._routes)
+        self._router = Router(endpoint_context, self._routes, self._late_routes)
         # Objects that exist now live until exit; exclude them from garbage collection.
         gc.collect()
         gc.freeze()

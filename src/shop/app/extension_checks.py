@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, TemplateError
@@ -10,10 +11,13 @@ from jinja2 import Environment, FileSystemLoader, TemplateError
 from shop.actions.extensions.declarations import Extension
 from shop.admin.extensions.pages import page_path
 from shop.admin.pages import compile_template
+from shop.db.rows import COLUMN_TYPES
 from shop.extension import API_VERSION
+from shop.models.setup.mails import NO_MAIL_SETTINGS
 from shop.platform.extension_resources import find_collision
 from shop.rules.access.permissions import PERMISSIONS, RESOURCES
 from shop.rules.event_types import parse_type_patterns
+from shop.rules.mail.definitions import text_errors
 from shop.website import pages as website_pages
 
 NAME = re.compile("[a-z][a-z0-9]{1,19}", re.ASCII)
@@ -46,6 +50,7 @@ def list_errors(extension: object, entry_name: str) -> Iterator[str]:
     yield from _list_listener_errors(extension)
     yield from _list_handler_errors(extension)
     yield from _list_template_errors(extension)
+    yield from _list_mail_errors(extension)
 
 
 def _list_table_errors(extension: Extension) -> Iterator[str]:
@@ -54,6 +59,9 @@ def _list_table_errors(extension: Extension) -> Iterator[str]:
     for name, table in tables.items():
         if not name.startswith(prefix):
             yield f"its table {name} must begin with {prefix}"
+        for column in table.columns:
+            if repr(column.type) not in COLUMN_TYPES:
+                yield f"its column {name}.{column.name} has a type that rows do not have; declare it with a Row"
         for foreign_key in table.foreign_keys:
             if not foreign_key.target_fullname.startswith(prefix):
                 yield f"its table {name} refers to {foreign_key.target_fullname}; store the id without a foreign key"
@@ -85,11 +93,15 @@ def _list_type_errors(extension: Extension) -> Iterator[str]:
         *(each.type for each in extension.shipping_calculators),
         *extension.promotion_conditions,
         *extension.promotion_benefits,
+        *(each.definition.kind for each in extension.mails),
     ]
     prefix = f"x_{extension.name}_"
     for type_ in types:
         if not type_.startswith(prefix) or not _PART_NAME.fullmatch(type_):
             yield f"its type {type_} must begin with {prefix}, and have only lower-case letters, digits and _"
+    for provider in extension.payment_providers:
+        if bool(provider.verify_webhook) != bool(provider.handle_webhook):
+            yield f"its provider {provider.type} needs both verify_webhook and handle_webhook, or neither"
     yield from (f"its type {type_} is declared twice" for type_ in _find_repeated(types))
 
 
@@ -126,7 +138,10 @@ def _list_handler_errors(extension: Extension) -> Iterator[str]:
     parts: list[Any] = [*extension.endpoints, *pages, *extension.listeners]
     handlers = [
         *(each.handler for each in parts),
+        *(each.load for each in extension.mails),
         *(function for each in extension.payment_providers for function in (each.execute, each.find)),
+        *(each.verify_webhook for each in extension.payment_providers if each.verify_webhook),
+        *(each.handle_webhook for each in extension.payment_providers if each.handle_webhook),
     ]
     for handler in handlers:
         if not inspect.iscoroutinefunction(handler):
@@ -152,6 +167,16 @@ def _list_template_errors(extension: Extension) -> Iterator[str]:
                 compile_source((folder / name).read_text())
             except (TemplateError, OSError, UnicodeDecodeError) as error:
                 yield f"its template {name} cannot be compiled: {error}"
+
+
+def _list_mail_errors(extension: Extension) -> Iterator[str]:
+    for definition in (each.definition for each in extension.mails):
+        for name, errors in text_errors(definition, definition.texts(NO_MAIL_SETTINGS)).items():
+            yield f"the {name} of its e-mail {definition.kind} is wrong: {errors[0]}"
+        folder = extension.mail_templates or Path()
+        for suffix in (".html", ".txt") if definition.part_example is not None else ():
+            if extension.mail_templates is None or not (folder / "parts" / f"{definition.kind}{suffix}").is_file():
+                yield f"its e-mail {definition.kind} needs the template parts/{definition.kind}{suffix}"
 
 
 def _find_repeated(names: Iterable[Any]) -> list[Any]:

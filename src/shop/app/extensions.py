@@ -3,30 +3,42 @@
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from shop.actions.extensions.declarations import Extension
 from shop.actions.extensions.isolation import guard_function
+from shop.actions.extensions.mails import load_extension_mail
 from shop.actions.extensions.providers import ExtensionProvider
 from shop.actions.installed_extensions import NO_EXTENSIONS, InstalledExtension, InstalledExtensions
-from shop.actions.operations import mail_layout
-from shop.admin import menu
-from shop.admin import pages as admin_pages
-from shop.admin.extensions.pages import page_path
-from shop.admin.setup import shipping as shipping_pages
-from shop.app.extension_checks import find_error
+from shop.actions.operations import mail_contents, mail_layout
 from shop.base.config.settings import EXTENSION_PREFIX, Settings
 from shop.base.errors import CannotStart
+from shop.base.lazy_modules import LazyModule
 from shop.gateways.payments import Provider
-from shop.platform.extension_resources import add_resource, find_collision
 from shop.rules.cart import promotion_kinds
+from shop.rules.mail.definitions import DEFINITIONS
 from shop.rules.setup import shipping
 from shop.storefront.extension_endpoints import build_endpoint
 from shop.web.endpoint import Route
 from shop.website import pages as website_pages
+
+if TYPE_CHECKING:
+    from shop.admin import menu
+    from shop.admin import pages as admin_pages
+    from shop.admin.extensions import pages as extension_pages
+    from shop.admin.setup import shipping as shipping_pages
+    from shop.app import extension_checks
+    from shop.platform import extension_resources
+else:
+    menu, admin_pages = LazyModule("shop.admin.menu"), LazyModule("shop.admin.pages")
+    extension_pages = LazyModule("shop.admin.extensions.pages")
+    shipping_pages = LazyModule("shop.admin.setup.shipping")
+    extension_checks = LazyModule("shop.app.extension_checks")
+    extension_resources = LazyModule("shop.platform.extension_resources")
 
 GROUP = "shop.extensions"
 _NOT_AVAILABLE = "it is not available now"
@@ -76,7 +88,7 @@ def load_declaration(point: EntryPoint) -> Extension:
         extension = point.load()
     except (Exception, SystemExit) as error:
         raise _cannot_load(point, f"{type(error).__name__}: {error}") from None
-    if error_text := find_error(extension, point.name):
+    if error_text := extension_checks.find_error(extension, point.name):
         raise _cannot_load(point, error_text)
     declaration: Extension = extension
     return declaration
@@ -118,17 +130,23 @@ def _install(extensions: Sequence[InstalledExtension]) -> ExtensionRoutes:
     labels: dict[str, str] = {}
     for extension in extensions:
         declaration: Extension = extension.declaration
+        if declaration.resources:
+            # The shop's own routes are built from the registry, so it must not yet contain those of extensions.
+            import_module("shop.platform.routes")
         for collection in declaration.resources:
-            if collision := find_collision(collection):
+            if collision := extension_resources.find_collision(collection):
                 raise CannotStart(
                     f"The extension {extension.name} declares a {collision} that another extension declares too; "
                     "choose one of them with SHOP_EXTENSIONS."
                 )
-            platform_routes += add_resource(collection)
+            platform_routes += extension_resources.add_resource(collection)
         storefront_routes += [build_endpoint(extension, each) for each in declaration.endpoints]
         for each in declaration.payment_providers:
             providers[each.type] = partial(ExtensionProvider, extension=extension, declaration=each)
             labels[each.type] = each.label
+        for mail in declaration.mails:
+            DEFINITIONS[mail.definition.kind] = mail.definition
+            mail_contents.add_loader(mail.definition.kind, partial(load_extension_mail, extension, mail))
         _add_kinds(declaration)
         _add_pages(declaration)
     installed_extensions = InstalledExtensions(extensions, providers, labels)
@@ -162,4 +180,4 @@ def _add_pages(extension: Extension) -> None:
     if extension.website_templates:
         website_pages.add_templates(extension.website_templates)
     for link in extension.menu:
-        menu.add_entry(link.text, page_path(extension.name, link.path))
+        menu.add_entry(link.text, extension_pages.page_path(extension.name, link.path))

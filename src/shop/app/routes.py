@@ -1,44 +1,63 @@
-"""The routes of a worker: both APIs, the dashboard, the website and the site."""
+"""The routes of a worker: both APIs, the dashboard, the website and the site.
+
+The Platform API, the dashboard and the reference are loaded with their first request: shoppers need none of them.
+"""
 
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from shop.actions.context import Context, Shared
-from shop.admin.platform_events import PlatformEvents
-from shop.admin.routes import admin_routes
 from shop.app.configuration import ServerConfiguration, is_mailbox_on
 from shop.app.extensions import NO_ROUTES, ExtensionRoutes, load_extensions
 from shop.base.errors import Unavailable
-from shop.platform.events.bodies import EventBody, render_event
-from shop.platform.events.types import EVENT_TYPES
-from shop.platform.events.webhook_bodies import render_webhook
-from shop.platform.resources.registry import RESOURCES as PLATFORM_RESOURCES
-from shop.platform.routes import ROUTES as PLATFORM_ROUTES
-from shop.site import docs, health, reference
-from shop.site.routes import site_routes
+from shop.base.lazy_modules import LazyModule
+from shop.site import health
+from shop.site.routes import description_routes, site_routes
 from shop.storefront.resources.registry import DOCUMENTED_RESOURCES as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Route
 from shop.web.input.request import Request
 from shop.web.reply import Reply
+from shop.web.router import LateRoutes
 from shop.website.routes import website_routes
 
-PLATFORM_EVENTS = PlatformEvents(EVENT_TYPES, render_event, render_webhook)
+if TYPE_CHECKING:
+    from shop.admin import platform_events
+    from shop.admin import routes as admin
+    from shop.platform import routes as platform
+    from shop.platform.events import bodies, types, webhook_bodies
+    from shop.platform.resources import registry
+    from shop.site import docs, reference
+else:
+    platform_events, admin = LazyModule("shop.admin.platform_events"), LazyModule("shop.admin.routes")
+    platform, registry = LazyModule("shop.platform.routes"), LazyModule("shop.platform.resources.registry")
+    bodies, types = LazyModule("shop.platform.events.bodies"), LazyModule("shop.platform.events.types")
+    webhook_bodies = LazyModule("shop.platform.events.webhook_bodies")
+    docs, reference = LazyModule("shop.site.docs"), LazyModule("shop.site.reference")
+
 _WITHOUT_DATABASE = frozenset({"/livez", "/website/{name}"})
 """The routes that are served before the database answers: the probe, and the styles of error pages."""
+_PLATFORM_PATHS = ("/api/v2/platform", "/shop_oauth", "/spree_oauth", "/.well-known/oauth-authorization-server")
 
 
-def documented_apis(extension_routes: ExtensionRoutes = NO_ROUTES) -> tuple[reference.ApiDefinition, ...]:
+def documented_apis(extension_routes: ExtensionRoutes = NO_ROUTES) -> "tuple[reference.ApiDefinition, ...]":
     """Returns the APIs with a public OpenAPI description."""
-    webhooks = {each.type: each.description for each in EVENT_TYPES}
+    webhooks = {each.type: each.description for each in types.EVENT_TYPES}
     storefront = (*STOREFRONT_ROUTES, *extension_routes.storefront)
-    platform = (*PLATFORM_ROUTES, *extension_routes.platform)
     return (
         reference.ApiDefinition("Storefront", storefront, STOREFRONT_RESOURCES),
-        reference.ApiDefinition("Platform", platform, PLATFORM_RESOURCES, webhooks, EventBody),
+        reference.ApiDefinition(
+            "Platform", _platform_routes(extension_routes), registry.RESOURCES, webhooks, bodies.EventBody
+        ),
     )
+
+
+def describe_platform_events() -> "platform_events.PlatformEvents":
+    return platform_events.PlatformEvents(types.EVENT_TYPES, bodies.render_event, webhook_bodies.render_webhook)
 
 
 def all_routes(
@@ -46,15 +65,32 @@ def all_routes(
     get_shared: Callable[[], Shared],
     *,
     has_mailbox: bool = False,
-    has_website: bool = True,
     extension_routes: ExtensionRoutes = NO_ROUTES,
 ) -> tuple[Route, ...]:
-    website = website_routes(get_shared, is_on=has_website)
-    admin = admin_routes(
-        has_mailbox=has_mailbox, events=PLATFORM_EVENTS, extensions=extension_routes.installed_extensions
+    """Returns the routes of all parts, as if all of them were loaded."""
+    website = website_routes(get_shared, is_on=True)
+    dashboard = _dashboard_routes(extension_routes, has_mailbox=has_mailbox)
+    platform_routes = _platform_routes(extension_routes)
+    return (*STOREFRONT_ROUTES, *extension_routes.storefront, *platform_routes, *dashboard, *website, *site)
+
+
+def _platform_routes(extension_routes: ExtensionRoutes) -> tuple[Route, ...]:
+    return (*platform.ROUTES, *extension_routes.platform)
+
+
+def _dashboard_routes(extension_routes: ExtensionRoutes, *, has_mailbox: bool) -> tuple[Route, ...]:
+    return admin.admin_routes(
+        has_mailbox=has_mailbox,
+        events=describe_platform_events(),
+        extensions=extension_routes.installed_extensions,
     )
-    extension_apis = (*extension_routes.storefront, *extension_routes.platform)
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *extension_apis, *admin, *website, *site)
+
+
+def _description_routes(extension_routes: ExtensionRoutes) -> tuple[Route, ...]:
+    load_apis = partial(documented_apis, extension_routes)
+    return description_routes(
+        description=reference.make_description_handler(load_apis), docs=docs.make_docs_handler(load_apis)
+    )
 
 
 def worker_routes(
@@ -62,22 +98,21 @@ def worker_routes(
     is_stopping: Callable[[], bool],
     other_snapshots: Callable[[], Iterable[Path]],
     get_shared: Callable[[], Shared],
-) -> tuple[Route, ...]:
+) -> tuple[tuple[Route, ...], tuple[LateRoutes, ...]]:
+    """Returns the routes of a worker, and those that it loads with their first request."""
     extension_routes = load_extensions(configuration.settings)
-    apis = documented_apis(extension_routes)
     site = site_routes(
         ready=health.make_readiness_handler(is_stopping, configuration.outdated),
         metrics=health.make_metrics_handler(other_snapshots),
-        description=reference.make_description_handler(apis),
-        docs=docs.make_docs_handler(apis),
     )
-    return all_routes(
-        site,
-        get_shared,
-        has_mailbox=is_mailbox_on(configuration.settings, configuration.host),
-        has_website=configuration.settings.website == "on",
-        extension_routes=extension_routes,
+    website = website_routes(get_shared, is_on=configuration.settings.website == "on")
+    has_mailbox = is_mailbox_on(configuration.settings, configuration.host)
+    late_routes = (
+        LateRoutes(_PLATFORM_PATHS, cache(partial(_platform_routes, extension_routes))),
+        LateRoutes(("/openapi.json", "/docs"), cache(partial(_description_routes, extension_routes))),
+        LateRoutes(("/admin",), cache(partial(_dashboard_routes, extension_routes, has_mailbox=has_mailbox))),
     )
+    return (*STOREFRONT_ROUTES, *extension_routes.storefront, *website, *site), late_routes
 
 
 def unavailable_route(route: Route) -> Route:

@@ -16,7 +16,6 @@ from shop.queries.setup import shop as shop_queries
 from shop.web.endpoint import EndpointContext
 
 RETRY_SECONDS = 0.2
-RELOAD_SECONDS = 1.0
 T = TypeVar("T")
 
 
@@ -44,7 +43,7 @@ async def retry_until_available(work: Callable[[], Awaitable[T]]) -> T:
 async def follow_shop_changes(endpoint_context: EndpointContext) -> None:
     """Reloads the shop's settings when another process changes them."""
     while True:
-        await asyncio.sleep(RELOAD_SECONDS)
+        await endpoint_context.shared.work_signals.wait("shop")
         try:
             shop = await shop_queries.find_shop(endpoint_context.shared.database.session())
             if shop and shop.version != endpoint_context.shared.shop.version:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from io import StringIO
 
 # Spreadsheets run cells that start with these characters as formulas (CSV injection).
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def safe_cell(text: str) -> str:

@@ -43,6 +43,8 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 def hundredths(minor: int, currency: str) -> int:
     """Returns an amount in hundredths of the currency's unit, which Spree calls cents for every currency."""
+    if minor == 0:
+        return 0
     digits = currency_digits(currency)
     if digits <= 2:
         return minor * (1, 10, 100)[2 - digits]

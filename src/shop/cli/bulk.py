@@ -38,9 +38,20 @@ _EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": expor
     "--all", "all_file", metavar="FILE", type=click.Path(path_type=Path), help="Import a whole shop into an empty one."
 )
 @click.option("--dry-run", is_flag=True, help="Report what would happen without saving.")
+@click.option(
+    "--skip-missing-extensions",
+    "may_skip",
+    is_flag=True,
+    help="With --all: leave out the data of extensions that are not installed.",
+)
 @click.option("--errors", "errors_file", type=click.File("w"), help="Write the failed lines of a CSV file to this one.")
 def import_(
-    words: tuple[str, ...], kind: str | None, all_file: Path | None, dry_run: bool, errors_file: TextIO | None
+    words: tuple[str, ...],
+    kind: str | None,
+    all_file: Path | None,
+    dry_run: bool,
+    may_skip: bool,
+    errors_file: TextIO | None,
 ) -> None:
     """Import products or prices from FILE, one JSON object per line; `-` reads standard input. With --kind, import
     products, stock or customers from a CSV file. The shop may run. With --all, import a whole shop.
@@ -50,8 +61,10 @@ def import_(
             raise click.UsageError("--all imports everything; name nothing else.")
         with _progress("rows") as bar:
             task = bar.add_task("", total=None)
-            import_whole_shop(all_file, is_dry_run=dry_run, advance=partial(bar.advance, task))
+            import_whole_shop(all_file, is_dry_run=dry_run, may_skip=may_skip, advance=partial(bar.advance, task))
         return
+    if may_skip:
+        raise click.UsageError("--skip-missing-extensions is for --all.")
     noun, file = _read_words(words, kind)
     if errors_file and noun:
         raise click.UsageError("--errors is for CSV files.")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from shop.app.extensions import load_extensions
-from shop.cli.extensions.prepare import ensure_extensions, upgrade_extensions
+from shop.cli.extensions.prepare import PendingMigration, ensure_extensions, list_pending_migrations, upgrade_extensions
 from shop.cli.prepare import database, load_settings
 from shop.migrations.upgrade import current_revision, list_pending, list_statements, newest_revision, upgrade
 
@@ -20,7 +20,7 @@ def migrate(plan: bool) -> None:
     with database(settings) as (url, _):
         before = asyncio.run(current_revision(url))
         if plan:
-            _print_plan(before)
+            _print_plan(before, list_pending_migrations(settings, url))
             return
         upgrade(url, on_step=_print_step, on_retry=_print_retry)
         after = asyncio.run(current_revision(url))
@@ -35,15 +35,21 @@ def migrate(plan: bool) -> None:
         click.echo(f"Migrated the extension {change}.")
 
 
-def _print_plan(current: str | None) -> None:
+def _print_plan(current: str | None, extension_migrations: list[PendingMigration]) -> None:
     pending = list_pending(current)
     for revision in pending:
-        click.echo(f"-- revision {revision}")
-        for statement in list_statements(revision):
-            click.echo(f"{statement};")
-        click.echo()
-    if not pending:
+        _print_statements(f"revision {revision}", list_statements(revision))
+    for each in extension_migrations:
+        _print_statements(f"extension {each.extension}, revision {each.revision}", each.statements)
+    if not pending and not extension_migrations:
         click.echo(f"-- The database is up to date (revision {current}).")
+
+
+def _print_statements(title: str, statements: list[str]) -> None:
+    click.echo(f"-- {title}")
+    for statement in statements:
+        click.echo(f"{statement};")
+    click.echo()
 
 
 def _print_step(*, step: Any, **_values: Any) -> None:

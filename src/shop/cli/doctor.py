@@ -15,7 +15,14 @@ from shop.base.crypto.keys import Keys
 from shop.base.errors import CannotStart, Unavailable
 from shop.cli.database_session import run_action_on
 from shop.cli.extensions.status import check_extensions
-from shop.cli.machine_checks import check_backups, check_certificates, check_clock, check_disk, check_servers
+from shop.cli.machine_checks import (
+    check_archive,
+    check_backups,
+    check_certificates,
+    check_clock,
+    check_disk,
+    check_servers,
+)
 from shop.cli.prepare import (
     database,
     describe_unusable,
@@ -215,6 +222,7 @@ CHECKS: dict[str, Check] = {
     "clock": check_clock,
     "certificates": check_certificates,
     "backups": check_backups,
+    "archive": check_archive,
     "extensions": check_extensions,
 }
 
@@ -223,7 +231,7 @@ CHECKS: dict[str, Check] = {
 @click.option("--host", default=None, help="Address that `shop serve` listens on.  [default: SHOP_HOST, or 127.0.0.1]")
 def doctor(host: str | None) -> None:
     """Check configuration, database, keys, mail, images, payments, proxy, disk space, standbys, clocks, certificates,
-    backups and extensions, and suggest fixes.
+    backups, the archive and extensions, and suggest fixes.
 
     Exits non-zero if a check fails.
     """

@@ -1,4 +1,4 @@
-"""Checks of `shop doctor` about the machine and the servers: disk, standbys, clocks, certificates and backups."""
+"""Checks of `shop doctor` about the machine and the servers: disk, standbys, clocks, certificates, backups, archive."""
 
 import asyncio
 import shutil
@@ -85,7 +85,8 @@ def _check_public_certificate(url: str) -> str:
     try:
         return _describe_end(url, find_certificate_end(url))
     except ssl.SSLCertVerificationError as error:
-        raise CannotStart(f"{url} has no valid certificate: {error.verify_message}.") from None
+        # The reasons of OpenSSL have no period, and those of Python have one.
+        raise CannotStart(f"{url} has no valid certificate: {error.verify_message.rstrip('.')}.") from None
     except (OSError, ValueError):
         return f"{url} cannot be reached from this machine, so its certificate was not checked"
 
@@ -118,6 +119,17 @@ def check_backups(settings: Settings, _host: str) -> str:
             f"the newest in {name} is {hours:,.0f} hours old; check that the shop or a worker is running."
         )
     return f"the newest in {name} is {hours:,.1f} hours old"
+
+
+def check_archive(settings: Settings, _host: str) -> str:
+    place = settings.archive_url
+    if place is None:
+        return "no orders are archived; SHOP_ARCHIVE_URL is for many old ones (docs/scaling.md)"
+    try:
+        open_place(place).list_folders()
+    except BackupError as error:
+        raise CannotStart(f"{error} Archived orders cannot be shown; check SHOP_ARCHIVE_URL.") from None
+    return f"{describe_place(place)} answers; orders are archived after {settings.archive_after} days"
 
 
 def _find_backups(settings: Settings, place: str) -> PlaceState | None:

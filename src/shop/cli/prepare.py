@@ -27,11 +27,12 @@ from shop.queries.setup import shop as shop_queries
 def load_settings() -> Settings:
     """Returns the settings of the environment, with absolute directories: workers may run in another one."""
     settings = read_settings(os.environ)
-    place = settings.backup_url
+    backup_place, archive = settings.backup_url, settings.archive_url
     return msgspec.structs.replace(
         settings,
         data_dir=Path.cwd() / settings.data_dir,
-        backup_url=Path.cwd() / place if isinstance(place, Path) else place,
+        backup_url=Path.cwd() / backup_place if isinstance(backup_place, Path) else backup_place,
+        archive_url=Path.cwd() / archive if isinstance(archive, Path) else archive,
     )
 
 
@@ -79,11 +80,12 @@ def temporary_database() -> Iterator[str]:
 
 def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
     """Migrates if allowed (the embedded database); otherwise raises CannotStart if the database is outdated."""
+    current = asyncio.run(current_revision(url))
+    if current is not None and current not in outdated_revisions():
+        return
     if may_upgrade:
         upgrade(url)
-        return
-    current = asyncio.run(current_revision(url))
-    if current is None or current in outdated_revisions():
+    else:
         raise CannotStart("The database is behind this program; run `shop migrate` first.")
 
 

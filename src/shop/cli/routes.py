@@ -10,7 +10,7 @@ from shop.app.routes import all_routes
 from shop.cli.access.credentials import credential_page
 from shop.cli.prepare import load_settings
 from shop.site.health import show_liveness
-from shop.site.routes import site_routes
+from shop.site.routes import description_routes, site_routes
 from shop.web.endpoint import Route
 
 # Only these have their real handlers here; the other routes get theirs from the serving process.
@@ -19,7 +19,10 @@ _HANDLER_PREFIXES = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
 
 def every_route(extension_routes: ExtensionRoutes = NO_ROUTES) -> tuple[Route, ...]:
     return all_routes(
-        site_routes(ready=show_liveness, metrics=show_liveness, description=show_liveness, docs=show_liveness),
+        (
+            *site_routes(ready=show_liveness, metrics=show_liveness),
+            *description_routes(description=show_liveness, docs=show_liveness),
+        ),
         _no_shared,
         extension_routes=extension_routes,
     )

@@ -2,21 +2,25 @@
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import click
 
-from shop.actions.backups.copies import CopyFigures, copy_database, list_differences, read_figures
+from shop.actions.backups.copies import CopyFigures, copy_database, list_additions, list_differences, read_figures
 from shop.actions.backups.restores import find_target_state
 from shop.base.config.settings import Settings
 from shop.cli.backups.arguments import LATEST, Progress, read_backup
 from shop.cli.backups.verification import check_version, print_result
+from shop.cli.extensions.prepare import list_pending_migrations, upgrade_extensions
 from shop.cli.prepare import database, load_settings, temporary_database
 from shop.cli.verify import run_checks
 from shop.db.pool import Database, open_database
 from shop.migrations.rehearsal import Step, rehearse
 from shop.migrations.upgrade import current_revision, list_pending, newest_revision
+from shop.migrations.upgrade import upgrade as upgrade_tables
 
 T = TypeVar("T")
 _STEPS = """\
@@ -41,12 +45,15 @@ def upgrade(is_rehearsal: bool, name: str | None) -> None:
         sys.exit(1 if _rehearse(settings, name) else 0)
     with database(settings) as (url, _):
         current = asyncio.run(current_revision(url))
+        counts = Counter(each.extension for each in list_pending_migrations(settings, url))
     pending = list_pending(current)
-    if not pending:
+    if not pending and not counts:
         click.echo(f"The database is up to date (revision {current}); restart the processes of the previous version.")
         return
-    click.echo(f"{len(pending)} migrations to run, from revision {current or 'none'} to {newest_revision()}:")
-    click.echo(_STEPS)
+    own = f"{len(pending)} migrations to run, from revision {current or 'none'} to {newest_revision()}"
+    lines = [own if pending else "No migrations of the shop to run"]
+    lines += [f"{count} of the extension {name}" for name, count in counts.items()]
+    click.echo(f"{'; '.join(lines)}:\n{_STEPS}")
 
 
 def _rehearse(settings: Settings, name: str | None) -> int:
@@ -55,7 +62,9 @@ def _rehearse(settings: Settings, name: str | None) -> int:
         _fill(settings, name, url)
         before = _run(url, read_figures)
         current = asyncio.run(current_revision(url))
-        steps = rehearse(url, before.row_counts.keys())
+        tables = before.row_counts.keys()
+        steps = rehearse(tables, partial(upgrade_tables, url))
+        steps += rehearse(tables, partial(upgrade_extensions, settings, url))
         _print_steps(current, steps)
         problem_count = _compare(before, _run(url, read_figures)) + asyncio.run(run_checks(url))
     click.echo(f"{problem_count} problems found." if problem_count else "The rehearsal succeeded.")
@@ -87,6 +96,8 @@ def _print_steps(current: str | None, steps: list[Step]) -> None:
 def _compare(before: CopyFigures, after: CopyFigures) -> int:
     differences = list_differences(before, after)
     print_result("row counts and totals", differences)
+    for line in list_additions(before, after):
+        click.echo(f"          added by the migrations: {line}")
     return len(differences)
 
 

@@ -92,7 +92,10 @@ def _copy_binaries(data_dir: Path) -> Path:
     """Copies the binaries to the data directory, if the server's account cannot reach the virtual environment."""
     copy = data_dir / "postgres.binaries"
     if not copy.exists():
-        temporary = Path(tempfile.mkdtemp(dir=data_dir, prefix="postgres.copying"))
+        try:
+            temporary = Path(tempfile.mkdtemp(dir=data_dir, prefix="postgres.copying"))
+        except OSError:
+            raise CannotStart(f"{data_dir} cannot be written; choose another with SHOP_DATA_DIR.") from None
         temporary.chmod(0o755)
         # The binaries look for their libraries three levels up, next to the package.
         shutil.copytree(BINARIES, temporary / "package" / BINARIES.name)

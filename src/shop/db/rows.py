@@ -56,6 +56,7 @@ _TYPES: dict[Any, Any] = {
     list[UUID]: ARRAY(PG_UUID(as_uuid=True)),
     Decimal: Numeric(),
 }
+COLUMN_TYPES = frozenset(repr(each) for each in _TYPES.values())
 
 
 class Row(msgspec.Struct, frozen=True):

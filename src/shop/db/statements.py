@@ -1,8 +1,11 @@
 """Compiles SQLAlchemy statements to SQL for asyncpg: once, on first use, with named parameters in order."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
+import msgspec
 from sqlalchemy import BigInteger, Interval, bindparam, literal_column, select
 from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
@@ -78,7 +81,60 @@ def explain(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 
 def into(row: type[R]) -> Callable[[Any], R]:
     """Returns a reader of records whose columns are the fields of `row`."""
-    return lambda record: row(**record)
+    readers: list[Callable[[Any], R]] = []
+
+    def read(record: Any) -> R:
+        if not readers:
+            # The first record has the names of the columns.
+            readers.append(_build_reader(row, tuple(record.keys())))
+        return readers[0](record)
+
+    return read
+
+
+def into_parts(row: type[R], count: int) -> Callable[[Any], tuple[R, tuple[Any, ...]]]:
+    """Returns a reader of records whose first `count` columns are the fields of `row`; it returns the others too."""
+    readers: list[Callable[[Any], R]] = []
+
+    def read(record: Any) -> tuple[R, tuple[Any, ...]]:
+        if not readers:
+            readers.append(_build_reader(row, tuple(record.keys())[:count]))
+        return readers[0](record[:count]), record[count:]
+
+    return read
+
+
+def _build_reader(row: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Returns a reader of records with these columns. Fields without a column must be the last ones."""
+    fields = row.__struct_fields__
+    if set(fields[: len(names)]) != set(names):
+        return lambda record: row(**record)
+    build = row if row.__match_args__ == fields else positional_type(row)
+    places = [names.index(name) for name in fields[: len(names)]]
+    if places == sorted(places) or len(places) < 2:
+        return lambda record: build(*record)
+    pick = itemgetter(*places)
+    return lambda record: build(*pick(record))
+
+
+@lru_cache(maxsize=1024)
+def positional_type(row: Any) -> Any:
+    """Returns a subclass whose fields can be given by position. A row takes keywords only, so that a field with a
+    default can come before one without; but fifty keywords cost fifty times as much as fifty positions.
+    """
+    fields = msgspec.structs.fields(row)
+    required_count = max((number for number, field in enumerate(fields, 1) if field.required), default=0)
+    definitions = [
+        (field.name, field.type) if number < required_count else (field.name, field.type, _default_of(field))
+        for number, field in enumerate(fields)
+    ]
+    return msgspec.defstruct(row.__name__, definitions, bases=(row,), module=row.__module__, frozen=True)
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return msgspec.field(default_factory=field.default_factory)
+    return field.default
 
 
 def opaque_param(name: str, type_: Any) -> Any:

@@ -1,16 +1,20 @@
 """Opens S3-compatible stores."""
 
 from datetime import timedelta
-from typing import Any
-
-from obstore.store import S3Store
+from typing import TYPE_CHECKING, Any
 
 from shop.base.config.buckets import Bucket
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from obstore import store
+else:
+    store = LazyModule("obstore.store")
 
 
-def open_bucket(bucket: Bucket, *, seconds: int, retries: int) -> S3Store:
+def open_bucket(bucket: Bucket, *, seconds: int, retries: int) -> "store.S3Store":
     """Returns the store; `seconds` limits each request, and all of its retries together."""
-    return S3Store(
+    return store.S3Store(
         bucket.name,
         prefix=bucket.prefix or None,
         endpoint=bucket.endpoint,

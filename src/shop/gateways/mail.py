@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import formataddr, parseaddr
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-import aiosmtplib
 import msgspec
 
 from shop.base.config.settings import is_loopback
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    import aiosmtplib
+else:
+    aiosmtplib = LazyModule("aiosmtplib")
 
 SECONDS = 20
 
@@ -88,7 +94,7 @@ class Smtp:
         finally:
             client.close()
 
-    def _check_private(self, client: aiosmtplib.SMTP) -> None:
+    def _check_private(self, client: "aiosmtplib.SMTP") -> None:
         if not client.get_transport_info("sslcontext") and not is_loopback(self._host):
             raise TemporaryMailError("the mail server offers no TLS, and a password is not sent without")
 

@@ -11,16 +11,22 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
-import obstore
 import structlog
-from obstore.exceptions import BaseError
 
 from shop.base.config.buckets import Bucket
 from shop.base.errors import Unavailable
+from shop.base.lazy_modules import LazyModule
 from shop.gateways.buckets import open_bucket
+
+if TYPE_CHECKING:
+    import obstore
+    from obstore import exceptions as store_errors
+else:
+    obstore = LazyModule("obstore")
+    store_errors = LazyModule("obstore.exceptions")
 
 T = TypeVar("T")
 Files = Mapping[str, bytes]
@@ -126,7 +132,7 @@ class BucketStore:
 async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:
     try:
         return await asyncio.get_running_loop().run_in_executor(_threads, work, *arguments)
-    except (BaseError, OSError) as error:
+    except (store_errors.BaseError, OSError) as error:
         # The response may repeat the request, so only the type of the error is logged.
         _log.warning("image storage is not available", reason=type(error).__name__)
         raise Unavailable(_AWAY) from None

@@ -59,6 +59,16 @@ def list_document(
     )
 
 
+def join_document(data: bytes, included: bytes | None, extras: Extras) -> bytes:
+    """Returns the document of encoded records, each separated from the next by a comma."""
+    members = [b'"data":[%b]' % data]
+    if included is not None:
+        members.append(b'"included":[%b]' % included)
+    if others := _encode(_extra_members(extras))[1:-1]:
+        members.append(others)
+    return b"{%b}" % b",".join(members)
+
+
 def _extra_members(extras: Extras) -> dict[str, Any]:
     members = {"meta": extras.meta, "links": extras.links}
     return {**extras.error, **{name: value for name, value in members.items() if value is not None}}
@@ -67,13 +77,21 @@ def _extra_members(extras: Extras) -> dict[str, Any]:
 def _included(resource: Resource, records: Sequence[Record], options: RenderOptions) -> dict[str, Any]:
     if options.query.include is None:
         return {}
-    included: dict[tuple[str, Any], ResourceObject] = {}
+    related = list_included(resource, records, options)
+    return {"included": [_object(each, record, options) for each, record in related]}
+
+
+def list_included(
+    resource: Resource, records: Sequence[Record], options: RenderOptions
+) -> Sequence[tuple[Resource, Record]]:
+    """Returns the records of `included`, in order: each once, without those of `data`."""
+    included: dict[tuple[str, Any], tuple[Resource, Record]] = {}
     visited_nodes: set[tuple[str, Any, int]] = set()
     for record in records:
-        _collect(resource, record, options.query.include, options, (included, visited_nodes))
+        _collect(resource, record, options.query.include or {}, options.resources, (included, visited_nodes))
     for record in records:
         included.pop((resource.type, record.row.id), None)  # A record in `data` must not be repeated in `included`.
-    return {"included": list(included.values())}
+    return list(included.values())
 
 
 def _object(resource: Resource, record: Record, options: RenderOptions) -> ResourceObject:
@@ -84,8 +102,8 @@ def _collect(
     resource: Resource,
     record: Record,
     tree: Tree,
-    options: RenderOptions,
-    accumulators: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
+    resources: Resources,
+    accumulators: tuple[dict[tuple[str, Any], tuple[Resource, Record]], set[tuple[str, Any, int]]],
 ) -> None:
     """Collects each related record once, after the records nested in it: Spree clients resolve them in one pass."""
     included, visited_nodes = accumulators
@@ -100,7 +118,6 @@ def _collect(
             if (*identifier, id(deeper)) in visited_nodes:
                 continue
             visited_nodes.add((*identifier, id(deeper)))
-            related = options.resources[type_]
-            _collect(related, item, deeper, options, accumulators)
-            if identifier not in included:
-                included[identifier] = _object(related, item, options)
+            related = resources[type_]
+            _collect(related, item, deeper, resources, accumulators)
+            included.setdefault(identifier, (related, item))

@@ -23,6 +23,11 @@ _MAX_CACHED_AMOUNTS = 2048
 _write = msgspec.json.Encoder().encode
 _EMPTY_MANY: dict[str, Any] = {"data": []}
 _EMPTY_ONE: dict[str, Any] = {"data": None}
+MARK = "\0"
+"""Stands for a text that is inserted later. No text of the database contains it, so that a quotation mark followed by
+its escape sequence occurs only where a text begins with it.
+"""
+ENCODED_MARK = b'"\\u0000'
 
 
 class RelationNotLoaded(LookupError):
@@ -55,11 +60,13 @@ class Encoder:
     __slots__ = (
         "_amount_mask",
         "_amounts",
+        "_around_amounts",
         "_attributes",
         "_compute",
         "_empty",
         "_empty_json",
         "_links",
+        "_only_amounts",
         "_plain",
         "_relations",
         "_times",
@@ -97,6 +104,30 @@ class Encoder:
         self._unlinked: Mapping[str, Any] | None = None
         names = [*plain, *times, *amounts, *(field.name for field in computed_fields)]
         self._attributes = msgspec.defstruct("Attributes", names, frozen=True, gc=False)
+        names = [*plain, *times, *(["_amounts"] if amounts else []), *(field.name for field in computed_fields)]
+        self._around_amounts = msgspec.defstruct("Attributes", names, frozen=True, gc=False)
+        self._only_amounts = msgspec.defstruct("Amounts", amounts, frozen=True, gc=False)
+
+    @property
+    def has_amounts(self) -> bool:
+        return bool(self._only_amounts.__struct_fields__)
+
+    def encode_around_amounts(self, record: Record, render_context: RenderContext) -> tuple[bytes, bytes]:
+        """Encodes a record without its amounts; returns what precedes and what follows them."""
+        row = record.row
+        attributes = self._around_amounts(
+            *self._plain(row),
+            *map(wire_time, self._times(row)),
+            *([MARK] if self.has_amounts else []),
+            *[make(row, render_context) for make in self._compute],
+        )
+        encoded = _write(ResourceObject(row.id, self._type, attributes, self._linkages(record)))
+        before, _, after = encoded.partition(b'"_amounts":' + ENCODED_MARK + b'"')
+        return before, after
+
+    def encode_amounts(self, row: Any, render_context: RenderContext) -> bytes:
+        """Encodes the amounts of a row, as they stand among the other attributes."""
+        return _write(self._only_amounts(*self._amount_texts(row, render_context)))[1:-1]
 
     def __call__(self, record: Record, render_context: RenderContext) -> ResourceObject:
         row = record.row
@@ -196,13 +227,18 @@ def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _amount_reader(fields: Sequence[Money]) -> Callable[[Any], tuple[int | None, ...]]:
-    if not any(field.of for field in fields):
-        return _reader([field.name for field in fields])
-    readers = [field.of or attrgetter(field.name) for field in fields]
-    return lambda row: tuple(read(row) for read in readers)
+    plain = [field for field in fields if isinstance(field.of, str)]
+    read_plain = _reader([str(field.of or field.name) for field in plain])
+    readers = [field.of for field in fields if not isinstance(field.of, str)]
+    if not readers:
+        return read_plain
+    # One call reads all fields of the row; the computed amounts follow, and all are put into their order.
+    places = {field.name: place for place, field in enumerate(sorted(fields, key=lambda field: field not in plain))}
+    put_in_order = _picker([places[field.name] for field in fields])
+    return lambda row: put_in_order((*read_plain(row), *[read(row) for read in readers]))
 
 
-def _picker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return itemgetter(*names)
-    return lambda mapping: tuple(mapping[name] for name in names)
+def _picker(keys: Sequence[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda items: tuple(items[key] for key in keys)

@@ -29,8 +29,8 @@ class Money(msgspec.Struct, frozen=True):
     """Minor units on the row; a decimal string and `display_` text on the wire, both null without an amount."""
 
     name: str
-    of: Callable[[Any], int] | None = None
-    """Computes the amount if it is not a field of the row with this name."""
+    of: str | Callable[[Any], int] = ""
+    """The field of the row if it has another name, or a function that computes the amount."""
 
 
 class Computed(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Relation(msgspec.Struct, frozen=True):
         return self.type, *self.others
 
 
-def money(name: str, of: Callable[[Any], int] | None = None) -> Money:
+def money(name: str, of: str | Callable[[Any], int] = "") -> Money:
     return Money(name, of)
 
 

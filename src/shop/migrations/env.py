@@ -6,6 +6,7 @@ back and tried again, for ten minutes.
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -60,11 +61,21 @@ def _try_migrations(connection: Connection, *, is_last_try: bool) -> bool:
 
 def _configure(connection: Connection | None = None, **options: Any) -> None:
     attributes = context.config.attributes
-    options["on_version_apply"] = attributes.get("on_version_apply")
-    if (name := attributes.get("extension")) and connection is not None:
-        options |= {"version_table": attributes["version_table"], "on_version_apply": watch_changes(connection, name)}
+    calls: list[Callable[..., None]] = []
+    if name := attributes.get("extension"):
+        options["version_table"] = attributes["version_table"]
+        if connection is not None:
+            calls.append(watch_changes(connection, name))
+    if on_step := attributes.get("on_version_apply"):
+        calls.append(on_step)
+
+    def apply_version(*_parts: Any, **facts: Any) -> None:
+        for call in calls:
+            call(**facts)
+
     context.configure(
         connection=connection,
+        on_version_apply=apply_version,
         target_metadata=attributes.get("metadata", metadata),
         compare_type=True,
         compare_server_default=True,

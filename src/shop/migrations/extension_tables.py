@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from shop.base.errors import CannotStart
 from shop.db.hosts import Hosts, connect_to
 from shop.migrations.foreign_changes import ForeignChange
-from shop.migrations.upgrade import alembic_config
+from shop.migrations.upgrade import alembic_config, read_statements
 
 _VERSION_TABLE = re.compile("x_([a-z][a-z0-9]*)_version", re.ASCII)
 _TABLES = """select c.relname from pg_class c
@@ -40,10 +40,14 @@ def extension_config(url: str, name: str, folder: Path, metadata: MetaData) -> C
     return config
 
 
-def upgrade_extension(url: str, name: str, folder: Path, metadata: MetaData) -> None:
-    """Migrates the tables of an extension to its newest revision."""
+def upgrade_extension(
+    url: str, name: str, folder: Path, metadata: MetaData, *, on_step: Callable[..., None] | None = None
+) -> None:
+    """Migrates the tables of an extension to its newest revision; calls `on_step` as `upgrade` does."""
+    config = extension_config(url, name, folder, metadata)
+    config.attributes["on_version_apply"] = on_step
     try:
-        command.upgrade(extension_config(url, name, folder, metadata), "head")
+        command.upgrade(config, "head")
     except ForeignChange as error:
         raise CannotStart(f"The extension {name} cannot be migrated: {error}. Update or uninstall it.") from None
     except DBAPIError as error:
@@ -68,6 +72,19 @@ def list_outdated(name: str, folder: Path) -> frozenset[str | None]:
             f"The extension {name} has {len(heads)} newest migrations instead of one. Update or uninstall it."
         )
     return frozenset([None, *(revision.revision for revision in script.walk_revisions())]) - {heads[0]}
+
+
+def list_pending_revisions(name: str, folder: Path, current: str | None) -> list[str]:
+    """Returns the revisions that the tables of an extension lack, oldest first; none for those of a newer version."""
+    if current not in list_outdated(name, folder):
+        return []
+    script = ScriptDirectory.from_config(extension_config("", name, folder, MetaData()))
+    return [each.revision for each in script.iterate_revisions("head", current or "base")][::-1]
+
+
+def list_extension_statements(name: str, folder: Path, metadata: MetaData, revision: str) -> list[str]:
+    """Returns the statements of a revision of an extension, in the order in which they run."""
+    return read_statements(extension_config("", name, folder, metadata), revision)
 
 
 async def list_revisions(url: str) -> Mapping[str, str | None]:

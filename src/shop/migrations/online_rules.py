@@ -10,6 +10,7 @@ _HARMLESS = re.compile(
     # The index of a partitioned table, which is built partition by partition.
     r"create index (if not exists )?\w+ on only |alter index \w+ attach partition "
 )
+_WAIT = re.compile(r"set (?:local |session )?lock_timeout\b")
 _CREATE_TABLE = re.compile(rf"create table (?:if not exists )?{_TABLE}")
 _CREATE_INDEX = re.compile(rf"create (?:unique )?index (?P<online>concurrently )?.*? on {_TABLE}")
 _DROP_INDEX = re.compile(r"drop index (?P<online>concurrently )?")
@@ -43,7 +44,10 @@ def find_violations(statements: Sequence[str]) -> list[str]:
     plain = [" ".join(each.replace('"', "").lower().split()).removesuffix(";") for each in statements]
     new_tables = {match["table"] for each in plain if (match := _CREATE_TABLE.match(each))}
     violations = [f"{each[:120]}: {reason}" for each in plain if (reason := _reason(each, new_tables))]
-    return violations + list(_mixtures([each for each in plain if not _HARMLESS.match(each)]))
+    changes = [each for each in plain if not _HARMLESS.match(each)]
+    if any(_WAIT.match(each) for each in plain) and not all(" concurrently " in each for each in changes):
+        violations.append("waits longer for a lock than 100 ms: only `online` may set lock_timeout")
+    return violations + list(_mixtures(changes))
 
 
 def _mixtures(statements: Sequence[str]) -> Iterator[str]:

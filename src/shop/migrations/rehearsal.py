@@ -1,13 +1,11 @@
 """Migrates a copy of a database, and reports how long each revision took and which tables it locked."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 from sqlalchemy import text
-
-from shop.migrations.upgrade import upgrade
 
 _LOCKS = text("""
     select distinct c.relname, l.mode from pg_locks l join pg_class c on c.oid = l.relation
@@ -27,8 +25,8 @@ class Step(msgspec.Struct, frozen=True):
     locks: list[str]
 
 
-def rehearse(url: str, tables: Collection[str]) -> list[Step]:
-    """Migrates to the newest revision. Locks of other tables than these are of new ones, which nobody uses yet."""
+def rehearse(tables: Collection[str], upgrade: Callable[..., object]) -> list[Step]:
+    """Migrates a copy. Locks of other tables than these are of new ones, which nobody uses yet."""
     steps: list[Step] = []
     start = time.monotonic()
 
@@ -40,5 +38,5 @@ def rehearse(url: str, tables: Collection[str]) -> list[Step]:
         steps.append(Step(step.up_revision_id, title, time.monotonic() - start, locks))
         start = time.monotonic()
 
-    upgrade(url, on_step=add_step)
+    upgrade(on_step=add_step)
     return steps

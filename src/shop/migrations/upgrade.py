@@ -7,19 +7,24 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import TYPE_CHECKING
 
 import asyncpg
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from asyncpg.exceptions import ClientConfigurationError
-from sqlalchemy.exc import DBAPIError
 
 import shop.models
 from shop.base.errors import CannotStart
+from shop.base.lazy_modules import LazyModule
 from shop.db.hosts import Hosts, connect_to
 from shop.db.poolers import is_pooled
+
+if TYPE_CHECKING:
+    from alembic import command, config, script, util
+    from sqlalchemy import exc
+else:
+    command, config, script = (LazyModule(f"alembic.{name}") for name in ("command", "config", "script"))
+    util = LazyModule("alembic.util")
+    exc = LazyModule("sqlalchemy.exc")
 
 LOCK = 7_426_731
 """Key of the advisory lock that serializes migrations."""
@@ -30,24 +35,28 @@ MODEL_MODULES = tuple(module.name for module in walk_packages(shop.models.__path
 """Every module that declares tables."""
 
 
-def alembic_config(url: str) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    config.attributes["database_url"] = url
-    return config
+def alembic_config(url: str) -> "config.Config":
+    new_config = config.Config()
+    new_config.set_main_option("script_location", str(Path(__file__).parent))
+    new_config.attributes["database_url"] = url
+    return new_config
+
+
+def list_revisions() -> list[str]:
+    """Returns all revisions, oldest first, from the names of their files: Alembic would load every one of them."""
+    return sorted(file.name.partition("_")[0] for file in (Path(__file__).parent / "versions").glob("[0-9]*_*.py"))
 
 
 def newest_revision() -> str:
-    newest = ScriptDirectory.from_config(alembic_config("")).get_current_head()
-    if newest is None:
+    revisions = list_revisions()
+    if not revisions:
         raise CannotStart("This installation has no migrations; install the shop again.")
-    return newest
+    return revisions[-1]
 
 
 def outdated_revisions() -> frozenset[str]:
     """Returns all known revisions except the newest. An unknown one is of a newer program, and can be served."""
-    script = ScriptDirectory.from_config(alembic_config(""))
-    return frozenset(revision.revision for revision in script.walk_revisions()) - {newest_revision()}
+    return frozenset(list_revisions()) - {newest_revision()}
 
 
 async def current_revision(url: str) -> str | None:
@@ -81,11 +90,15 @@ async def current_revision(url: str) -> str | None:
 
 def list_statements(revision: str) -> list[str]:
     """Returns the statements of a revision, in the order in which they run."""
-    config = alembic_config("")
-    config.output_buffer = StringIO()
-    before = ScriptDirectory.from_config(config).get_revision(revision).down_revision
-    command.upgrade(config, f"{before or 'base'}:{revision}", sql=True)
-    lines = (line for line in config.output_buffer.getvalue().splitlines() if not line.startswith("--"))
+    return read_statements(alembic_config(""), revision)
+
+
+def read_statements(alembic: "config.Config", revision: str) -> list[str]:
+    """Returns the statements of a revision of these migrations."""
+    alembic.output_buffer = StringIO()
+    before = script.ScriptDirectory.from_config(alembic).get_revision(revision).down_revision
+    command.upgrade(alembic, f"{before or 'base'}:{revision}", sql=True)
+    lines = (line for line in alembic.output_buffer.getvalue().splitlines() if not line.startswith("--"))
     return [each.strip() for each in re.split(r";\n\n", "\n".join(lines) + "\n") if each.strip()]
 
 
@@ -93,8 +106,7 @@ def list_pending(current: str | None) -> list[str]:
     """Returns the revisions that a database at this revision lacks, oldest first; none for one of a newer version."""
     if current not in {None, *outdated_revisions()}:
         return []
-    script = ScriptDirectory.from_config(alembic_config(""))
-    return [each.revision for each in script.iterate_revisions("head", current or "base")][::-1]
+    return [revision for revision in list_revisions() if current is None or revision > current]
 
 
 def upgrade(
@@ -108,14 +120,14 @@ def upgrade(
             "SHOP_DATABASE_URL leads to a connection pooler, which cannot hold the lock of a migration; run `shop "
             "migrate` with the URL of PostgreSQL itself."
         )
-    config = alembic_config(url)
-    config.attributes.update(on_version_apply=on_step, on_retry=on_retry)
+    online = alembic_config(url)
+    online.attributes.update(on_version_apply=on_step, on_retry=on_retry)
     try:
-        command.upgrade(config, "head")
-    except CommandError as error:
+        command.upgrade(online, "head")
+    except util.CommandError as error:
         if "Can't locate revision" not in str(error):
             raise
-    except DBAPIError as error:
+    except exc.DBAPIError as error:
         raise CannotStart(f"The database cannot be migrated ({_reason(error.orig)}).") from None
 
 

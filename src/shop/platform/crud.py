@@ -1,11 +1,12 @@
 """The CRUD routes of every declared resource: list, show, create, update, delete."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from shop.actions import records
 from shop.actions.access import oauth
+from shop.actions.archive.views import read_any
 from shop.actions.context import Context
 from shop.actions.eventual_reads import prefer_replica
 from shop.base.errors import Invalid, Malformed, NotFound
@@ -112,8 +113,13 @@ def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.authorize(ctx, "read")
         options = read_render_options(request, ctx, collection)
-        by, value = _key(collection, request.path_params["id"])
-        return await build_document_reply(ctx, collection, options, by, value)
+        key = request.path_params["id"]
+        by, value = _key(collection, key)
+
+        def read() -> Awaitable[Reply]:
+            return build_document_reply(ctx, collection, options, by, value)
+
+        return await (read_any(ctx, key, read) if collection.resource.type == "order" else read())
 
     return answer
 

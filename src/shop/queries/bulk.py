@@ -31,6 +31,13 @@ async def insert_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> N
         await db.all(_insert(metadata.tables[table], names), rows=batch)
 
 
+async def insert_into_tables(db: DatabaseSession, rows_by_table: Mapping[str, Sequence[Row]]) -> None:
+    """Inserts rows of several tables in one statement. The rows of a table have the same columns."""
+    tables = tuple((metadata.tables[name], tuple(sorted(rows[0]))) for name, rows in rows_by_table.items() if rows)
+    if tables:
+        await db.all(_insert_all(tables), **{f"{table.name}_rows": rows_by_table[table.name] for table, _ in tables})
+
+
 async def insert_history(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
     """Inserts rows with their own times of creation and update, instead of the current time."""
     for names, batch in _by_names(rows).items():
@@ -84,21 +91,33 @@ def _by_names(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
     return groups
 
 
-def _rows_table(table: Table, names: Iterable[str]) -> Any:
-    """Returns the parameter `rows` as rows of the table."""
-    read = func.jsonb_populate_recordset(literal_column(f"null::{table.name}"), bindparam("rows", type_=JSONB))
+def _rows_table(table: Table, names: Iterable[str], parameter: str = "rows") -> Any:
+    """Returns the parameter as rows of the table."""
+    read = func.jsonb_populate_recordset(literal_column(f"null::{table.name}"), bindparam(parameter, type_=JSONB))
     return read.table_valued(*(column(name, table.c[name].type) for name in names), name="given")
+
+
+@lru_cache(maxsize=64)
+def _insert_all(tables: tuple[tuple[Table, tuple[str, ...]], ...]) -> Statement[UUID]:
+    *others, last = (insert_clause(table, names, f"{table.name}_rows") for table, names in tables)
+    clause = last.returning(tables[-1][0].c.id)
+    return dynamic_statement(clause.add_cte(*(each.cte(f"new_{number}") for number, each in enumerate(others))), _first)
+
+
+def insert_clause(table: Table, names: tuple[str, ...], parameter: str = "rows", *, keeps_times: bool = False) -> Any:
+    """Returns an INSERT of the rows that the parameter has as JSON."""
+    source = _rows_table(table, names, parameter)
+    values = {name: source.c[name] for name in names}
+    if not keeps_times:
+        values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
+    return insert(table).from_select(list(values), select(*values.values()))
 
 
 @lru_cache(maxsize=256)
 def _insert(
     table: Table, names: tuple[str, ...], *, skips_conflicts: bool = False, keeps_times: bool = False
 ) -> Statement[UUID]:
-    source = _rows_table(table, names)
-    values = {name: source.c[name] for name in names}
-    if not keeps_times:
-        values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
-    clause = insert(table).from_select(list(values), select(*values.values()))
+    clause = insert_clause(table, names, keeps_times=keeps_times)
     return dynamic_statement(
         (clause.on_conflict_do_nothing() if skips_conflicts else clause).returning(table.c.id), _first
     )

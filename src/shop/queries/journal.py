@@ -1,6 +1,6 @@
 """Statements for idempotency keys, rate limit counts and audit events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -80,6 +80,32 @@ def _add_one(windows: Any) -> Any:
     )
 
 
+_amount_rows = (
+    func.unnest(
+        opaque_param("keys", ARRAY(LargeBinary)),
+        opaque_param("windows", ARRAY(BigInteger)),
+        opaque_param("amounts", ARRAY(BigInteger)),
+    )
+    .table_valued("key", "seconds", "amount", name="amounts")
+    .render_derived()
+)
+_amount_seconds = sql_cast(_amount_rows.c.seconds, BigInteger)
+_add_amounts = insert(rate_counts).from_select(
+    ["key", "seconds", "window_start", "count"],
+    select(
+        sql_cast(_amount_rows.c.key, LargeBinary),
+        _amount_seconds,
+        func.to_timestamp(_epoch - _epoch % func.greatest(_amount_seconds, 1)),
+        sql_cast(_amount_rows.c.amount, BigInteger),
+    ),
+)
+_ADD = statement(
+    _add_amounts.on_conflict_do_update(
+        index_elements=["key", "seconds", "window_start"],
+        set_={"count": rate_counts.c.count + _add_amounts.excluded.count},
+    ).returning(*_count_columns),
+    into(Count),
+)
 _counting = _add_one(select(_window_key, _window_seconds, func.to_timestamp(_window)))
 _COUNT = statement(_counting, into(Count))
 _count_cte = _counting.cte("counted")
@@ -213,6 +239,17 @@ async def count(db: DatabaseSession, windows: Sequence[tuple[bytes, int]]) -> li
     sorted_windows = sorted(set(windows))
     return await db.all(
         _COUNT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows]
+    )
+
+
+async def add_counts(db: DatabaseSession, amounts: Mapping[tuple[bytes, int], int]) -> list[Count]:
+    """Adds an amount to each window, in sorted order to avoid deadlocks."""
+    windows = sorted(amounts)
+    return await db.all(
+        _ADD,
+        keys=[key for key, _ in windows],
+        windows=[seconds for _, seconds in windows],
+        amounts=[amounts[window] for window in windows],
     )
 
 

@@ -3,7 +3,7 @@
 Each combination of filters and sort order has its own statement, compiled once and cached.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
@@ -18,24 +18,22 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    literal_column,
     or_,
     select,
 )
-from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Condition, ListQuery, Page, Path, Sort
+from shop.base.listing import DEFAULT_SIZE, Condition, ListQuery, Page, Path, Sort
 from shop.base.record import Link
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, any_of, dynamic_statement, explain, into, opaque_param
+from shop.db.statements import Statement, dynamic_statement, into, into_parts
 from shop.queries.lookups import INDEXED_PREDICATES, Lookup, within_hours
 from shop.queries.predicates import PATTERNS, PREDICATES, compare_amount
 
 _ID = PG_UUID(as_uuid=True)
-EXACT = 10_000
-"""Totals are counted up to this number; above it the planner's estimate is used."""
 
 
 class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -86,35 +84,35 @@ class RelationLink(msgspec.Struct, frozen=True, eq=False):
 Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
 """The cache key of a filter's statement: fields and predicates, and whether any of them is enough."""
 
+LinkedRow = tuple[Any, Sequence[Sequence[UUID]]]
+"""A row, and the ids of its related records for each of the relations asked for."""
+
 _Parameter = tuple[tuple[Path, ...], str, str]
 """A condition and the name of its parameter."""
 
 
 async def list_records(db: DatabaseSession, records: Records, criteria: ListQuery) -> list[Any]:
     """Returns one page. With a cursor, reads one record more than the page size to detect a next page."""
-    page, values = criteria.page, _values(criteria.conditions)
-    shape = _shape(criteria)
+    return [row for row, _ in await list_linked_records(db, records, criteria, ())]
+
+
+async def list_linked_records(
+    db: DatabaseSession, records: Records, criteria: ListQuery, links: Sequence[RelationLink]
+) -> list[LinkedRow]:
+    """Returns one page like `list_records`, each row with the ids of its records in these to-many relations."""
+    page, values, shape = criteria.page, values_of(criteria.conditions), shape_of(criteria)
+    # Without conditions, a page of the usual size has a constant limit, so that its plan is kept. PostgreSQL plans a
+    # statement with an unknown limit or offset each time, which takes as long as its execution.
+    size = page.size if page.size == DEFAULT_SIZE and not criteria.conditions else None
     if isinstance(page, Page):
-        query = _list_statement(records, shape, criteria.sort, "number", criteria.secondary_sorts)
-        return await db.all(query, **values, skip=page.offset, most=page.size)
-    values["most"] = page.size + 1
-    if page.after is None:
-        return await db.all(_list_statement(records, shape, criteria.sort, "first"), **values)
-    last_value, last_id = page.after
-    if last_value is None:
-        return await db.all(_list_statement(records, shape, criteria.sort, "after none"), **values, last_id=last_id)
-    return await db.all(
-        _list_statement(records, shape, criteria.sort, "after"), **values, last_value=last_value, last_id=last_id
-    )
-
-
-async def count_records(db: DatabaseSession, records: Records, criteria: ListQuery) -> tuple[int, bool]:
-    """Returns the total number of records and whether it is an estimate."""
-    shape, values = _shape(criteria), _values(criteria.conditions)
-    count = await db.one(_count_statement(records, shape), **values) or 0
-    if count <= EXACT:
-        return count, False
-    return max(await db.one(_estimate_statement(records, shape), **values) or 0, EXACT + 1), True
+        paging = "number" if page.offset else "first number"
+        values |= {"skip": page.offset, "most": page.size}
+    else:
+        last_value, last_id = page.after or (None, None)
+        paging = "first" if last_id is None else "after none" if last_value is None else "after"
+        values |= {"last_value": last_value, "last_id": last_id, "most": page.size + 1}
+    then = criteria.secondary_sorts
+    return await db.all(_list_statement(records, shape, criteria.sort, paging, then, tuple(links), size), **values)
 
 
 async def find_record(db: DatabaseSession, records: Records, by: str, value: Any) -> Any | None:
@@ -125,25 +123,11 @@ async def lock_record(db: DatabaseSession, records: Records, record_id: UUID) ->
     return await db.one(_find_statement(records, "id", True), value=record_id)
 
 
-async def list_related_records(db: DatabaseSession, link: RelationLink, ids: Iterable[UUID]) -> list[Any]:
-    """Returns the related rows of all these records in one statement."""
-    unique_ids = list(set(ids))
-    return await db.all(_select_related(link), ids=unique_ids) if unique_ids else []
-
-
-async def list_related_ids(
-    db: DatabaseSession, link: Sequence[RelationLink], ids: Sequence[UUID]
-) -> list[dict[UUID, list[UUID]]]:
-    """Returns the related ids by record id for each to-many relation, in one statement; enough to render links."""
-    rows = await db.all(_select_related_ids(tuple(link)), ids=ids) if ids and link else []
-    return [{row[0]: row[index] for row in rows} for index in range(1, len(link) + 1)]
-
-
-def _shape(criteria: ListQuery) -> Shape:
+def shape_of(criteria: ListQuery) -> Shape:
     return tuple((condition.paths, condition.predicate) for condition in criteria.conditions), criteria.matches_any
 
 
-def _values(conditions: Sequence[Condition]) -> dict[str, Any]:
+def values_of(conditions: Sequence[Condition]) -> dict[str, Any]:
     return {f"v{index}": _value(condition) for index, condition in enumerate(conditions) if condition.value is not None}
 
 
@@ -157,11 +141,17 @@ def _value(condition: Condition) -> Any:
 
 @lru_cache(maxsize=1024)
 def _list_statement(
-    records: Records, shape: Shape, sort: Sort, paging: str, then: tuple[Sort, ...] = ()
-) -> Statement[Any]:
+    records: Records,
+    shape: Shape,
+    sort: Sort,
+    paging: str,
+    then: tuple[Sort, ...] = (),
+    links: tuple[RelationLink, ...] = (),
+    size: int | None = None,
+) -> Statement[LinkedRow]:
     columns = records.table.c
     column, key = _sorted(records, sort), columns.id
-    clause = _select(records).where(*_where(records, shape))
+    clause = select_rows(records).where(*where_clauses(records, shape))
     lookup = records.lookups.get(sort.name)
     if lookup and lookup.is_complete:
         clause, column = lookup.joined(clause, key), lookup.column
@@ -177,10 +167,15 @@ def _list_statement(
             last_value = bindparam("last_value", type_=column.type)
             clause = clause.where(within_hours(hour, "lteq" if down else "gteq", last_value))
     order += [_sorted(records, each).desc() if each.is_descending else _sorted(records, each) for each in then]
-    clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
+    clause = clause.order_by(*order, key.desc() if down else key)
+    most = None if size is None else literal_column(str(size if paging.endswith("number") else size + 1), BigInteger)
+    clause = clause.limit(bindparam("most", type_=BigInteger) if most is None else most)
     if paging == "number":
         clause = clause.offset(bindparam("skip", type_=BigInteger))
-    return dynamic_statement(clause, into(records.row))
+    # Outside of the page, whose order it keeps: an offset would evaluate them for the rows that it skips too.
+    page = clause.subquery("page")
+    ids = [func.array(select_ids(link, page.c.id).correlate(page).scalar_subquery()) for link in links]
+    return dynamic_statement(select(page, *ids), into_parts(records.row, len(page.c)))
 
 
 def _sorted(records: Records, sort: Sort) -> Any:
@@ -202,51 +197,15 @@ def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElemen
 
 
 @lru_cache(maxsize=512)
-def _count_statement(records: Records, shape: Shape) -> Statement[int]:
-    sample = select(records.table.c.id).where(*_where(records, shape)).limit(EXACT + 1).subquery()
-    return dynamic_statement(select(func.count()).select_from(sample), lambda record: cast(int, record[0]))
-
-
-@lru_cache(maxsize=512)
-def _estimate_statement(records: Records, shape: Shape) -> Statement[int]:
-    return explain(select(records.table.c.id).where(*_where(records, shape)), plan_rows)
-
-
-def plan_rows(record: Any) -> int:
-    return int(msgspec.json.decode(record[0])[0]["Plan"]["Plan Rows"])
-
-
-@lru_cache(maxsize=512)
 def _find_statement(records: Records, by: str, is_locked: bool) -> Statement[Any]:
     column = records.table.c[by]
-    clause = _select(records).where(column == bindparam("value", type_=column.type), *_visible(records))
+    clause = select_rows(records).where(column == bindparam("value", type_=column.type), *_visible(records))
     return dynamic_statement(clause.with_for_update(of=records.table) if is_locked else clause, into(records.row))
-
-
-@lru_cache(maxsize=512)
-def _select_related(link: RelationLink) -> Statement[Any]:
-    is_inverse = link.is_many and link.between is None and link.most is None
-    records, by = link.records, link.column if is_inverse else "id"
-    column = records.table.c[by]
-    # A record referred to by id is read even when it is hidden; to-many relations contain visible rows only.
-    conditions = [] if by == "id" else link.shown
-    clause = _select(records).where(column == any_of("ids", column.type), *conditions)
-    return dynamic_statement(clause.order_by(_sort_column(records.table), records.table.c.id), into(records.row))
-
-
-@lru_cache(maxsize=512)
-def _select_related_ids(relations: tuple[RelationLink, ...]) -> Statement[Any]:
-    owners = func.unnest(opaque_param("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
-    related_ids = [
-        func.array(select_ids(link, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery())
-        for link in relations
-    ]
-    return dynamic_statement(select(sql_cast(owners.c.id, _ID), *related_ids), lambda record: record)
 
 
 def select_ids(link: RelationLink, our_id: Any) -> Select[Any]:
     table, between = link.records.table, link.between
-    column, order = table.c[link.column] if between is None else between.c[link.column], _sort_column(table)
+    column, order = table.c[link.column] if between is None else between.c[link.column], sort_column(table)
     clause = select(table.c.id)
     if between is not None:
         clause = clause.join(between, between.c[link.other] == table.c.id)
@@ -257,12 +216,12 @@ def select_ids(link: RelationLink, our_id: Any) -> Select[Any]:
     return clause.order_by(order, table.c.id)
 
 
-def _sort_column(table: Table) -> ColumnElement[Any]:
+def sort_column(table: Table) -> ColumnElement[Any]:
     """Returns the order of related records: by `position` where the table has one, else by id."""
     return table.c.position if "position" in table.c else table.c.id
 
 
-def _select(records: Records) -> Select[Any]:
+def select_rows(records: Records) -> Select[Any]:
     return select(records.table, *(column.label(name) for name, column in records.extras.items()))
 
 
@@ -270,7 +229,7 @@ def _visible(records: Records) -> list[ColumnElement[bool]]:
     return [] if records.shown is None else [records.shown]
 
 
-def _where(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
+def where_clauses(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
     conditions, matches_any = shape
     parameters = [(paths, predicate, f"v{index}") for index, (paths, predicate) in enumerate(conditions)]
     combine = or_ if matches_any else and_

@@ -54,7 +54,7 @@ NAMED_TYPES = (
     EventType("customer.disabled", "user", "An operator disabled a customer."),
     EventType("customer.enabled", "user", "An operator enabled a customer again."),
     EventType("customer.erased", "user", "The personal data of a customer was erased; erase your copy too."),
-    EventType("customer.merged", "user", "A duplicate account was closed; `merged_into_id` has its orders and credit."),
+    EventType("customer.merged", "user", "A duplicate account was closed; its records move to `merged_into_id`."),
     EventType("application.created", "application", "An application was created."),
     EventType("application.secret_rotated", "application", "An application has a new secret."),
     EventType("application.revoked", "application", "An application was revoked."),

@@ -3,7 +3,7 @@
 import asyncio
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,12 +59,12 @@ class Section(msgspec.Struct, frozen=True):
     """The types of webhooks, each with what causes it."""
 
 
-def make_docs_handler(apis: Sequence[ApiDefinition]) -> Handler:
+def make_docs_handler(load_apis: Callable[[], Sequence[ApiDefinition]]) -> Handler:
     """Returns the handler of the pages, rendered in a thread on first use and cached per base URL."""
 
     @cache
     def render_pages() -> Mapping[str, str]:
-        return _render(build_openapi(apis))
+        return _render(build_openapi(load_apis()))
 
     @lru_cache(maxsize=96)
     def content(name: str, base: str) -> StaticContent | None:

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from shop.actions.context import Context
 from shop.actions.operations.mail_templates import render_mail
 from shop.base.errors import NotFound
+from shop.gateways.mail import TemporaryMailError
 from shop.queries.operations import outbox
 from shop.web.input.request import Request
 from shop.web.reply import Reply, html_reply, json_reply
@@ -55,7 +56,10 @@ async def _list_messages(request: Request, ctx: Context, to: str | None) -> list
         raise NotFound("Not found.")
     messages, base_url = [], request.origin(ctx.shared.settings.public_url)
     for row in await outbox.list_newest(ctx.db, to=to, most=MAX_MESSAGES):
-        letter = await render_mail(ctx.shared, ctx.db, row, base_url)
+        try:
+            letter = await render_mail(ctx.shared, ctx.db, row, base_url)
+        except TemporaryMailError:
+            continue  # An extension failed or is not installed; the e-mail waits.
         if letter:
             mail = letter.mail
             sent_at = row.created_at.isoformat(timespec="milliseconds")[:-6] + "Z"

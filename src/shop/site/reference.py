@@ -1,7 +1,7 @@
 """The OpenAPI description, built from the routes and resources."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -257,12 +257,12 @@ def _query_error_codes(route: Route) -> Iterable[str]:
         yield "bad_filter"
 
 
-def make_description_handler(apis: Iterable[ApiDefinition]) -> Handler:
+def make_description_handler(load_apis: Callable[[], Iterable[ApiDefinition]]) -> Handler:
     """Returns the handler of the description, built in a thread on first use so that nothing waits for it."""
 
     @cache
     def content() -> StaticContent:
-        return static_content(msgspec.json.encode(build_openapi(apis)))
+        return static_content(msgspec.json.encode(build_openapi(load_apis())))
 
     async def answer(request: Request, _ctx: Context) -> Reply:
         return static_reply(request, await asyncio.to_thread(content), JSON)

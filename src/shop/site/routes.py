@@ -26,28 +26,34 @@ _RECEIVE_WEBHOOK = Route(
     204,
     (400, 404, 413, 415),
     JSON,
-    reads=("application/json",),
+    reads=("application/json", "application/x-www-form-urlencoded"),
     reads_claim=False,
 )
 
 
-def site_routes(*, ready: Handler, metrics: Handler, description: Handler, docs: Handler) -> tuple[Route, ...]:
-    """Builds the routes. `app.py` creates the handlers that depend on the process."""
+def _row(path: str, handler: Handler, summary: str) -> Route:
+    return Route("GET", path, handler, "anyone", summary, media=JSON, reads_claim=False)
 
-    def row(path: str, handler: Handler, summary: str) -> Route:
-        return Route("GET", path, handler, "anyone", summary, media=JSON, reads_claim=False)
 
+def site_routes(*, ready: Handler, metrics: Handler) -> tuple[Route, ...]:
+    """Builds the routes. `app/routes.py` creates the handlers that depend on the process."""
     return (
-        row("/livez", health.show_liveness, "Check whether the process is alive"),
-        row("/readyz", ready, "Check whether the process can receive traffic"),
-        row("/metrics", metrics, "Metrics of all workers, for Prometheus"),
-        row("/openapi.json", description, "OpenAPI description"),
-        row("/docs", docs, "API reference"),
-        row("/docs/{section}", docs, "A section of the API reference; `operations.json` is its search index"),
-        row("/mailbox", mailbox.page, "E-mails of a shop without a mail server"),
-        row("/media/{key*}", media.show, "Image files"),
-        row("/mailbox.json", mailbox.listing, "The e-mails as JSON; `to` selects a recipient"),
-        row("/test_card/{client_secret}", test_card.show, "Page where a shopper confirms a test card payment"),
+        _row("/livez", health.show_liveness, "Check whether the process is alive"),
+        _row("/readyz", ready, "Check whether the process can receive traffic"),
+        _row("/metrics", metrics, "Metrics of all workers, for Prometheus"),
+        _row("/mailbox", mailbox.page, "E-mails of a shop without a mail server"),
+        _row("/media/{key*}", media.show, "Image files"),
+        _row("/mailbox.json", mailbox.listing, "The e-mails as JSON; `to` selects a recipient"),
+        _row("/test_card/{client_secret}", test_card.show, "Page where a shopper confirms a test card payment"),
         _DECIDE_TEST_CARD_PAYMENT,
         _RECEIVE_WEBHOOK,
+    )
+
+
+def description_routes(*, description: Handler, docs: Handler) -> tuple[Route, ...]:
+    """Builds the routes that describe the APIs."""
+    return (
+        _row("/openapi.json", description, "OpenAPI description"),
+        _row("/docs", docs, "API reference"),
+        _row("/docs/{section}", docs, "A section of the API reference; `operations.json` is its search index"),
     )

@@ -8,9 +8,10 @@ from typing import Any
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
+from shop.base.caches.response_cache import CachedResponse
 from shop.base.errors import Unavailable
-from shop.base.response_cache import CachedResponse
 from shop.queries.catalog.prices import Pricing
+from shop.storefront import catalog
 from shop.storefront.product_filters import BEST_SELLING, read_currency
 from shop.web.input.request import Request
 from shop.web.reply import JSON_API, Header, Reply
@@ -21,6 +22,8 @@ _VARY = (b"vary", b"Authorization")
 _PUBLIC_CACHE = (b"cache-control", b"public, no-cache")
 _PRIVATE_CACHE = (b"cache-control", b"private, no-store")
 _TYPE = (b"content-type", JSON_API)
+READ_VERSION_THEMSELVES: frozenset[RenderHandler] = frozenset({catalog.show_product})
+"""The handlers whose first statement also reads the version."""
 _STALE_WAIT_SECONDS = 0.5
 """Maximum wait for a database connection when a stale response is available instead."""
 
@@ -74,15 +77,19 @@ async def _load_or_render(
 ) -> CachedResponse:
     if request.params.get("sort_by") == BEST_SELLING:
         # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
-        bestsellers = _build_entry(None, await render(request, ctx))
-        ctx.shared.response_cache.save(key, bestsellers)
-        return bestsellers
+        return _save(ctx, key, None, await render(request, ctx))
     # Read the version first: the rendered data is then of this version or a newer one, never an older one.
+    if key not in ctx.shared.response_cache and render in READ_VERSION_THEMSELVES:
+        body = await render(request, ctx)
+        return _save(ctx, key, await storefront.find_version(ctx, pricing), body)
     version = await storefront.find_version(ctx, pricing)
     entry = ctx.shared.response_cache.find(key, version)
-    if entry is None:
-        entry = _build_entry(version, await render(request, ctx))
-        ctx.shared.response_cache.save(key, entry)
+    return entry or _save(ctx, key, version, await render(request, ctx))
+
+
+def _save(ctx: Context, key: Any, version: Any, body: bytes) -> CachedResponse:
+    entry = _build_entry(version, body)
+    ctx.shared.response_cache.save(key, entry)
     return entry
 
 

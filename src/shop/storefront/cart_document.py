@@ -8,8 +8,9 @@ import msgspec
 
 from shop.actions.cart.access import acts_for_owner
 from shop.actions.cart.locked_carts import Cart, get_pricing
-from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_parts
 from shop.actions.catalog import storefront
+from shop.actions.catalog.quotes import load_current_variants
 from shop.actions.checkout import views
 from shop.actions.context import Context
 from shop.actions.customers import account
@@ -84,8 +85,12 @@ async def _build_cart_record(cart: Cart, ctx: Context, options: RenderOptions, c
     include = options.query.include or {}
     parts = checkout
     if parts is None:
-        parts = Checkout(cart.order, cart.lines) if cart.order.state == "cart" else await load_checkout(ctx, cart.order)
-    parts = msgspec.structs.replace(parts, order=cart.order, lines=cart.lines)
+        parts = (
+            Checkout(cart.order, cart.lines)
+            if cart.order.state == "cart"
+            else await load_parts(ctx, cart.order, cart.lines)
+        )
+    parts = msgspec.structs.replace(parts, order=cart.order, lines=cart.lines, catalog=cart.catalog)
     (record,) = await load_order_records([parts], ctx, include)
     return record
 
@@ -179,10 +184,14 @@ async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) 
     if not trees:
         return variants
     # Orders of one caller have one owner, so their prices differ only by currency.
-    for order in {each.order.currency: each.order for each in checkouts if each.lines}.values():
+    tree = storefront.merge_includes(trees)
+    for checkout in {each.order.currency: each for each in checkouts if each.lines}.values():
+        order = checkout.order
         ids = {line.variant_id for each in checkouts if each.order.currency == order.currency for line in each.lines}
-        records = await storefront.load_variants(
-            ctx, list(ids), storefront.merge_includes(trees), await get_pricing(ctx, order)
+        records = (
+            await load_current_variants(ctx, ids, tree, order.currency, checkout.catalog)
+            if checkout.catalog
+            else await storefront.load_variants(ctx, list(ids), tree, await get_pricing(ctx, order))
         )
         variants |= {(order.currency, variant_id): variant for variant_id, variant in records.items()}
     return variants
@@ -276,9 +285,10 @@ _AMOUNTS = ("amount", "price", "of")
 
 def _line_links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mapping[str, Link]:
     """Links line items and variants. A deleted variant can be referenced but not included."""
-    ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
-    variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in ids}
-    references = {variant_id: Record(Reference(variant_id)) for variant_id in ids}
+    references = {line.variant_id: Record(Reference(line.variant_id)) for line in checkout.lines}
+    if not ("line_items" in include or "variants" in include):
+        return {"line_items": [Record(line) for line in checkout.lines], "variants": list(references.values())}
+    variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in references}
     of_lines = variants if "variant" in include.get("line_items", {}) else references
     of_cart = variants if "variants" in include else references
     return {

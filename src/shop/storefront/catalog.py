@@ -6,12 +6,12 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from shop.actions.catalog import storefront
+from shop.actions.catalog import product_lists, storefront
+from shop.actions.catalog.product_lists import ProductPage
 from shop.actions.context import Context
 from shop.base.ids import as_uuid
 from shop.base.listing import Keyset, Page
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
-from shop.base.record import Record
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
 from shop.jsonapi.paging import (
     PageWindow,
@@ -27,8 +27,9 @@ from shop.jsonapi.paging import (
     window_extras,
 )
 from shop.models.catalog.filters import CurrencyFilters, TaxonFilters, VariantFilters
-from shop.models.catalog.storefront import Facet
+from shop.models.catalog.storefront import Facet, ProductOnPage
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
+from shop.storefront import product_fragments
 from shop.storefront.product_filters import read_currency, read_product_query
 from shop.storefront.rendering import read_catalog_render_options
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
@@ -42,15 +43,19 @@ TaxonSortKey = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
 async def list_products(request: Request, ctx: Context) -> bytes:
     options = read_catalog_render_options(request, ctx, PRODUCT)
     query = read_product_query(request.params, ctx.shared.shop)
-    listing = await storefront.list_products(ctx, query, options.query.include or {})
-    extras = _product_pages(request, ctx, query.page, listing)
-    meta = {**(extras.meta or {}), "filters": _filters(listing.facets)}
-    meta |= await _explain_prices(request, ctx, listing.pricing, listing.records)
-    return list_document(PRODUCT, listing.records, options, Extras(meta, extras.links))
+    listing = await product_lists.list_products(ctx, query, ProductOnPage)
+    products = await product_fragments.find_products(ctx, listing.rows, options, listing.pricing)
+    extras = _product_pages(request, ctx, query.page, listing, len(products))
+    meta = {**(extras.meta or {}), "filters": _filters(listing.facets.values)}
+    variant_ids = [product.row.default_variant_id for product in products]
+    meta |= await _explain_prices(request, ctx, listing.pricing, variant_ids)
+    return await product_fragments.render_list(ctx, products, options, listing.pricing, Extras(meta, extras.links))
 
 
-def _product_pages(request: Request, ctx: Context, page: Page | Keyset, listing: storefront.ProductPage) -> Extras:
-    url, count = _url(request, ctx), len(listing.records)
+def _product_pages(
+    request: Request, ctx: Context, page: Page | Keyset, listing: ProductPage[ProductOnPage], count: int
+) -> Extras:
+    url = _url(request, ctx)
     if isinstance(page, Keyset):
         after = cursor(*listing.next_cursor) if listing.next_cursor else None
         return keyset_extras(count, after, url, request.params)
@@ -62,7 +67,7 @@ async def show_product(request: Request, ctx: Context) -> bytes:
     read_filters(CurrencyFilters, request.params)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     record, pricing = await storefront.get_product(ctx, key, currency, options.query.include or {})
-    price_meta = await _explain_prices(request, ctx, pricing, [record])
+    price_meta = await _explain_prices(request, ctx, pricing, [record.row.default_variant_id])
     return document(PRODUCT, record, options, Extras(price_meta) if price_meta else NO_EXTRAS)
 
 
@@ -74,7 +79,10 @@ async def list_variants(request: Request, ctx: Context) -> bytes:
     records, pricing = await storefront.list_variants(ctx, key, currency, filters.options, options.query.include or {})
     window = paginate_rows(records, read_window(request.params), lambda record: record.row.id)
     extras = window_extras(window, _url(request, ctx), request.params)
-    meta = {**(extras.meta or {}), **await _explain_prices(request, ctx, pricing, window.records)}
+    meta = {
+        **(extras.meta or {}),
+        **await _explain_prices(request, ctx, pricing, [record.row.id for record in window.records]),
+    }
     return list_document(VARIANT, window.records, options, Extras(meta, extras.links))
 
 
@@ -140,14 +148,14 @@ def _owner(facet: Facet) -> dict[str, Any]:
 
 
 async def _explain_prices(
-    request: Request, ctx: Context, pricing: Pricing, records: Sequence[Record]
+    request: Request, ctx: Context, pricing: Pricing, variant_ids: Sequence[UUID]
 ) -> dict[str, Any]:
     """Returns, for `explain=prices`, the price list that set each price, and why."""
     if request.params.get("explain") != "prices":
         return {}
     return {
         "prices": [
-            _price_explanation(price, pricing) for price in await storefront.explain_prices(ctx, pricing, records)
+            _price_explanation(price, pricing) for price in await storefront.explain_prices(ctx, pricing, variant_ids)
         ]
     }
 

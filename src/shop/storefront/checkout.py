@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from shop.actions.archive.views import read_own
 from shop.actions.cart.locked_carts import Cart
 from shop.actions.cart.orders import Checkout, load_checkout
 from shop.actions.checkout import steps, views, workflow
@@ -165,9 +166,13 @@ async def requirements(_request: Request, ctx: Context) -> Reply:
 
 async def order_status(request: Request, ctx: Context) -> Reply:
     """Shows a completed order by its number and order token."""
-    options = read_render_options(request, ctx, CART)
-    order = await views.get_order_status(ctx, request.path_params["number"])
-    return await build_checkout_reply(request, ctx, options, await load_checkout(ctx, order))
+    options, number = read_render_options(request, ctx, CART), request.path_params["number"]
+
+    async def read() -> Reply:
+        order = await views.get_order_status(ctx, number)
+        return await build_checkout_reply(request, ctx, options, await load_checkout(ctx, order))
+
+    return await read_own(ctx, number, read)
 
 
 async def build_checkout_reply(

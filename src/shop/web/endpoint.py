@@ -25,7 +25,8 @@ from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Receive, Scope, Send
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.idempotency import read_idempotency_key
-from shop.web.input.request import FILE, LINES, MAX_PARAMS, PARAMETERS, Request
+from shop.web.input.parameters import MAX_PARAMS
+from shop.web.input.request import FILE, LINES, PARAMETERS, Request
 from shop.web.log import RequestLogEntry, log_request
 from shop.web.memory_limits import build_rate_limiter
 from shop.web.metrics import Observer, count_deprecated

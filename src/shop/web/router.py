@@ -1,6 +1,7 @@
 """Routes a path to its endpoint, with one lookup or one step per segment, regardless of the number of routes."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -49,19 +50,27 @@ class Node:
         self.methods: Methods = {}
 
 
+class LateRoutes(msgspec.Struct, frozen=True, eq=False):
+    """Routes that are loaded with the first request to one of these paths, or below it."""
+
+    paths: Sequence[str]
+    load: Callable[[], Iterable[Route]]
+
+    def has(self, path: str) -> bool:
+        return any(path == each or path.startswith(f"{each}/") for each in self.paths)
+
+
 class Router:
     """The ASGI application that serves all routes."""
 
-    def __init__(self, endpoint_context: EndpointContext, routes: Iterable[Route]) -> None:
-        routes = tuple(routes)
+    def __init__(
+        self, endpoint_context: EndpointContext, routes: Iterable[Route], late_routes: Iterable[LateRoutes] = ()
+    ) -> None:
         self._endpoint_context = endpoint_context
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
-        for route in routes:
-            methods = self._methods_of(route.path)
-            if route.method in methods:
-                raise ValueError(f"{route.method} {route.path} is declared twice")
-            methods[route.method] = Endpoint(endpoint_context, route)
+        self._late_routes = list(late_routes)
+        self._loading = asyncio.Lock()
         self._fallbacks = {
             (kind, name): Endpoint(
                 endpoint_context, Route("-", prefix, handler, "anyone", "", media=media_for(prefix), reads_claim=False)
@@ -69,14 +78,32 @@ class Router:
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
             for name, prefix in _FALLBACK_PATHS.items()
         }
+        self._add(tuple(routes))
+
+    def _add(self, routes: Sequence[Route]) -> None:
+        for route in routes:
+            methods = self._methods_of(route.path)
+            if route.method in methods:
+                raise ValueError(f"{route.method} {route.path} is declared twice")
+            methods[route.method] = Endpoint(self._endpoint_context, route)
         self._add_page_fallbacks(routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         methods = self._literal.get(scope["path"], _NO_METHODS)
         endpoint, params = methods.get(scope["method"]), _NO_PARAMS
         if endpoint is None:
+            if late_routes := next((each for each in self._late_routes if each.has(scope["path"])), None):
+                return self._load_and_serve(late_routes, scope, receive, send)
             endpoint, params = self._resolve(methods, scope)
         return endpoint(scope, receive, send, params)
+
+    async def _load_and_serve(self, late_routes: LateRoutes, scope: Scope, receive: Receive, send: Send) -> None:
+        """Loads routes in a thread, so that other requests do not wait, and serves the request that needs them."""
+        async with self._loading:
+            if late_routes in self._late_routes:
+                self._add(await asyncio.to_thread(lambda: tuple(late_routes.load())))
+                self._late_routes.remove(late_routes)
+        await self(scope, receive, send)
 
     def _resolve(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
         # As in OpenAPI, a literal path takes precedence over patterns that match it, for every method.

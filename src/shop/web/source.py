@@ -1,9 +1,9 @@
 """Determines the source address of a request: the peer, or the address that a trusted proxy forwards."""
 
-import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 
+from shop.base.client_networks import parse_address
 from shop.base.config.setting_parsers import Network
 from shop.base.config.settings import is_loopback
 from shop.web.asgi import Scope
@@ -57,15 +57,11 @@ def _plain(text: str) -> str:
 
 
 def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+    return parse_address(text) is not None
 
 
 def _is_trusted(text: str, trusted_proxies: Sequence[Network]) -> bool:
     if not _is_address(text):
         return False
-    address = ipaddress.ip_address(_plain(text))
+    address = parse_address(_plain(text))
     return any(address in network for network in trusted_proxies)

@@ -16,8 +16,8 @@ import msgspec
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
+from shop.base.caches.response_cache import CachedResponse
 from shop.base.errors import RateLimitError, Unavailable
-from shop.base.response_cache import CachedResponse
 from shop.web.cookies import OPERATOR_COOKIE, read_cookies
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request

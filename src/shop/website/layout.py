@@ -7,8 +7,8 @@ from markupsafe import Markup
 from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context, Shared
+from shop.base.caches.response_cache import CachedResponse
 from shop.base.errors import ShopError
-from shop.base.response_cache import CachedResponse
 from shop.models.access.users import User
 from shop.web.input.request import Request
 from shop.web.reply import Reply, page_error_headers

@@ -18,7 +18,7 @@ from shop.base.errors import ShopError
 from shop.base.money import money_text
 from shop.base.times import in_zone
 from shop.models.catalog.images import Image
-from shop.rules.catalog.images import find_covering_style, styles_of
+from shop.rules.catalog.images import Style, find_covering_style, styles_of
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
 from shop.web.reply import HTML, NO_STORE, Header, Reply
@@ -102,11 +102,19 @@ def image_source(image: Image, width: int) -> ImageSource:
     """Returns the attributes for an image shown about `width` pixels wide; `srcset` has all sizes up to three times
     that.
     """
-    styles = styles_of(image.width, image.height)
+    shown, useful = _source_styles(image.width, image.height, width)
+    address = f"{MEDIA}/{image.id}/"
+    srcset = ", ".join([f"{address}{style.name} {style.width}w" for style in useful])
+    return ImageSource(address + shown.name, srcset, shown.width, shown.height)
+
+
+@lru_cache(maxsize=4096)
+def _source_styles(image_width: int, image_height: int, width: int) -> tuple[Style, Sequence[Style]]:
+    """Returns the size to show, and those to choose from; many images of a shop have the same size."""
+    styles = styles_of(image_width, image_height)
     shown = find_covering_style(styles, width, 1)
-    useful = [style for style in styles if style.width <= max(3 * width, shown.width) and style.width >= 160] or [shown]
-    srcset = ", ".join(f"{MEDIA}/{image.id}/{style.name} {style.width}w" for style in useful)
-    return ImageSource(f"{MEDIA}/{image.id}/{shown.name}", srcset, shown.width, shown.height)
+    most = max(3 * width, shown.width)
+    return shown, [style for style in styles if 160 <= style.width <= most] or [shown]
 
 
 def error_text(sentences: Sequence[str], label: str) -> str:
@@ -134,6 +142,8 @@ def templates(theme_dir: Path | None) -> Environment:
         loader=ChoiceLoader([*map(FileSystemLoader, folders), own, _BaseLoader()]),
         autoescape=True,
         undefined=StrictUndefined,
+        # To look for a newer file takes a file access for each template of each page.
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

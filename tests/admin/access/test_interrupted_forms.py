@@ -192,6 +192,7 @@ def seal(dashboard: Dashboard, path: str, *, expires_at: int = 2**40) -> str:
 
 
 @pytest.mark.security("D-14")
+@pytest.mark.torture
 async def test_an_expired_damaged_or_foreign_form_is_ignored(dashboard: Dashboard) -> None:
     whole = seal(dashboard, PATH)
     texts = ["", "x", "é", "====", "A" * 100, whole[:-8], whole[:-4] + "AAA=", seal(dashboard, PATH, expires_at=1)]

@@ -176,6 +176,7 @@ async def test_wrong_codes_are_limited_by_source(empty_client: httpx2.AsyncClien
 
 
 @pytest.mark.security("D-10")
+@pytest.mark.torture
 async def test_one_source_cannot_exhaust_the_password_hashing_threads(empty_service: Service, empty_db: Any) -> None:
     """The requests come from loopback, which no limit counts, and the hash of a password is slow."""
     password_hash = hash_password(PASSWORD)

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
-from shop.app.routes import PLATFORM_EVENTS
+from shop.app.routes import describe_platform_events
 from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
 from shop.rules.access.permissions import OWNER_ID
 from tests.admin.dashboard import (
@@ -191,6 +191,7 @@ async def test_of_two_concurrent_first_operators_one_is_created(
 
 
 @pytest.mark.security("D-01")
+@pytest.mark.torture
 async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.AsyncClient, empty_db: Any) -> None:
     fields = {
         "email": "someone@operators.example",
@@ -200,7 +201,7 @@ async def test_no_route_creates_an_operator_without_a_link(empty_client: httpx2.
         "ticket": "x",
     }
 
-    for route in admin_routes(has_mailbox=True, events=PLATFORM_EVENTS):
+    for route in admin_routes(has_mailbox=True, events=describe_platform_events()):
         path = route.path.replace("{token}", new_secret(OPERATOR_LINK)).replace("{", "").replace("}", "")
         if route.method == "GET":
             answer = await empty_client.get(path, params=fields)

@@ -336,6 +336,7 @@ def hostile_credentials(credential: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.security("D-13")
+@pytest.mark.torture
 async def test_a_malformed_answer_is_refused_and_never_an_error(http: httpx2.AsyncClient, db: Any) -> None:
     dashboard = await new_dashboard(http, db)
     authenticator = await register(dashboard)

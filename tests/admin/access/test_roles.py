@@ -9,14 +9,16 @@ import httpx2
 import pytest
 
 from shop.admin.routes import admin_routes
-from shop.app.routes import PLATFORM_EVENTS
+from shop.app.routes import describe_platform_events
 from shop.base.ids import new_id
 from shop.cli.routes import every_route
 from shop.rules.access.permissions import ALL, BUILT_IN, OWNER, OWNER_ID, PERMISSIONS, SELF
 from tests.admin.dashboard import UNKNOWN_ID, Dashboard, new_dashboard, new_operator, new_role
 from tests.sampling import common_cases
 
-ROUTES = [route for route in admin_routes(has_mailbox=False, events=PLATFORM_EVENTS) if route.who == "operator"]
+ROUTES = [
+    route for route in admin_routes(has_mailbox=False, events=describe_platform_events()) if route.who == "operator"
+]
 STAFF = "/admin/settings/operators"
 ROLES = "/admin/settings/roles"
 SUPPORT_ID = BUILT_IN["support"].id
@@ -55,6 +57,7 @@ def test_only_the_start_page_and_the_own_account_need_no_permission() -> None:
 
 @pytest.mark.security("D-15")
 @pytest.mark.parametrize("code", common_cases(BUILT_IN, lambda code: code == "support"))
+@pytest.mark.torture
 async def test_a_role_opens_the_pages_that_it_permits_and_no_others(
     http: httpx2.AsyncClient, db: Any, code: str
 ) -> None:

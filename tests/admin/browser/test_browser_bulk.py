@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 
 from tests.admin.browser_session import CLIPBOARD, open_page
@@ -39,6 +40,7 @@ async def amounts_of(db: Any, product: str) -> list[int]:
     return [row["amount"] for row in rows]
 
 
+@pytest.mark.torture
 async def test_the_grid_is_edited_like_a_spreadsheet(browser: Browser, dashboard: Dashboard, db: Any) -> None:
     product, word = await new_twenty_variants(dashboard, db)
     async with open_page(browser, dashboard, f"/admin/products/grid?q={word}", permissions=CLIPBOARD) as page:
@@ -64,3 +66,17 @@ async def test_the_grid_is_edited_like_a_spreadsheet(browser: Browser, dashboard
         await page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert await accessibility_violations(page) == []
         assert not await scrolls_sideways(page)
+
+
+@pytest.mark.torture
+async def test_the_page_of_an_import_shows_its_progress_and_result(browser: Browser, dashboard: Dashboard) -> None:
+    word = unique_word()
+    rows = [f"{word}-{number},Mug {number},active,{word}-{number},5.00" for number in range(300)]
+    file = "\n".join(["slug,name,status,sku,price", *rows]).encode()
+    async with open_page(browser, dashboard, "/admin/imports/products") as page:
+        await page.locator("[type=file]").set_input_files({"name": "mugs.csv", "mimeType": "text/csv", "buffer": file})
+        await page.get_by_role("button", name="Upload").click()
+        await page.get_by_role("button", name="Check file").click()
+        await page.get_by_role("button", name="Import now").click()
+        await expect(page.get_by_role("heading", name="Result", exact=True)).to_be_visible()
+        await expect(page.get_by_role("definition").first).to_have_text("300")

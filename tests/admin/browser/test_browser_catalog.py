@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import FilePayload, Page, expect
 
 from tests.admin.browser_session import open_page
+from tests.admin.catalog.test_taxons import new_tree
 from tests.admin.catalog_forms import (
     PRODUCTS,
     image_data,
@@ -193,3 +194,14 @@ async def test_the_mobile_menu_links_to_every_catalog_section(browser: Browser, 
             await link.click()
             await expect(page.get_by_role("heading", level=1)).to_have_text(name)
         assert PRODUCTS not in page.url
+
+
+@pytest.mark.torture
+async def test_feedback_receives_focus_also_if_the_page_shows_a_part_of_it(
+    browser: Browser, dashboard: Dashboard, db: Any
+) -> None:
+    _, _, (_, pans) = await new_tree(dashboard, db, "Cups", "Pans")
+    async with open_page(browser, dashboard, "/admin/taxons") as page:
+        await page.locator(f"#taxon-{pans}").get_by_role("button", name="up").click()
+        await expect(page).to_have_url(re.compile(f"#taxon-{pans}$"))
+        await expect(page.locator("[data-feedback]")).to_be_focused()

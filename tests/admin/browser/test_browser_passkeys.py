@@ -29,6 +29,7 @@ def local_origin(http: httpx2.AsyncClient) -> str:
     return f"http://localhost:{http.base_url.port}"
 
 
+@pytest.mark.torture
 async def test_an_operator_adds_a_passkey_then_signs_in_and_confirms_with_it(
     browser: Browser, http: httpx2.AsyncClient, db: Any
 ) -> None:

@@ -190,7 +190,7 @@ async def test_user_input_is_escaped_on_every_page(
             await assert_shows(page, f"/admin/customers/{key}", text)
             await assert_shows(page, f"/admin/orders/R{order}", text)
             await assert_shows(page, f"/admin/customers?q={quote(text)}")
-            await expect(page.get_by_label("E-mail address or name")).to_have_value(text.strip())
+            await expect(page.get_by_label("Search customers")).to_have_value(text.strip())
         for name in NAMES[:: 4 * step]:
             await assert_shows(page, f"{API}/{applications[name]}/revoke", name)
         await fill_application_form(page, NAMES[5], "Read")

@@ -99,6 +99,7 @@ def test_the_documentation_lists_ten_jobs() -> None:
     assert len(JOBS) == 10
 
 
+@pytest.mark.torture
 async def test_an_order_is_found_by_name(
     browser: Browser, dashboard: Dashboard, checkout_setup: CheckoutSetup, db: Any
 ) -> None:

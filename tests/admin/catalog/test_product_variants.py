@@ -297,7 +297,7 @@ async def test_taxons_are_selected_and_deselected(dashboard: Dashboard, db: Any)
 
     assert saved_message(await dashboard.post(path, **{"taxon_ids[]": [cups, UNKNOWN_ID, "x"]})) == "taxons"
     assert f'value="{cups}" checked' in (await dashboard.get(f"{product}/places")).text
-    assert saved_message(await dashboard.post(path, **{"taxon_ids[]": [pans]})) == "taxons"
+    assert saved_message(await dashboard.post(path, **{"taxon_ids[]": [pans], "former_ids[]": [cups]})) == "taxons"
 
     rows = await db.fetch("select taxon_id from classifications where product_id = $1", id_of(product))
     assert [str(row["taxon_id"]) for row in rows] == [pans]

@@ -241,6 +241,27 @@ async def test_a_stock_location_is_renamed_deactivated_and_made_the_default(dash
         await db.execute('update stock_locations set "default" = true where id = $1', before)
 
 
+async def test_a_stock_location_has_an_address(dashboard: Dashboard, db: Any) -> None:
+    location = await new_location(dashboard, db)
+    path, page = f"{STOCK}/locations/{location}", (await dashboard.get(f"{STOCK}/locations/{location}")).text
+    country = re.search(r'value="([0-9a-f-]{36})">Germany<', page)
+    assert country
+
+    address = {"address1": "Am Hafen 3", "zipcode": "20457", "city": "Hamburg", "phone": "+49 40 1234"}
+    name = f"Harbor {unique_word()}"
+    assert saved_message(await dashboard.post(path, name=name, active="1", country_id=country[1], **address)) == "saved"
+
+    row = await db.fetchrow(
+        "select l.*, c.iso from stock_locations l join countries c on c.id = l.country_id where l.id = $1",
+        UUID(location),
+    )
+    assert {key: row[key] for key in address} == address
+    assert (row["iso"], row["address2"], row["active"]) == ("DE", None, True)
+    page = (await dashboard.get(path)).text
+    assert field(page, "city") == "Hamburg"
+    assert f'value="{country[1]}" selected>Germany' in page
+
+
 async def test_the_name_of_a_stock_location_is_unique(dashboard: Dashboard, db: Any) -> None:
     location = await new_location(dashboard, db)
     name = await db.fetchval("select name from stock_locations where id = $1", UUID(location))

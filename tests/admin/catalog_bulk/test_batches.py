@@ -109,6 +109,7 @@ async def test_a_batch_of_yesterday_cannot_be_undone(dashboard: Dashboard, db: A
     assert await price_of(db, variant) == (2495, None)
 
 
+@pytest.mark.torture
 async def test_every_operation_changes_and_restores_its_value(dashboard: Dashboard, db: Any) -> None:
     product = await new_product(dashboard, price="24.00")
     (variant,), word = await variant_ids(db, product), unique_word()

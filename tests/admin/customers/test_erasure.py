@@ -133,6 +133,7 @@ async def fill_account(dashboard: Dashboard, buyer: SignedInBuyer, marker: str) 
     return path
 
 
+@pytest.mark.torture
 async def test_nothing_that_a_customer_entered_remains(
     dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:
@@ -294,6 +295,7 @@ async def test_an_erasure_continues_after_a_crash(own_data_dir: Callable[[], tup
         await asyncio.to_thread(service.stop)
 
 
+@pytest.mark.torture
 async def test_erasing_covers_guest_orders_of_merged_accounts(
     dashboard: Dashboard, http: httpx2.AsyncClient, checkout_setup: CheckoutSetup, db: Any
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_text_beyond_the_limit_is_cut_off() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(st.characters(), max_size=80), st.text(st.characters(), max_size=600))
+@pytest.mark.torture
 def test_any_text_makes_a_pdf(short: str, long: str) -> None:
     assert page_count(render(short, long, lines=3)) >= 1
 

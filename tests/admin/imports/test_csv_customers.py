@@ -69,6 +69,7 @@ async def test_customers_are_created_and_changed_by_their_email_address(dashboar
     assert "customers_imported" in [action for action, _ in await events(db, actor=dashboard.id)]
 
 
+@pytest.mark.torture
 async def test_an_export_that_is_imported_again_changes_nothing(dashboard: Dashboard, db: Any) -> None:
     email = new_email()
     row = f'{email},=Grace,Hopper,+1 555,"a b, c","two\nlines",1 Main St,Alexandria,Virginia,22301,USA\n'
@@ -85,6 +86,7 @@ async def test_an_export_that_is_imported_again_changes_nothing(dashboard: Dashb
     assert counts == {"updated": 1}
 
 
+@pytest.mark.torture
 async def test_a_shopify_file_of_customers_is_read(dashboard: Dashboard, db: Any) -> None:
     email, other = new_email(), new_email()
     content = f"""Customer ID,First Name,Last Name,Email,Accepts Email Marketing,Default Address Company,\
@@ -205,6 +207,7 @@ async def test_an_import_of_customers_ends_when_one_is_erased(
     assert await db.fetchval("select count(*) from users where email_key = $1", member.email) == 0
 
 
+@pytest.mark.torture
 async def test_a_batch_whose_file_was_deleted_creates_no_customers(dashboard: Dashboard, db: Any) -> None:
     email = new_email()
     path, _ = await check(dashboard, db, f"email\n{email}\n", "customers")

@@ -78,6 +78,7 @@ async def variants_of(db: Any, slug: str) -> list[tuple[str, bool, int | None]]:
     return [(row["sku"], row["is_master"], row["amount"]) for row in rows]
 
 
+@pytest.mark.torture
 async def test_a_file_is_checked_and_then_imported_in_the_background(dashboard: Dashboard, db: Any) -> None:
     slug, sku = unique_word(), unique_word()
     content = f'slug,name,sku,price,tags\n{slug},Lamp,{sku},19.99,"new, light"\n'
@@ -123,6 +124,7 @@ async def test_an_export_that_is_imported_again_changes_nothing(dashboard: Dashb
     assert (len(own_rows), counts_of(row), row["errors"]) == (3, {"unchanged": 1}, [])
 
 
+@pytest.mark.torture
 async def test_a_shopify_file_becomes_products_with_variants(dashboard: Dashboard, db: Any) -> None:
     shirt, card = unique_word(), unique_word()
     # Stock without a location goes to the default one, or else to the oldest.
@@ -201,6 +203,7 @@ async def test_a_spree_file_with_semicolons_in_windows_1252_is_read(dashboard: D
     assert await variants_of(db, slug) == [(f"{slug}-s", True, 950)]
 
 
+@pytest.mark.torture
 async def test_images_are_fetched_once_and_never_from_private_addresses(dashboard: Dashboard, db: Any) -> None:
     slug, data = unique_word(), image_data()
 
@@ -225,6 +228,7 @@ async def test_images_are_fetched_once_and_never_from_private_addresses(dashboar
     assert len(await db.fetch(query, slug)) == 1
 
 
+@pytest.mark.torture
 async def test_prices_in_currencies_that_a_file_lacks_remain(dashboard: Dashboard, db: Any) -> None:
     slug = unique_word()
     await run(dashboard, db, f"slug,name,price_USD,price_EUR\n{slug},Lamp,20,18\n")
@@ -251,6 +255,7 @@ async def test_errors_are_reported_by_line_and_the_other_lines_are_imported(dash
     assert "amount" in lines[1][2]
 
 
+@pytest.mark.torture
 async def test_stock_is_imported_by_sku_and_location(dashboard: Dashboard, db: Any) -> None:
     (sku, other), location = (await new_variants(dashboard, db))[1], await new_location(dashboard, db)
     name = await db.fetchval("select name from stock_locations where id::text = $1", location)

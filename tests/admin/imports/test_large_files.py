@@ -12,6 +12,7 @@ from tests.admin.imports.test_csv_imports import IMPORTS, check, counts_of, run,
 CHUNKS = "select count(*) from csv_import_chunks where import_id::text = $1"
 
 
+@pytest.mark.torture
 async def test_a_file_of_several_chunks_is_read_across_their_borders(dashboard: Dashboard, db: Any) -> None:
     word = unique_word()
     # The second chunk begins within a quoted cell and within a character.

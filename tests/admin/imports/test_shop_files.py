@@ -4,6 +4,8 @@ import csv
 import io
 from typing import Any
 
+import pytest
+
 from tests.admin.catalog_forms import image_data, new_location, redirect_path, unique_word
 from tests.admin.dashboard import Dashboard
 from tests.admin.imports.test_csv_imports import check, counts_of, mapping_of, run, upload
@@ -110,6 +112,7 @@ def card_row(slug: str) -> dict[str, str]:
     return {"Handle": slug, **details, **options, "Variant SKU": f"{slug}-sku", "Variant Price": "3"}
 
 
+@pytest.mark.torture
 async def test_a_shopify_file_comes_in_complete(dashboard: Dashboard, db: Any) -> None:
     shirt, card, category, data = unique_word(), unique_word(), f"Apparel {unique_word()}", image_data()
     await new_location(dashboard, db)
@@ -170,6 +173,7 @@ async def test_shopify_s_newer_columns_mean_the_same(dashboard: Dashboard, db: A
     assert await db.fetchval(query, slug) == 1.5
 
 
+@pytest.mark.torture
 async def test_categories_of_a_spree_file_are_found_or_created(dashboard: Dashboard, db: Any) -> None:
     slug, other, root = unique_word(), unique_word(), f"Categories {unique_word()}"
     header = [

@@ -32,6 +32,7 @@ def run_verify(shop: Command, url: str, tmp_path: Path) -> Any:
     return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
 
 
+@pytest.mark.torture
 async def test_two_processes_count_every_order_once(report_shop: ReportShop, shop: Command, tmp_path: Path) -> None:
     mug = await report_shop.setup.product(on_hand=100)
     orders = await asyncio.gather(*(report_shop.buy((mug, 1), email=f"{n}@example.org") for n in range(8)))
@@ -44,6 +45,7 @@ async def test_two_processes_count_every_order_once(report_shop: ReportShop, sho
     assert "ok    figures of reports" in result.stdout, result.stdout
 
 
+@pytest.mark.torture
 async def test_a_draft_counts_once_it_is_placed(report_shop: ReportShop, shop: Command, tmp_path: Path) -> None:
     await report_shop.buy((await report_shop.setup.product(), 1))
     draft, _ = await new_ready_draft(report_shop.dashboard, report_shop.setup)

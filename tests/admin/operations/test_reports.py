@@ -35,6 +35,7 @@ async def change_settings(shop: ReportShop, **fields: str) -> None:
     assert answer.status_code == 303, answer.text
 
 
+@pytest.mark.torture
 async def test_a_purchase_is_in_every_report(report_shop: ReportShop) -> None:
     make = report_shop.setup.make
     mug = await report_shop.setup.product(price="10.00", name="Mug")
@@ -74,6 +75,7 @@ async def test_the_figures_are_visible_soon(report_shop: ReportShop) -> None:
     await until(is_visible, 30)
 
 
+@pytest.mark.torture
 async def test_refunds_count_on_their_day_and_canceled_orders_do_not_count(report_shop: ReportShop) -> None:
     mug = await report_shop.setup.product()
     kept, canceled = await report_shop.buy((mug, 1)), await report_shop.buy((mug, 2))
@@ -267,6 +269,7 @@ async def test_the_page_says_how_far_a_calculation_is(report_shop: ReportShop) -
     assert "days are done" not in last_page
 
 
+@pytest.mark.torture
 async def test_pages_need_few_statements(report_shop: ReportShop) -> None:
     for days in range(20):
         await insert_order(report_shop, datetime.now(UTC) - timedelta(days=days), channel=str(days))

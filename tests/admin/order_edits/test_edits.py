@@ -24,12 +24,14 @@ async def test_a_preview_shows_the_new_totals_and_changes_nothing(dashboard: Das
     before = await db.fetchrow(query, UUID(order.id))
     await editor.open()
 
-    text = text_of((await editor.preview(**{f"quantity[{line}]": "5"})).text)
+    answer = await editor.preview(**{f"quantity[{line}]": "5"})
 
+    text = text_of(answer.text)
     assert "Teapot 2 \u2192 5 $10.00 $50.00" in text
     assert "Items $20.00 $50.00 Discounts $0.00 $0.00 Shipping $5.00 $5.00" in text
     assert "Total $25.00 $55.00" in text
-    assert "$30.00 will be due." in text
+    assert "$30.00 will be due. The customer gets an e-mail that asks for it, with a payment link" in text
+    assert '<h2 id="preview" tabindex="-1" data-feedback>' in answer.text
     assert "3 \u00d7 Teapot: from" in text
     assert await on_hand(db, variant) == 8
     assert await db.fetchrow(query, UUID(order.id)) == before
@@ -49,7 +51,8 @@ async def test_saving_applies_the_preview(dashboard: Dashboard, buyer: Buyer, db
     assert await db.fetchval("select state from shipments where order_id = $1", UUID(order.id)) == "pending"
     page = text_of((await dashboard.get(f"{editor.page}?done=edited")).text)
     assert "Changes saved." in page
-    assert "Next: $30.00 is due E-mail a payment link" in page
+    # The customer was told by e-mail.
+    assert "Next: $30.00 is due A payment link cannot be sent. The customer got such an e-mail less than" in page
     assert f"{dashboard.email} changed the items" in page
     assert ("order_edit", "done") in await events(db, actor=dashboard.id, subject=UUID(order.id))
     assert await find_problems(database_url, db, order) == {}

@@ -199,6 +199,30 @@ async def test_canceled_items_leave_the_order_and_are_refunded_next(
     assert await find_problems(database_url, db, order) == {}
 
 
+async def test_canceled_items_that_are_damaged_or_lost_do_not_return_to_the_stock(
+    dashboard: Dashboard, buyer: Buyer, db: Any, database_url: str
+) -> None:
+    order, variant = await buy(buyer, quantity=3, name="Teapot")
+    path, line = f"{ORDERS}/{order['number']}/cancel-items", (await line_ids(db, order))[variant]
+    fields = {f"cancel[{line}]": "2", f"lost[{line}]": "1", "reason": "damaged"}
+
+    page, form = await preview(dashboard, path, **fields)
+    assert "2 \u00d7 Teapot: damaged or lost, not back in stock" in text_of(page.text)
+    changed = await dashboard.post(path, **{name: form[name] for name in form if name != f"lost[{line}]"}, do="save")
+    redirect_path(await dashboard.post(path, **form, do="save"))
+
+    assert changed.status_code == 409
+    assert await on_hand(db, variant) == 7
+    movements = await db.fetch(
+        """select m.quantity, m.reason, m.note = $2 from stock_movements m join stock_items s on s.id = m.stock_item_id
+        where s.variant_id = $1 order by m.id desc limit 2""",
+        UUID(variant),
+        order["number"],
+    )
+    assert sorted(map(tuple, movements)) == [(-2, "damaged", False), (2, "returned", True)]
+    assert await find_problems(database_url, db, order) == {}
+
+
 async def test_shipped_and_all_items_cannot_be_canceled(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, variant = await buy(buyer, name="Teapot")
     path, line = f"{ORDERS}/{order['number']}/cancel-items", (await line_ids(db, order))[variant]

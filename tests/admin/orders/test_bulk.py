@@ -70,6 +70,7 @@ async def test_tags_are_added_found_and_removed(dashboard: Dashboard, buyer: Buy
     await wait_for_index(db)
 
     assert "1 had the tag already" in text_of(again.text)
+    assert "data-feedback" in again.text
     assert found == [number]
     assert "1 order changed." in text_of(removed.text)
     assert await list_numbers(dashboard, tag=tag) == []

@@ -112,7 +112,7 @@ async def refund_partly(shop: Shop) -> Answer:
 
 async def refund_all(shop: Shop) -> Answer:
     order = await buy_paid(shop)
-    await shop.post(f"{await payment_of(shop.db, order)}/refund", amount="25.00", reason="Lost")
+    await shop.post(f"{await payment_of(shop.db, order)}/refund", amount="25.00", reason="Lost", seen="0")
     return order
 
 

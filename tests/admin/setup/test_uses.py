@@ -7,9 +7,19 @@ from uuid import UUID, uuid4
 from shop.admin.uses import list_website_uses
 from shop.models.setup.shop import Shop
 from tests.admin.catalog.test_taxons import new_tree
-from tests.admin.catalog_forms import id_of, new_customer, new_list, new_product, redirect_path, unique_word
+from tests.admin.catalog_forms import (
+    id_of,
+    new_customer,
+    new_list,
+    new_location,
+    new_product,
+    new_variants,
+    redirect_path,
+    unique_word,
+)
 from tests.admin.dashboard import Dashboard
 from tests.admin.promotion_forms import add_part, new_promotion
+from tests.admin.stock.test_deliveries import new_delivery
 from tests.builders import Make
 
 
@@ -53,6 +63,27 @@ async def test_a_category_and_a_product_list_what_uses_them(dashboard: Dashboard
     assert await uses_of(dashboard, f"/admin/taxons/{root}/remove") == {"": "1", "/admin/promotions": "1"}
     assert await uses_of(dashboard, f"/admin/taxons/{taxon_id}/remove") == {"": "1", "/admin/promotions": "1"}
     assert await uses_of(dashboard, f"{product}/delete") == {"/admin/promotions": "1"}
+
+
+async def test_a_variant_and_its_product_list_price_lists_stock_deliveries_and_menus(
+    dashboard: Dashboard, db: Any, make: Make
+) -> None:
+    product, skus = await new_variants(dashboard, db)
+    variant_id = str(await db.fetchval("select id from variants where sku = $1", skus[0]))
+    removal = f"{product}/variants/{variant_id}/remove"
+    assert await uses_of(dashboard, removal) == await uses_of(dashboard, f"{product}/delete") == {}
+
+    price_list, location_id = await new_list(dashboard), await new_location(dashboard, db)
+    await dashboard.post(f"{price_list}/entries/add", sku=skus[0], amount="5", min_quantity="1")
+    await make.new("stock_items", "stock_item", variant_id=variant_id, stock_location_id=location_id, count_on_hand=3)
+    await new_delivery(dashboard, location_id, f"{skus[0]} 4")
+    menu = await make.new("menus", "menu", name=unique_word(), location=unique_word())
+    link = {"linked_resource_type": "Spree::Product", "linked_resource_id": str(id_of(product))}
+    await make.new("menu_items", "menu_item", name="Mug", menu_id=menu.id, **link)
+
+    uses = {"/admin/price-lists": "1", "/admin/stock": "1", "/admin/stock/deliveries": "1"}
+    assert await uses_of(dashboard, removal) == uses
+    assert await uses_of(dashboard, f"{product}/delete") == {**uses, "": "1"}
 
 
 def test_the_home_page_uses_the_records_that_it_shows() -> None:

@@ -209,6 +209,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.security("R-02", "R-03")
+@pytest.mark.torture
 def test_a_token_is_accepted_exactly_when_the_model_accepts_it(service: Service, database_url: str) -> None:
     class Machine(SessionMachine):
         def __init__(self) -> None:

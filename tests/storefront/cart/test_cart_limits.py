@@ -1,4 +1,4 @@
-"""Limits on carts and coupon codes by source; carts are counted in the statement that inserts them."""
+"""Limits on carts and coupon codes by source; carts are counted in memory, unless the source is near its limit."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -62,8 +62,79 @@ async def test_a_source_over_its_cart_limit_is_429_and_other_sources_are_served(
     assert await db.fetchval(events) == 2
     cart = next(answer for answer in answers if answer.status == 201)
     ipv6 = await Shopper(limited_client).post("/cart", headers={"X-Forwarded-For": "2001:db8:1:2::3"})
+    # Such a small limit is exact: each cart is counted before it is made.
     for answer in (cart, other, ipv6):
-        assert limited_service.request_line(answer.request_id)["statements"] == 1
+        assert limited_service.request_line(answer.request_id)["statements"] == 2
+
+
+LARGE, PROCESSES = 100, 2
+
+
+@pytest.fixture(scope="module")
+def limited_processes(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Service]]:
+    services = [
+        Service(
+            SHOP_DATA_DIR=str(tmp_path_factory.mktemp(f"process{number}")),
+            SHOP_DATABASE_URL=database_url,
+            SHOP_SECRET_KEYS=KEYS,
+            SHOP_MAILBOX="on",
+            SHOP_LOG_LEVEL="debug",
+            SHOP_LIMIT_CARTS_PER_SOURCE=f"{LARGE}/86400",
+            SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+            SHOP_DRAIN_SECONDS="0",
+        )
+        for number in range(PROCESSES)
+    ]
+    yield services
+    for service in services:
+        service.stop()
+
+
+@pytest.mark.security("H-05")
+async def test_a_large_limit_is_counted_in_memory_and_exceeded_by_a_twentieth_for_each_process_at_most(
+    limited_processes: list[Service], db: Any
+) -> None:
+    headers = {"X-Forwarded-For": "203.0.113.55"}
+    count = "select count(*) from orders"
+    before = await db.fetchval(count)
+    clients = [service.client() for service in limited_processes]
+    try:
+        first = await Shopper(clients[0]).post("/cart", headers=headers)
+        answers = [first]
+        for _ in range(15):
+            shoppers = [Shopper(clients[number % PROCESSES]) for number in range(10)]
+            answers += await asyncio.gather(*(shopper.post("/cart", headers=headers) for shopper in shoppers))
+        refused_again = await Shopper(clients[0]).post("/cart", headers=headers)
+    finally:
+        for client in clients:
+            await client.aclose()
+
+    statuses = [answer.status for answer in answers]
+    assert set(statuses) == {201, 429}
+    assert LARGE <= statuses.count(201) <= LARGE + PROCESSES * (LARGE // 20)
+    assert await db.fetchval(count) == before + statuses.count(201)
+    assert limited_processes[0].request_line(first.request_id)["statements"] == 1
+    # A source over its limit is refused from memory.
+    assert_limited(refused_again.response, "carts by source")
+    assert limited_processes[0].request_line(refused_again.request_id)["statements"] == 0
+    events = "select count(*) from audit_events where action = 'limit' and detail->>'allowed' = $1"
+    assert await db.fetchval(events, f"{LARGE}/86400") == 1
+
+
+@pytest.mark.security("H-05")
+async def test_counts_in_memory_reach_the_other_processes(limited_processes: list[Service], db: Any) -> None:
+    headers = {"X-Forwarded-For": "203.0.113.56"}
+    total = "select coalesce(sum(count), 0)::bigint from rate_counts where seconds = 86400"
+    before = await db.fetchval(total)
+    async with limited_processes[0].client() as client:
+        for _ in range(4):
+            await Shopper(client).post("/cart", headers=headers)
+
+    async with asyncio.timeout(20):
+        while await db.fetchval(total) < before + 4:
+            await db.execute("select pg_sleep(0.05)")
+
+    assert await db.fetchval(total) == before + 4
 
 
 @pytest.mark.security("H-05")

@@ -1,26 +1,11 @@
 """Two processes of one shop: a session that ends at one of them ends at the other at once."""
 
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 
 from tests.accounts import AUTH, sign_in
-from tests.service import KEYS, Service
+from tests.service import Service
 from tests.shopper import PREFIX
-
-
-@pytest.fixture(scope="module")
-def other_service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    node = Service(
-        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("other")),
-        SHOP_DATABASE_URL=database_url,
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
-        SHOP_DRAIN_SECONDS="0",
-    )
-    yield node
-    node.stop()
 
 
 @pytest.mark.security("T-08")

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from sqlalchemy import Table
 
-from shop.base.response_cache import CachedResponse, ResponseCache
+from shop.base.caches.response_cache import CachedResponse, ResponseCache
 from shop.queries.catalog import columns as catalog_columns
 from shop.queries.catalog import priced_products, product_filters, product_lists, storefront, taxons
 from shop.queries.catalog import prices as price_queries
@@ -60,6 +60,21 @@ async def test_a_page_is_rendered_once_and_then_costs_one_statement(
     assert [again.headers[name] for name in ("etag", "cache-control", "vary")] == [
         first.headers[name] for name in ("etag", "cache-control", "vary")
     ]
+
+
+@pytest.mark.usefixtures("no_pending_changes")
+async def test_a_product_is_read_in_one_statement_and_then_follows_its_changes(
+    make: Make, service: Service, catalog_section: CatalogSection, db: Any
+) -> None:
+    product = await create_stocked_product(make, catalog_section)
+    path = f"/products/{product.slug}"
+
+    answers = [await catalog_section.guest.get(path) for _ in range(2)]
+    await db.execute("update products set name = 'Cup' where id = $1", product.id)
+    answers.append(await catalog_section.guest.get(path))
+
+    assert [statements_of(service, answer) for answer in answers] == [1, 1, 2]
+    assert [answer["name"] for answer in answers] == ["Mug", "Mug", "Cup"]
 
 
 async def test_host_and_currency_are_part_of_the_cache_key(
@@ -200,7 +215,7 @@ async def test_every_table_that_a_public_page_reads_has_a_change_trigger(service
 
     assert {"products", "variants", "taxons", "images", "stock_items", "option_values", "menu_items"} <= table_names
     # A sale alone changes no page.
-    others = {"catalog_versions", "listing_sales"}
+    others = {"catalog_versions", "product_versions", "listing_sales"}
     assert (table_names | {"shops", "countries", "states"}) - PERSONAL - others <= {row["name"] for row in triggers}
 
 

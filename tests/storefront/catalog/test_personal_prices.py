@@ -333,6 +333,7 @@ async def test_an_invalid_bearer_token_is_refused_on_public_pages_too(
         assert "etag" not in answer.headers
 
 
+@pytest.mark.torture
 async def test_a_customer_never_sees_the_prices_of_another_customer(
     make: Make, guest: Shopper, catalog_section: CatalogSection, http: httpx2.AsyncClient, service: Service
 ) -> None:

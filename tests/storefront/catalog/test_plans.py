@@ -7,6 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from shop.base.listing import Keyset, ListQuery, Page, Sort
 from shop.db.pool import Database, open_database
 from shop.platform.resources.registry import COLLECTIONS
 from shop.queries.cart.line_items import SAVED_ORDER_COLUMNS, list_lines, write_lines
@@ -15,7 +16,8 @@ from shop.queries.cart.promotions import find_facts
 from shop.queries.catalog.prices import Pricing
 from shop.queries.catalog.product_index import refresh
 from shop.queries.catalog.quotes import list_quotes
-from shop.queries.records import list_related_ids, list_related_records
+from shop.queries.records import list_linked_records
+from shop.queries.relations import list_related_ids, list_related_records
 from shop.queries.setup.taxes import list_rates
 from tests.builders import Make
 from tests.db.pools import acquire
@@ -91,6 +93,30 @@ async def test_product_statements_get_a_generic_plan_with_many_products(own_data
     count, custom_planned = await list_custom_planned(database)
     await database.close()
     assert count >= 4
+    assert custom_planned == []
+
+
+async def test_pages_of_all_records_get_a_generic_plan(own_database: Callable[..., str]) -> None:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute("""insert into orders (id, number, currency, created_at, updated_at)
+        select gen_random_uuid(), 'R' || n, 'USD', now(), now() from generate_series(1, 3000) n""")
+    await connection.execute("analyze orders")
+    await connection.close()
+    orders = COLLECTIONS["order"].actions.records
+    to_many = [relation for relation in orders.relation_links.values() if relation.is_many]
+    database, newest = open_database(url, size=1), Sort("id", True)
+
+    for _ in range(CUSTOM_PLANS + 3):
+        numbered = await list_linked_records(database.session(), orders, ListQuery(newest, Page()), to_many)
+        first = await list_linked_records(database.session(), orders, ListQuery(newest, Keyset()), to_many)
+        last_id = first[-2][0].id
+        after = ListQuery(newest, Keyset(after=(last_id, last_id)))
+        next_page = await list_linked_records(database.session(), orders, after, to_many)
+
+    count, custom_planned = await list_custom_planned(database)
+    await database.close()
+    assert (len(numbered), len(first), first[-1], count) == (25, 26, next_page[0], 3)
     assert custom_planned == []
 
 

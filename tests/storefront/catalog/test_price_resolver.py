@@ -284,6 +284,7 @@ quantities = st.sampled_from([1, 1, 2, 3, 9, 10, 10**6])
 
 @settings(max_examples=60, **QUIET)  # type: ignore[arg-type]
 @given(cases, hours, quantities)
+@pytest.mark.torture
 async def test_the_price_resolver_agrees_with_the_model(
     price_setup: PriceSetup, case: Case, hours: float, quantity: int
 ) -> None:

@@ -71,6 +71,7 @@ def describe(problems: dict[str, list[str]]) -> str:
     return "\n".join(f"{message} ({', '.join(names)})" for message, names in states.items())
 
 
+@pytest.mark.torture
 async def test_the_main_pages_are_accessible(browser: Browser, service: Service, checkout_setup: CheckoutSetup) -> None:
     lantern = await checkout_setup.product(name="Lantern")
     problems: dict[str, list[str]] = {}

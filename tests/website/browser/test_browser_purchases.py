@@ -27,6 +27,7 @@ with_and_without_scripts = pytest.mark.parametrize(
 
 
 @with_and_without_scripts
+@pytest.mark.torture
 async def test_a_guest_buys_by_check(
     browser: Browser, service: Service, checkout_setup: CheckoutSetup, db: Any, has_script: bool
 ) -> None:

@@ -3,18 +3,25 @@
 Format: key id, ":", nonce (12 bytes), AES-256-GCM ciphertext with its tag.
 """
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING
 
 from shop.base.crypto.keys import Keys
 from shop.base.crypto.secrets import new_bytes
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives.ciphers import aead
+else:
+    exceptions = LazyModule("cryptography.exceptions")
+    aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
 _NONCE = 12
 
 
 def encrypt_secret(keys: Keys, use: str, secret: bytes, owner: bytes) -> bytes:
     nonce = new_bytes(_NONCE)
-    cipher = AESGCM(keys.derived(keys.current, use))
+    cipher = aead.AESGCM(keys.derived(keys.current, use))
     return keys.current.encode() + b":" + nonce + cipher.encrypt(nonce, secret, owner)
 
 
@@ -29,6 +36,6 @@ def decrypt_secret(keys: Keys, use: str, ciphertext: bytes, owner: bytes) -> byt
     if name not in keys:
         return None
     try:
-        return AESGCM(keys.derived(name, use)).decrypt(rest[:_NONCE], rest[_NONCE:], owner)
-    except (InvalidTag, ValueError):
+        return aead.AESGCM(keys.derived(name, use)).decrypt(rest[:_NONCE], rest[_NONCE:], owner)
+    except (exceptions.InvalidTag, ValueError):
         return None

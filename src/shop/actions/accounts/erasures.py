@@ -18,7 +18,8 @@ from shop.base.ids import new_id
 from shop.models.access.users import User, users
 from shop.models.cart.orders import Order
 from shop.queries import writes
-from shop.queries.accounts import erasures
+from shop.queries.accounts import erasures, merges
+from shop.queries.accounts.archived_orders import list_archived
 from shop.queries.customers import users as user_queries
 from shop.queries.imports.csv_imports import delete_customer_imports
 from shop.queries.operations import order_index
@@ -29,11 +30,17 @@ BATCHES_AT_ONCE = 3
 """How many batches the request erases itself; the worker erases the others."""
 MAX_UNFINISHED = 20
 _IN_USE = "The customer has orders that are not finished."
+_MERGING = "Orders of another account still move to this one."
 
 
 async def list_unfinished_orders(ctx: Context, user: User) -> list[Order]:
     """Returns orders that must be shipped, paid, refunded or canceled before the customer can be erased."""
     return await erasures.list_unfinished_orders(ctx.db, user.id, user.email_key, most=MAX_UNFINISHED)
+
+
+async def is_merging(ctx: Context, user_id: UUID) -> bool:
+    """Whether orders still move to this account; an erasure would miss them."""
+    return bool(await merges.list_merges(ctx.db, user_id))
 
 
 async def erase_customer(ctx: Context, user_id: UUID, typed_email: str) -> None:
@@ -73,6 +80,8 @@ async def _get_erasable(ctx: Context, user_id: UUID, typed_email: str) -> User:
     email = read_email(typed_email)
     if email is None or email.key != user.email_key:
         raise Invalid({"email": ["is not the address of this customer"]})
+    if await is_merging(ctx, user_id):
+        raise Invalid({"base": [_MERGING]})
     if await list_unfinished_orders(ctx, user):
         raise Invalid({"base": [_IN_USE]})
     return user
@@ -94,6 +103,9 @@ async def _erase_batch(ctx: Context, user_id: UUID | None) -> bool:
             own_ids = [order.id for order in batch if order.user_id == erasure.user_id]
             last_id = own_ids[-1] if own_ids else erasure.last_order_id
             await erasures.save_progress(ctx.db, erasure, last_id, len(batch))
+        elif await list_archived(ctx.db, erasure.user_id):
+            # The worker restores them first.
+            return False
         else:
             await erasures.forget_account(ctx.db, erasure.user_id, erased_account(erasure.user_id))
             for address in await erasures.list_addresses(ctx.db, erasure.user_id, erasure.email or ""):

@@ -1,21 +1,23 @@
-"""Merges a duplicate account into another one of the same customer, which then has its orders, credit and records."""
+"""Merges a duplicate account into another one of the same customer: the account at once, its orders in batches that can
+be resumed.
+"""
 
-from collections.abc import Sequence
+from contextlib import suppress
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.catalog.resources import CUSTOMER_GROUP_MEMBER, PRICE_LIST_USER
-from shop.actions.context import Context
+from shop.actions.context import Context, Shared
 from shop.actions.customers.customers import list_linked_ids, replace_links
 from shop.actions.event_subjects import ADDRESS, CUSTOMER, ORDER, STORE_CREDIT, WISHLIST
 from shop.actions.events import note_event, note_locked, note_rows
+from shop.base.actor import SHOP_ACTOR
 from shop.base.email import read_email
-from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.errors import Conflict, Invalid, NotFound, TransactionConflict, Unavailable
 from shop.base.ids import new_id
 from shop.models.access.users import User, users
-from shop.models.cart.orders import Order
 from shop.queries import writes
 from shop.queries.accounts import erasures, merges
 from shop.queries.accounts.merges import MergePreview
@@ -25,11 +27,12 @@ from shop.rules.accounts.erasures import erased_account
 from shop.rules.accounts.merges import merge_details
 from shop.rules.form_values import fingerprint
 
-MAX_ORDERS = 1000
-"""More would take longer than a request may."""
 BATCH = 100
+BATCHES_AT_ONCE = 3
+"""How many batches of orders the request moves itself; the worker moves the others."""
 _CHANGED = "The account changed while you were reading. This is what would move now."
 _BEING_PAID = "An order of this account is being paid right now. Try again in some minutes."
+UNFINISHED = "has orders of another account that still move to it"
 _LINKS = ((CUSTOMER_GROUP_MEMBER, "customer_group_id"), (PRICE_LIST_USER, "price_list_id"))
 _SUBJECTS = {"addresses": ADDRESS, "wishlists": WISHLIST, "store_credits": STORE_CREDIT}
 
@@ -43,10 +46,10 @@ async def preview_merge(ctx: Context, survivor: User, typed_email: str) -> tuple
         raise Invalid({"email": ["is not the address of a customer"]})
     _check_pair(survivor, duplicate)
     merge_details(survivor, duplicate)
-    preview = await merges.preview_merge(ctx.db, duplicate.id)
-    if preview.orders + preview.carts > MAX_ORDERS:
-        raise Invalid({"email": [f"has more than {MAX_ORDERS:,} orders, too many to merge at once"]})
-    return duplicate, preview
+    if await merges.list_merges(ctx.db, duplicate.id):
+        # The orders that still move to it would stay behind.
+        raise Invalid({"email": [f"{UNFINISHED}; try again in some minutes"]})
+    return duplicate, await merges.preview_merge(ctx.db, duplicate.id)
 
 
 def fingerprint_merge(duplicate: User, preview: MergePreview) -> str:
@@ -55,44 +58,70 @@ def fingerprint_merge(duplicate: User, preview: MergePreview) -> str:
     return fingerprint({**details, "tags": duplicate.tags, **msgspec.structs.asdict(preview)})
 
 
-async def merge_customers(ctx: Context, survivor_id: UUID, typed_email: str, *, expected_fingerprint: str) -> None:
+async def merge_customers(ctx: Context, survivor_id: UUID, typed_email: str, *, expected_fingerprint: str) -> bool:
     """Moves everything of the account with this address to the survivor, and closes it. This cannot be undone.
 
-    The oldest orders move first, in small transactions, so that no other request waits for all of them. If it breaks
-    off, both accounts remain open, and the next merge moves the rest.
+    The account closes first: nobody can sign in to it or order with it while its orders move. Returns whether all of
+    them have moved.
     """
     async with ctx.db.transaction():
         survivor, duplicate = await _lock_pair(ctx, survivor_id, typed_email)
         # After the users, as everywhere: a checkout that has a cart locked ends before, and its order moves too.
-        orders = await merges.lock_orders(ctx.db, duplicate.id, most=BATCH)
+        carts = await merges.lock_carts(ctx.db, duplicate.id, most=BATCH)
         duplicate, preview = await preview_merge(ctx, survivor, typed_email)
         if fingerprint_merge(duplicate, preview) != expected_fingerprint:
             raise Conflict(_CHANGED)
-        await _move(ctx, survivor, duplicate, orders, order_count=preview.orders)
-    while len(orders) == BATCH:
-        async with ctx.db.transaction():
-            survivor, duplicate = await _lock_pair(ctx, survivor_id, typed_email)
-            orders = await merges.lock_orders(ctx.db, duplicate.id, most=BATCH)
-            await _move(ctx, survivor, duplicate, orders, order_count=preview.orders)
+        if await merges.is_being_paid(ctx.db, duplicate.id):
+            raise Conflict(_BEING_PAID)
+        remaining_count = preview.orders + preview.carts - len(carts)
+        await merges.insert_merge(ctx.db, new_id(), duplicate.id, survivor.id, remaining_count)
+        await merges.move_orders(ctx.db, [cart.id for cart in carts], survivor.id)
+        await note_locked(ctx, CUSTOMER, survivor.id)
+        await _move_records(ctx, duplicate.id, survivor.id)
+        await writes.update_record(ctx.db, users, survivor.id, merge_details(survivor, duplicate))
+        await _close_account(ctx, duplicate, survivor.id)
+        detail = {"duplicate_id": str(duplicate.id), "orders": preview.orders}
+        await audit(ctx, "customer_merged", "done", subject_id=survivor.id, detail=detail)
+    # The worker repeats what fails, such as a batch with an order that another request locks for long.
+    with suppress(Unavailable, TransactionConflict):
+        for _ in range(BATCHES_AT_ONCE):
+            if not await _move_batch(ctx, duplicate.id):
+                return not await merges.list_merges(ctx.db, duplicate.id)
+    return False
 
 
-async def _move(ctx: Context, survivor: User, duplicate: User, orders: Sequence[Order], *, order_count: int) -> None:
-    """Moves the next orders; after the last ones, everything else too."""
-    if await merges.is_being_paid(ctx.db, duplicate.id):
-        raise Conflict(_BEING_PAID)
-    await note_rows(ctx, ORDER, [order.id for order in orders if order.completed_at])
-    await merges.move_orders(ctx.db, [order.id for order in orders], survivor.id)
-    if len(orders) == BATCH:
-        return
-    await note_locked(ctx, CUSTOMER, survivor.id)
+async def move_next_batch(shared: Shared) -> bool:
+    """Continues a merge that is not finished; returns whether there may be more to do."""
+    ctx = Context(shared)
+    ctx.actor = SHOP_ACTOR
+    return await _move_batch(ctx, None)
+
+
+async def _move_batch(ctx: Context, duplicate_id: UUID | None) -> bool:
+    """Moves the next orders of one account, or of the one that waits longest; ends the merge after the last one."""
+    async with ctx.db.transaction():
+        merge = await merges.lock_next(ctx.db, duplicate_id)
+        if merge is None:
+            return False
+        orders = await merges.lock_orders(ctx.db, merge.duplicate_id, most=BATCH)
+        await note_rows(ctx, ORDER, [order.id for order in orders if order.completed_at])
+        await merges.move_orders(ctx.db, [order.id for order in orders], merge.survivor_id)
+        if orders:
+            await merges.save_progress(ctx.db, merge, len(orders))
+        else:
+            # A refund of an order that had not moved can have left credit.
+            await user_queries.lock_user(ctx.db, merge.survivor_id)
+            await _move_records(ctx, merge.duplicate_id, merge.survivor_id)
+            await merges.end_merge(ctx.db, merge)
+    return bool(orders)
+
+
+async def _move_records(ctx: Context, duplicate_id: UUID, survivor_id: UUID) -> None:
+    """Moves everything but orders."""
     for name, subject in _SUBJECTS.items():
-        await note_rows(ctx, subject, await merges.lock_rows(ctx.db, name, duplicate.id))
-    await _move_links(ctx, duplicate.id, survivor.id)
-    await merges.move_rows(ctx.db, duplicate.id, survivor.id)
-    await writes.update_record(ctx.db, users, survivor.id, merge_details(survivor, duplicate))
-    await _close_account(ctx, duplicate, survivor.id)
-    detail = {"duplicate_id": str(duplicate.id), "orders": order_count}
-    await audit(ctx, "customer_merged", "done", subject_id=survivor.id, detail=detail)
+        await note_rows(ctx, subject, await merges.lock_rows(ctx.db, name, duplicate_id))
+    await _move_links(ctx, duplicate_id, survivor_id)
+    await merges.move_rows(ctx.db, duplicate_id, survivor_id)
 
 
 async def _lock_pair(ctx: Context, survivor_id: UUID, typed_email: str) -> tuple[User, User]:

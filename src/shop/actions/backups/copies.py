@@ -42,14 +42,23 @@ async def read_figures(database: Database) -> CopyFigures:
 
 
 def list_differences(before: CopyFigures, after: CopyFigures) -> list[str]:
-    """Returns the figures that changed; a table that was added is no change."""
+    """Returns the totals that changed, and the tables that lost rows."""
     counts = [
         f"{name} has {after.row_counts.get(name, 0):,} rows instead of {count:,}"
         for name, count in before.row_counts.items()
-        if after.row_counts.get(name) != count
+        if after.row_counts.get(name, 0) < count
     ]
     return counts + [
         f"{name}: {after.totals.get(name, '0')} instead of {total}"
         for name, total in before.totals.items()
         if after.totals.get(name) != total
+    ]
+
+
+def list_additions(before: CopyFigures, after: CopyFigures) -> list[str]:
+    """Returns the tables that got rows, such as a new payment method; a new table is left out."""
+    return [
+        f"{name} has {after.row_counts[name]:,} rows instead of {count:,}"
+        for name, count in before.row_counts.items()
+        if after.row_counts.get(name, 0) > count
     ]

@@ -15,7 +15,7 @@ from shop.actions.context import Shared
 from shop.base.errors import BackupError, CannotStart, Unavailable
 from shop.base.ids import new_id
 from shop.db.embedded import database_url
-from shop.db.pool import open_database
+from shop.db.pool import Database, open_database
 from shop.gateways.backup_places import BackupPlace, open_place
 from shop.models.backups.backups import Backup
 from shop.models.backups.manifests import MANIFEST, Manifest, name_folder
@@ -118,16 +118,22 @@ async def _renew_lease(shared: Shared, backup: Backup) -> None:
 
 
 async def _remove_expired(shared: Shared, place: BackupPlace, newest: Manifest) -> None:
-    days = shared.settings.backup_keep
-    folders = await asyncio.to_thread(_remove_folders, place, name_folder(newest.ended_at - timedelta(days=days)))
-    await queries.delete_expired(shared.database.session(), str(place), most_seconds=days * _DAY)
+    folders = await remove_expired(shared.database, place, newest, shared.settings.backup_keep)
     if folders:
         _log.info("old backups removed", folders=folders)
 
 
+async def remove_expired(database: Database, place: BackupPlace, newest: Manifest, days: int) -> list[str]:
+    """Removes the backups of a place that are older, and their entries in the list; returns their folders."""
+    folders = await asyncio.to_thread(_remove_folders, place, name_folder(newest.ended_at - timedelta(days=days)))
+    if await queries.has_table(database.session()):
+        await queries.delete_expired(database.session(), str(place), most_seconds=days * _DAY)
+    return folders
+
+
 def _remove_folders(place: BackupPlace, oldest: str) -> list[str]:
-    folders = [folder for folder in place.list_folders() if is_folder(folder)]
-    complete_folders = [folder for folder in folders if is_complete(place, folder)]
+    folders = place.list_folders()
+    complete_folders = [folder for folder in folders if is_folder(folder) and is_complete(place, folder)]
     expired_folders = list_expired(folders, complete_folders, oldest)
     for folder in expired_folders:
         place.remove_folder(folder, MANIFEST)

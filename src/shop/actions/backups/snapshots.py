@@ -31,6 +31,7 @@ from shop.models.backups.manifests import (
 )
 from shop.queries.backups import snapshots as queries
 from shop.queries.backups.snapshots import ListedImage, SnapshotState
+from shop.rules.backups.folders import is_folder
 
 T = TypeVar("T")
 _STATEMENT_SECONDS = 3600.0
@@ -69,14 +70,18 @@ class BackupWriter:
         confirm: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._source, self._place, self._folder = source, place, folder
+        self._partial_folder = folder
         self._report, self._confirm = report, confirm
         self._interruption = Interruption()
 
     async def write(self) -> Manifest:
-        """Writes the backup; removes what it has written if it fails or is canceled."""
-        await asyncio.to_thread(self._place.create_folder, self._folder)
+        """Writes the backup; removes what it has written if it fails or is canceled, and what a killed one has left."""
+        await asyncio.to_thread(self._place.remove_abandoned, is_folder)
+        self._partial_folder = await asyncio.to_thread(self._place.create_folder, self._folder)
         try:
-            return await self._write_files()
+            manifest = await self._write_files()
+            await self._run_in_thread(self._place.publish_folder, self._partial_folder, self._folder)
+            return manifest
         except Unavailable:
             await self._clean_up()
             raise BackupError(_UNAVAILABLE) from None
@@ -86,12 +91,12 @@ class BackupWriter:
 
     async def _clean_up(self) -> None:
         with suppress(BackupError):
-            await asyncio.to_thread(self._place.remove_folder, self._folder, MANIFEST)
+            await asyncio.to_thread(self._place.remove_folder, self._partial_folder, MANIFEST)
 
     async def _write_files(self) -> Manifest:
         snapshot = await self._write_dump()
         source = self._source
-        media = await save_media(source.media, self._place, self._folder, snapshot.images, self._report)
+        media = await save_media(source.media, self._place, self._partial_folder, snapshot.images, self._report)
         files = [snapshot.dump, await self._write(MEDIA_INDEX, media.lines)]
         public, secret = split_settings(source.environ)
         files.append(await self._write(SETTINGS, [_to_document(SettingsDocument(public, secret))]))
@@ -139,7 +144,7 @@ class BackupWriter:
 
     async def _write(self, path: str, chunks: Iterable[bytes]) -> FileEntry:
         checked_chunks = CheckedChunks(chunks, self._interruption)
-        await self._run_in_thread(checked_chunks.write_to, self._place, self._folder, path)
+        await self._run_in_thread(checked_chunks.write_to, self._place, self._partial_folder, path)
         return checked_chunks.entry(path)
 
     async def _run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -26,7 +26,6 @@ from shop.queries.catalog import prices, quotes
 from shop.queries.customers import users
 from shop.rules.cart.cart_merge import Merge, MergeLine, merge_carts
 from shop.rules.metadata import METADATA, cart_metadata_bytes
-from shop.rules.rate_limits import Limit
 
 
 async def open_cart(ctx: Context, values: CartInput) -> Order:
@@ -220,26 +219,9 @@ async def _get_opened_cart(ctx: Context, cart_id: UUID, user_id: UUID | None) ->
     return cart
 
 
-def _new_guests_cart(ctx: Context, currency: str | None) -> Awaitable[Order]:
-    limits = rate_limits.cart_limits(ctx)
-    return _new_counted_cart(ctx, currency, limits) if limits else new_cart(ctx, currency, None)
-
-
-async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence[Limit]) -> Order:
-    """Counts the request and inserts the cart in one statement."""
-    for number in _new_numbers(ctx):
-        cart, counts = await orders.insert_counted_cart(
-            ctx.db,
-            limits,
-            cart_id=new_id(),
-            number=number,
-            currency=_supported_currency(ctx, currency),
-        )
-        if cart:
-            return cart
-        if counts:
-            await rate_limits.refuse_cart(ctx, limits, counts)
-    raise Unavailable()
+async def _new_guests_cart(ctx: Context, currency: str | None) -> Order:
+    await rate_limits.count_cart(ctx)
+    return await new_cart(ctx, currency, None)
 
 
 def _new_numbers(ctx: Context) -> Iterator[str]:

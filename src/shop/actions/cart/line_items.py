@@ -18,6 +18,7 @@ from shop.actions.cart.locked_carts import (
     prepare_lines,
     save_lines,
 )
+from shop.actions.catalog.quotes import list_base_quotes
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
@@ -27,8 +28,11 @@ from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.orders import orders as order_table
 from shop.models.cart.quotes import Quote
 from shop.queries import writes
+from shop.queries.cart.line_items import OrderChanged
 from shop.queries.cart.promotions import delete_order_codes
+from shop.queries.cart.snapshots import find_snapshot, list_stocked_lines
 from shop.queries.catalog import quotes
+from shop.queries.catalog.prices import Pricing
 from shop.queries.checkout import adjustments
 from shop.rules.cart.cart_merge import Merge
 from shop.rules.cart.line_items import (
@@ -38,9 +42,16 @@ from shop.rules.cart.line_items import (
 from shop.rules.cart.quotes import requote_available_lines
 from shop.rules.metadata import CART_METADATA_ERROR, MAX_CART_METADATA_BYTES, METADATA, cart_metadata_bytes
 
+_UNRESERVED_STATES = ("cart", "address")
+"""States in which a cart has neither reserved stock nor a payment in progress."""
+
 
 async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool) -> Cart:
     """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`."""
+    if ctx.request_key is None and ctx.claim.cart_id and not ctx.claim.bearer:
+        cart = await _add_without_lock(ctx, items, is_one=is_one)
+        if cart is not None:
+            return cart
     async with ctx.transaction() as idempotency:
         order = await lock_cart(ctx)
         if idempotency.existing_id:
@@ -51,11 +62,46 @@ async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: boo
         return cart
 
 
+async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool) -> Cart | None:
+    """Adds items to a guest's cart; returns None if that requires a lock, because another request changes the cart at
+    the same time, or because reservations or payments must be released first.
+    """
+    snapshot = await find_snapshot(ctx.db, ctx.claim)
+    if snapshot is None or snapshot.order.state not in _UNRESERVED_STATES or snapshot.order.store_credit_total:
+        return None
+    order, ctx.setup_version = snapshot.order, snapshot.setup_version
+    quotable = await list_stocked_lines(ctx.db, order, [item.variant_id for item in items])
+    variant_quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, quotable.catalog)
+    unlocked_cart = LockedCart(order, quotable.lines, Pricing(order.currency), snapshot, quotable.catalog)
+    try:
+        return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)
+    except OrderChanged:
+        return None
+
+
 async def add_lines(ctx: Context, locked_cart: LockedCart, items: Sequence[CartItemInput], *, is_one: bool) -> Cart:
+    quantities = _add_quantities(locked_cart, items)
+    variant_quotes = await quotes.list_quotes(ctx.db, locked_cart.pricing, quantities)
+    return await _add_quoted(ctx, locked_cart, items, variant_quotes, is_one=is_one)
+
+
+def _add_quantities(locked_cart: LockedCart, items: Sequence[CartItemInput]) -> dict[UUID, int]:
+    """Returns the new quantities of all variants."""
     quantities = {line.variant_id: line.quantity for line in locked_cart.lines}
     for item in items:
         quantities[item.variant_id] = quantities.get(item.variant_id, 0) + item.quantity
-    variant_quotes = await quotes.list_quotes(ctx.db, locked_cart.pricing, quantities)
+    return quantities
+
+
+async def _add_quoted(
+    ctx: Context,
+    locked_cart: LockedCart,
+    items: Sequence[CartItemInput],
+    variant_quotes: Mapping[UUID, Quote],
+    *,
+    is_one: bool,
+) -> Cart:
+    quantities = _add_quantities(locked_cart, items)
     _check_items(items, quantities, variant_quotes, is_one=is_one)
     now = datetime.now(UTC)
     lines = {line.variant_id: line for line in locked_cart.lines}
@@ -132,8 +178,8 @@ async def empty_cart(ctx: Context, order_id: UUID | None = None) -> Cart:
             return await load_cart(ctx, order)
         locked_cart = await prepare_lines(ctx, order)
         idempotency.record(order.id)
-        await delete_order_codes(ctx.db, order.id)
-        return await save_lines(ctx, locked_cart, [], {}) if locked_cart.lines else Cart(locked_cart.order)
+        had_codes = await delete_order_codes(ctx.db, order.id)
+        return await save_lines(ctx, locked_cart, [], {}) if locked_cart.lines or had_codes else Cart(order)
 
 
 async def change_currency(ctx: Context, currency: str) -> Cart:

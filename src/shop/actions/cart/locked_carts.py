@@ -7,13 +7,15 @@ import msgspec
 
 from shop.actions.cart.access import find_bearers_cart
 from shop.actions.cart.promotions import apply_promotions
+from shop.actions.catalog.quotes import list_base_quotes
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
 from shop.models.cart.orders import CartLine, Order
-from shop.models.cart.quotes import Quote
-from shop.queries.cart import carts, orders
+from shop.models.cart.quotes import CatalogMoment, Quote
+from shop.queries.cart import carts, orders, snapshots
 from shop.queries.cart import line_items as queries
+from shop.queries.cart.snapshots import CartSnapshot
 from shop.queries.catalog import prices, quotes, stock
 from shop.queries.catalog.prices import Pricing
 from shop.queries.checkout.store_credit import drop_payments
@@ -27,7 +29,7 @@ from shop.rules.cart.line_items import (
     warnings_of,
     with_amounts,
 )
-from shop.rules.cart.totals import total_order
+from shop.rules.cart.totals import Rate, total_order
 
 PACKED_STATES = ("delivery", "payment", "confirm")
 """States in which the shopper has seen the full total, and stock may be reserved."""
@@ -39,14 +41,20 @@ class Cart(msgspec.Struct, frozen=True):
     order: Order
     lines: Sequence[CartLine] = ()
     warnings: Sequence[CartWarning] = ()
+    catalog: CatalogMoment | None = None
+    """The version of the catalog that quoted the lines, unless prices are those of an owner."""
 
 
 class LockedCart(msgspec.Struct, frozen=True):
-    """A locked cart with its lines and pricing."""
+    """A cart with its lines and pricing, about to be changed. It is locked, unless it is a snapshot."""
 
     order: Order
     lines: Sequence[CartLine]
     pricing: Pricing
+    snapshot: CartSnapshot | None = None
+    """If set, the cart is not locked: saving it raises OrderChanged if another request has changed it."""
+    catalog: CatalogMoment | None = None
+    """The version of the catalog that quoted the lines, if they were read with it."""
 
 
 async def lock_cart(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Order:
@@ -112,13 +120,20 @@ async def load_cart(ctx: Context, order: Order) -> Cart:
     """Loads a cart with its lines and warnings; an empty cart needs no queries."""
     if not order.item_count:
         return Cart(order)
-    lines = await queries.list_lines(ctx.db, order.id)
     if order.completed_at is not None:
-        return Cart(order, lines)
-    variant_quotes = await list_line_quotes(ctx, await get_pricing(ctx, order), lines)
+        return Cart(order, await queries.list_lines(ctx.db, order.id))
+    variant_quotes: Mapping[UUID, Quote]
+    catalog = None
+    if order.user_id is None:
+        quotable = await snapshots.list_stocked_lines(ctx.db, order)
+        lines, catalog = quotable.lines, quotable.catalog
+        variant_quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, catalog)
+    else:
+        lines = await queries.list_lines(ctx.db, order.id)
+        variant_quotes = await list_line_quotes(ctx, await get_pricing(ctx, order), lines)
     if order.state in PACKED_STATES and ctx.shared.settings.hold_seconds:
         variant_quotes = add_reserved_stock(variant_quotes, await stock.list_reserved_quantities(ctx.db, order.id))
-    return Cart(order, lines, warnings_of(lines, variant_quotes))
+    return Cart(order, lines, warnings_of(lines, variant_quotes), catalog)
 
 
 async def save_lines(
@@ -127,12 +142,13 @@ async def save_lines(
     """Saves the cart's lines and totals. Removes existing shipments, which no longer match, and returns the checkout to
     the address step.
     """
-    order = locked_cart.order
-    discounts = await apply_promotions(ctx, order, lines, quotes=variant_quotes)
+    order, snapshot = locked_cart.order, locked_cart.snapshot
+    facts = snapshot.facts if snapshot else None
+    discounts = await apply_promotions(ctx, order, lines, quotes=variant_quotes, facts=facts)
     totals = total_order(
         [taxable(line) for line in discounts.lines],
         [],
-        await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
+        await _list_rates(ctx, locked_cart) if lines else [],
         order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
         manual_shares=order.manual_shares,
@@ -145,7 +161,7 @@ async def save_lines(
     saved_order = await queries.write_lines(
         ctx.db,
         order.id,
-        put=[line for line in after if before.get(line.id) != line],
+        put=[line for line in after if (old := before.get(line.id)) is not line and old != line],
         removed_ids=[line_id for line_id in before if line_id not in line_ids],
         unpacks=order.state != "cart",
         order={
@@ -154,8 +170,15 @@ async def save_lines(
             "state": "address" if after and order.state != "cart" else "cart",
             "currency": order.currency,
         },
+        row_version=snapshot.row_version if snapshot else None,
     )
-    return Cart(saved_order, after, warnings_of(after, variant_quotes))
+    return Cart(saved_order, after, warnings_of(after, variant_quotes), locked_cart.catalog)
+
+
+async def _list_rates(ctx: Context, locked_cart: LockedCart) -> Sequence[Rate]:
+    if locked_cart.snapshot is not None:
+        return await ctx.read_setup(taxes.list_rates_at, *(locked_cart.snapshot.destination or (None, None)))
+    return await taxes.list_rates(ctx.db, locked_cart.order.ship_address_id)
 
 
 async def list_line_quotes(ctx: Context, pricing: Pricing, lines: Sequence[CartLine]) -> Mapping[UUID, Quote]:

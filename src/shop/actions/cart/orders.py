@@ -1,22 +1,28 @@
 """Orders with their parts: lines, shipments with their rates, and payments."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from shop.actions.catalog.quotes import list_base_quotes
 from shop.actions.context import Context
 from shop.models.cart.orders import CartLine, Order, orders
+from shop.models.cart.quotes import CatalogMoment, Quote
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, Payment
 from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import writes
 from shop.queries.cart import line_items as line_queries
+from shop.queries.cart import snapshots
+from shop.queries.cart.promotions import PromotionFacts
 from shop.queries.checkout import shipments as shipment_queries
+from shop.queries.checkout.parts import ShippingDestination, find_parts
 from shop.queries.payments import payments as payment_queries
 from shop.rules.cart.line_items import CartWarning
 from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
 from shop.rules.checkout.steps import CheckoutFacts
+from shop.rules.setup.shipping import LocationStock
 
 
 class OrderPart(Protocol):
@@ -40,6 +46,18 @@ class Checkout(msgspec.Struct, frozen=True):
     payments: Sequence[Payment] = ()
     warnings: Sequence[CartWarning] = ()
     """Warnings for the caller about the change."""
+    quotes: Mapping[UUID, Quote] | None = None
+    """The quotes of the lines, if they were read with them."""
+    stock: Sequence[LocationStock] | None = None
+    """The stock of the lines at active locations, if it was read with them."""
+    promotion_facts: PromotionFacts | None = None
+    """The facts for promotions, if they were read with the order."""
+    destination: ShippingDestination | None = None
+    """The country and state of the shipping address, if they were read with the order."""
+    catalog: CatalogMoment | None = None
+    """The version of the catalog that quoted the lines, if they were read with it."""
+    has_reservations: bool = True
+    """Whether stock may be reserved for the order."""
 
     @property
     def covered(self) -> int:
@@ -86,16 +104,36 @@ def build_payment_amounts(payment: Payment) -> PaymentAmounts:
 
 async def load_checkout(ctx: Context, order: Order) -> Checkout:
     """Loads an order with its parts; the number of statements does not depend on the number of lines."""
-    lines = await line_queries.list_lines(ctx.db, order.id) if order.item_count else []
-    if order.state == "cart":
-        return Checkout(order, lines)
+    return await load_parts(ctx, order, await line_queries.list_lines(ctx.db, order.id) if order.item_count else [])
+
+
+async def load_quoted_checkout(ctx: Context, order: Order) -> Checkout:
+    """Loads an open order with its parts, and the quotes and stock of its lines. Those of an owner, whose prices depend
+    on price lists, are read when they are needed.
+    """
+    if order.user_id is not None or not order.item_count:
+        return await load_checkout(ctx, order)
+    quotable = await snapshots.list_lines_by_location(ctx.db, order)
+    quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, quotable.catalog)
+    checkout = await load_parts(ctx, order, quotable.lines)
+    return msgspec.structs.replace(checkout, quotes=quotes, stock=quotable.location_stock)
+
+
+async def load_parts(ctx: Context, order: Order, lines: Sequence[CartLine]) -> Checkout:
+    """Loads the parts of an order besides its lines, and the version of the setup."""
+    parts = await find_parts(ctx.db, order.id, order.ship_address_id)
+    ctx.setup_version = parts.setup_version
+    facts = PromotionFacts(parts.now, parts.promotion_version, [], False, {}, parts.codes)
     return Checkout(
         order,
         lines,
-        await shipment_queries.list_shipments(ctx.db, order.id),
-        await shipment_queries.list_items(ctx.db, order.id),
-        await shipment_queries.list_shipping_rates(ctx.db, order.id),
-        await payment_queries.list_payments(ctx.db, order.id),
+        parts.shipments,
+        parts.items,
+        parts.rates,
+        parts.payments,
+        promotion_facts=facts if order.user_id is None else None,
+        destination=parts.destination,
+        has_reservations=parts.has_reservations,
     )
 
 

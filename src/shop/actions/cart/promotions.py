@@ -76,16 +76,18 @@ async def apply_promotions(
     shipments: Sequence[Shipment] = (),
     *,
     quotes: Mapping[UUID, Quote] | None = None,
+    facts: PromotionFacts | None = None,
     without: frozenset[UUID] = frozenset(),
 ) -> DiscountedCart[L]:
-    """Applies current promotions. Pass `quotes` to avoid reading the variants again; `without` excludes promotions that
-    are used up.
+    """Applies current promotions. Pass `quotes` and `facts` to avoid reading them again; `without` excludes promotions
+    that are used up.
     """
     if not lines:
         return DiscountedCart(lines, shipments)
-    promotion_context = await load_promotion_context(ctx, order, lines, shipments, quotes)
+    promotion_context = await load_promotion_context(ctx, order, lines, shipments, quotes, facts)
     promotions = [promotion for promotion in promotion_context.promotions if promotion.id not in without]
-    return apply_discounts(order, lines, shipments, calculate_discounts(promotion_context.basket, promotions))
+    discounts = calculate_discounts(promotion_context.basket, promotions) if promotions else []
+    return apply_discounts(order, lines, shipments, discounts)
 
 
 def apply_discounts(
@@ -103,6 +105,8 @@ def apply_discounts(
 
 
 def _with_discount(record: D, discount: Discount | None) -> D:
+    if discount is None and record.promotion_id is None and not record.promo_total:
+        return record
     promotion_id, promo_total = (discount.promotion.id, -discount.amount) if discount else (None, 0)
     if record.promotion_id == promotion_id and record.promo_total == promo_total:
         return record
@@ -115,8 +119,9 @@ async def load_promotion_context(
     lines: Sequence[LineItem],
     shipments: Sequence[Shipment],
     quotes: Mapping[UUID, Quote] | None = None,
+    facts: PromotionFacts | None = None,
 ) -> PromotionContext:
-    facts = await queries.find_facts(ctx.db, order.id, order.user_id)
+    facts = facts or await queries.find_facts(ctx.db, order.id, order.user_id)
     automatic = await _load_automatic(ctx, facts)
     promotions = [
         *automatic.without_limits,
@@ -137,7 +142,9 @@ async def load_promotion_context(
         for each in await queries.list_promotions_with_parts(ctx.db, list(by_code)):
             if unavailable_reason(each, facts) is None:
                 promotions.append(compile_promotion(msgspec.structs.replace(each, code=by_code[each.id].code)))
-    variants = await _list_variants(ctx, lines, promotions, quotes) if promotions else {}
+    if not promotions:
+        return PromotionContext(fill_basket(order.currency, []), facts, promotions)
+    variants = await _list_variants(ctx, lines, promotions, quotes)
     return PromotionContext(build_basket(order, lines, shipments, facts, variants), facts, promotions)
 
 

@@ -8,12 +8,11 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import STOCK_ITEM, StockCount
 from shop.actions.events import note_change
 from shop.base.errors import Invalid
-from shop.base.ids import new_id
 from shop.models.cart.orders import Order
 from shop.models.catalog.products import variants
-from shop.queries import bulk, writes
+from shop.queries import writes
 from shop.queries.cart import orders
-from shop.queries.catalog import product_index, stock
+from shop.queries.catalog import stock
 from shop.queries.catalog.stock import OrderStock
 from shop.queries.payments import payments
 
@@ -59,10 +58,24 @@ async def restock(ctx: Context, order: Order, reservations: Sequence[OrderStock]
     """Returns stock. Returns of shipped units have another `note` than the order's number, which counts what the order
     still has.
     """
+    product_ids = [reservation.product_id for reservation in reservations]
+    await _move(ctx, order, _sum_quantities(reservations), product_ids, "returned", note)
+
+
+async def write_off_stock(ctx: Context, order: Order, items: Sequence[OrderStock]) -> None:
+    """Writes off units that returned from an order but cannot be sold. The note is not only the order's number, which
+    counts what the order still has.
+    """
+    quantities = {item_id: -quantity for item_id, quantity in _sum_quantities(items).items()}
+    note = f"{order.number}: canceled, not returned"
+    await _move(ctx, order, quantities, [item.product_id for item in items], "damaged", note)
+
+
+def _sum_quantities(items: Sequence[OrderStock]) -> dict[UUID, int]:
     quantities: dict[UUID, int] = {}
-    for reservation in reservations:
-        quantities[reservation.stock_item_id] = quantities.get(reservation.stock_item_id, 0) + reservation.quantity
-    await _move(ctx, order, quantities, [reservation.product_id for reservation in reservations], "returned", note)
+    for item in items:
+        quantities[item.stock_item_id] = quantities.get(item.stock_item_id, 0) + item.quantity
+    return quantities
 
 
 async def move_reservation(
@@ -89,26 +102,12 @@ async def _move(
     reason: str,
     note: str | None = None,
 ) -> None:
-    # The common lock order: products first, then stock items.
-    await product_index.lock_products(ctx.db, product_ids)
-    new_counts = await stock.change_counts(ctx.db, moves)
+    actor = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    new_counts = await stock.move_stock(ctx.db, moves, product_ids, reason=reason, note=note or order.number, **actor)
     if len(new_counts) != len(moves):
         raise Invalid({"line_items": [_NOT_ENOUGH_STOCK]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
     for item_id, count in new_counts.items():
         note_change(ctx, STOCK_ITEM, item_id, StockCount(count - moves[item_id]))
-    rows = [
-        {
-            "id": new_id(),
-            "stock_item_id": item_id,
-            "quantity": quantity,
-            "reason": reason,
-            "note": note or order.number,
-            "actor_kind": ctx.actor.kind,
-            "actor_id": ctx.actor.id,
-        }
-        for item_id, quantity in moves.items()
-    ]
-    await bulk.insert_rows(ctx.db, "stock_movements", rows)
     # The index changes only when an item sells out or is back in stock.
     if any((count > 0) != (count - moves[item_id] > 0) for item_id, count in new_counts.items()):
         await refresh_products(ctx, product_ids)

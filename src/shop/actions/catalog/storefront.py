@@ -13,11 +13,11 @@ from shop.base.listing import Keyset, Page, Sort
 from shop.base.record import Link, Record, Reference
 from shop.models.catalog.filters import TaxonFilters
 from shop.models.catalog.product_query import ProductQuery
-from shop.models.catalog.storefront import Facet, Facets, StorefrontProduct, StorefrontVariant
+from shop.models.catalog.storefront import Facets, StorefrontProduct, StorefrontVariant
 from shop.models.catalog.taxons import StorefrontTaxon
-from shop.queries.catalog import priced_products, prices, product_filters, product_lists, storefront, taxons, versions
+from shop.queries.catalog import priced_products, prices, product_lists, storefront, taxons, versions
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
-from shop.rules.catalog.products import filter_param
+from shop.queries.catalog.versions import CatalogState
 
 Tree = Mapping[str, "Tree"]
 MAX_PRODUCTS = 500
@@ -65,76 +65,26 @@ _RELATED: dict[str, dict[str, Related]] = {
 }
 
 
-class ProductPage(msgspec.Struct, frozen=True):
-    """One page of products with the total and the available filters."""
-
-    records: Sequence[Record]
-    total: int
-    is_estimate: bool
-    facets: Sequence[Facet]
-    pricing: Pricing
-    next_cursor: tuple[object, UUID] | None = None
-    """Cursor of the next page, for keyset pagination."""
-
-
-async def find_version(ctx: Context, pricing: Pricing) -> tuple[object, ...] | None:
+async def find_version(ctx: Context, pricing: Pricing) -> CatalogState:
     """Returns the version of all public data, both in the catalog and in `setup`; queried once."""
     if ctx.catalog_version is None:
-        ctx.catalog_version = pricing.version or await versions.find_version(ctx.db)
+        ctx.catalog_version = pricing.version or await versions.find_state(ctx.db)
     return ctx.catalog_version
-
-
-async def list_products(ctx: Context, query: ProductQuery, include: Tree) -> ProductPage:
-    pricing = await resolve_pricing(ctx, query.currency)
-    facets = await storefront.list_facets(ctx.db, query.taxons or (), query.currency)
-    query = await _resolve_filters(ctx, query)
-    rows = await product_lists.list_products(ctx.db, query, pricing, facets)
-    if isinstance(query.page, Keyset):
-        page, more = rows[: query.page.size], rows[query.page.size :]
-        next_cursor = (page[-1].cursor_value, page[-1].id) if more else None
-        records = await load(ctx, "product", page, include, pricing)
-        return ProductPage(records, 0, False, facets.values, pricing, next_cursor)
-    total, is_estimate = await _total(ctx, query, query.page, pricing, rows, facets)
-    return ProductPage(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
-
-
-async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
-    """Resolves option and property filters to ids; an unknown value matches no products."""
-    if not (query.options or query.properties):
-        return query
-    if query.properties:
-        query = await _with_property_names(ctx, query)
-    groups = await product_filters.find_marks(ctx.db, query)
-    return msgspec.structs.replace(
-        query,
-        marks=tuple(group[0] for group in groups if len(group) == 1),
-        any_marks=tuple(group for group in groups if len(group) > 1),
-        is_nothing=query.is_nothing or not all(groups),
-    )
-
-
-async def _with_property_names(ctx: Context, query: ProductQuery) -> ProductQuery:
-    """Replaces property slugs by property names."""
-    names = await product_filters.list_property_names(ctx.db)
-    by_slug = {filter_param(name): name for name in reversed(names)} | {name: name for name in names}
-    properties = tuple((by_slug.get(name, name), values) for name, values in query.properties)
-    return msgspec.structs.replace(query, properties=properties)
-
-
-async def _total(
-    ctx: Context, query: ProductQuery, page: Page, pricing: Pricing, rows: Sequence[StorefrontProduct], facets: Facets
-) -> tuple[int, bool]:
-    if query.is_plain:
-        return facets.in_scope, False  # Every write updates this count.
-    if 0 < len(rows) < page.size or (not rows and page.number == 1):
-        return page.offset + len(rows), False  # The last page gives the total without a count.
-    return await product_lists.count_products(ctx.db, query, pricing, rows[0].total if rows else None)
 
 
 async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Record, Pricing]:
     pricing = await resolve_pricing(ctx, currency)
     row = await _find_product(ctx, key, pricing)
     return (await load(ctx, "product", [row], include, pricing))[0], pricing
+
+
+async def load_products(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> list[Record]:
+    """Loads the visible products among these ids."""
+    return await load(ctx, "product", await _list_products(ctx, ids, pricing), include, pricing) if ids else []
+
+
+async def find_prices(ctx: Context, pricing: Pricing, variant_ids: Iterable[UUID]) -> dict[UUID, int | None]:
+    return {price.variant_id: price.amount for price in (await prices.resolve(ctx.db, pricing, variant_ids)).values()}
 
 
 async def list_variants(
@@ -176,7 +126,7 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     taxon = (await load(ctx, "taxon", [row], include, pricing))[0]
     by_position = (Sort("position", is_descending=False),)
     query = ProductQuery(currency=currency, taxons=(row.id,), page=Page(1, MAX_PRODUCTS), sort=by_position)
-    products = await product_lists.list_products(ctx.db, query, pricing, Facets([], 1, 0))
+    products = await product_lists.list_products(ctx.db, query, pricing, Facets([], 1, 0), StorefrontProduct)
     product_links: Link = [Record(Reference(product.id)) for product in products]
     if "products" in include:
         product_links = await load(ctx, "product", products, include["products"], pricing)
@@ -188,11 +138,14 @@ async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> Stor
 
     If no slug can be derived from a name, the id is the slug; a slug may therefore look like the id of another product.
     """
-    row = await priced_products.find_product(ctx.db, key, pricing)
-    if row is None and isinstance(key, UUID):
-        row = await priced_products.find_product(ctx.db, str(key), pricing)
-    if row is None:
+    has_state = ctx.catalog_version is None and pricing.version is None
+    product = await priced_products.find_product(ctx.db, key, pricing, has_state=has_state)
+    if product is None and isinstance(key, UUID):
+        product = await priced_products.find_product(ctx.db, str(key), pricing, has_state=has_state)
+    if product is None:
         raise NotFound()
+    row, state = product
+    ctx.catalog_version = ctx.catalog_version or state
     return row
 
 
@@ -205,9 +158,8 @@ async def _find_taxon(ctx: Context, key: UUID | str) -> StorefrontTaxon:
     return row
 
 
-async def explain_prices(ctx: Context, pricing: Pricing, records: Sequence[Record]) -> list[ResolvedPrice]:
-    """Returns the resolved price of each product or variant, with the price list that applies."""
-    ids = [getattr(record.row, "default_variant_id", record.row.id) for record in records]
+async def explain_prices(ctx: Context, pricing: Pricing, ids: Sequence[UUID]) -> list[ResolvedPrice]:
+    """Returns the resolved price of each variant, with the price list that applies."""
     prices_by_variant = await prices.resolve(ctx.db, pricing, ids)
     return [prices_by_variant[variant_id] for variant_id in dict.fromkeys(ids) if variant_id in prices_by_variant]
 

@@ -133,7 +133,11 @@ async def _list_home_products(ctx: Context, ids: Sequence[UUID], pricing: Pricin
     if featured := [by_id[product_id] for product_id in ids if product_id in by_id]:
         return featured
     return await product_lists.list_products(
-        ctx.db, ProductQuery(currency=pricing.currency, page=Page(1, NEW_PRODUCTS)), pricing, _NO_FACETS
+        ctx.db,
+        ProductQuery(currency=pricing.currency, page=Page(1, NEW_PRODUCTS)),
+        pricing,
+        _NO_FACETS,
+        StorefrontProduct,
     )
 
 
@@ -141,7 +145,7 @@ async def suggest_products(ctx: Context, text: str, most: int) -> tuple[Sequence
     """Returns the best matches of a search text, with their first images."""
     pricing = await resolve_pricing(ctx, ctx.shared.shop.currencies[0])
     query = ProductQuery(currency=pricing.currency, q=text, page=Page(1, most))
-    rows = await product_lists.list_products(ctx.db, query, pricing, _NO_FACETS)
+    rows = await product_lists.list_products(ctx.db, query, pricing, _NO_FACETS, StorefrontProduct)
     return rows, await load_first_images(ctx, rows)
 
 
@@ -154,7 +158,7 @@ async def get_product_details(ctx: Context, key: UUID | str) -> ProductDetails:
     path = _find_path(product, await taxons.list_with_ancestors(ctx.db, product.taxon_ids))
     related: Sequence[StorefrontProduct] = ()
     if path:
-        related = await product_lists.list_neighbors(ctx.db, product.id, path[-1].id, pricing, RELATED_PRODUCTS)
+        related = await products.list_neighbors(ctx.db, product.id, path[-1].id, pricing, RELATED_PRODUCTS)
     return ProductDetails(
         product=product,
         variants=variants,

@@ -76,15 +76,16 @@ async def set_status(ctx: Context, product_id: UUID, status: str) -> None:
         await records.change(ctx, PRODUCT, product_id, {"status": status})
 
 
-async def set_taxons(ctx: Context, product_id: UUID, taxon_ids: Sequence[UUID]) -> None:
+async def change_taxons(ctx: Context, product_id: UUID, taxon_ids: Sequence[UUID], former_ids: Sequence[UUID]) -> None:
+    """Applies the ticks that an operator changed; `former_ids` were ticked before. Other placements stay."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         existing = await taxon_pages.list_taxon_ids_of(ctx.db, product_id)
-        if set(existing) != set(taxon_ids):
-            # Existing taxons keep their relative order.
-            remaining = [taxon_id for taxon_id in existing if taxon_id in taxon_ids]
-            new = [taxon_id for taxon_id in taxon_ids if taxon_id not in existing]
-            await records.change(ctx, PRODUCT, product_id, {"taxon_ids": remaining + new})
+        removed_ids = set(former_ids) - set(taxon_ids)
+        new_ids = [each for each in taxon_ids if each not in former_ids and each not in existing]
+        latest_ids = [each for each in existing if each not in removed_ids] + new_ids
+        if latest_ids != existing:
+            await records.change(ctx, PRODUCT, product_id, {"taxon_ids": latest_ids})
 
 
 async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceCell], *, expected_fingerprint: str) -> int:
@@ -118,15 +119,29 @@ async def _save_price(ctx: Context, cell: PriceCell, existing: Price | None) -> 
 
 
 async def save_properties(
-    ctx: Context, product_id: UUID, values: Mapping[UUID, str], *, new: tuple[str, str] | None
+    ctx: Context,
+    product_id: UUID,
+    values: Mapping[UUID, str],
+    former: Mapping[UUID, str],
+    *,
+    new: tuple[str, str] | None,
 ) -> None:
-    """Saves property values; an empty value deletes the property. `new` is the name and value of a new one."""
+    """Saves changed property values; an empty value deletes the property. `former` has the values that the form showed:
+    one that someone else changed meanwhile is refused. `new` is the name and value of a new property.
+    """
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         existing = {
             product_property.id: product_property
             for product_property in await product_pages.list_product_properties(ctx.db, product_id)
         }
+        conflicts = {
+            f"value-{record_id}": [f"was changed to “{row.value}” meanwhile; save again to replace it"]
+            for record_id, row in existing.items()
+            if record_id in values and row.value not in (former.get(record_id, row.value), values[record_id])
+        }
+        if conflicts:
+            raise Invalid(conflicts)
         for record_id, value in values.items():
             if record_id in existing and not value:
                 await records.remove(ctx, PRODUCT_PROPERTY, record_id)

@@ -12,13 +12,14 @@ from shop.actions import records
 from shop.actions.catalog.resources import OPTION_TYPE, OPTION_VALUE, PRODUCT, VARIANT
 from shop.actions.catalog_admin.products import lock_product, machine_name
 from shop.actions.context import Context
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import OptionValue
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin import variants as variant_queries
 from shop.queries.catalog_admin.products import AdminVariant, ChosenOptionType
 from shop.queries.records import find_record
+from shop.rules.form_values import fingerprint
 
 MAX_NEW_VARIANTS = 100
 
@@ -67,10 +68,22 @@ async def add_variant(ctx: Context, product_id: UUID, values: VariantInput) -> U
         return await records.make(ctx, VARIANT, {"product_id": product_id, **values})
 
 
-async def change_variant(ctx: Context, product_id: UUID, variant_id: UUID, values: VariantInput) -> None:
+def fingerprint_variant(variant: AdminVariant) -> str:
+    """Returns a digest of what the form of a variant shows."""
+    names = ("sku", "barcode", "track_inventory", "weight", "height", "width", "depth")
+    options = sorted(str(value_id) for value_id in variant.option_value_ids)
+    return fingerprint({"options": options, **{name: getattr(variant, name) for name in names}})
+
+
+async def change_variant(
+    ctx: Context, product_id: UUID, variant_id: UUID, values: VariantInput, seen_mark: str | None = None
+) -> None:
+    """Changes a variant; raises ChangedMeanwhile if it is not what a form with the fingerprint `seen_mark` showed."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
         variant = await get_variant(ctx, product_id, variant_id)
+        if seen_mark is not None and seen_mark != fingerprint_variant(variant):
+            raise ChangedMeanwhile()
         fields: dict[str, object] = {name: value for name, value in values.items() if name != "option_value_ids"}
         value_ids = values.get("option_value_ids", [])
         if not variant.is_master:

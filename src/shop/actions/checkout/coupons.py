@@ -81,7 +81,7 @@ async def remove_code(ctx: Context, text: str | None) -> Checkout:
             raise _coupon_error(
                 "coupon_unknown", "This code is not applied to the cart." if text else "The cart has no coupon code."
             )
-        return await recalculate(ctx, checkout)
+        return await recalculate(ctx, msgspec.structs.replace(checkout, promotion_facts=None))
 
 
 async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
@@ -107,7 +107,7 @@ async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     await writes.insert_record(ctx.db, order_promotions, new_id(), fields)
     if coupon_code_id and any(present.is_used for present in await queries.list_codes(ctx.db, order.id)):
         raise _coupon_error("coupon_used_up", "This code was already used.")
-    new_checkout = await recalculate(ctx, checkout)
+    new_checkout = await recalculate(ctx, msgspec.structs.replace(checkout, promotion_facts=None))
     if str(promotion_id) not in new_checkout.order.promoted and not _awaits_shipments(promotion, new_checkout):
         raise _coupon_error("coupon_worse_than_present", "The cart already has a better discount.")
     return new_checkout

@@ -5,13 +5,13 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.access import account_of, require_owner
-from shop.actions.cart.orders import Checkout
+from shop.actions.cart.orders import Checkout, is_credit
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
 from shop.models.cart.orders import Order
 from shop.models.checkout.inputs import CheckoutPaymentInput, PaymentSourceInput
-from shop.models.checkout.payments import STORE_CREDIT_METHOD, CreditCard, PaymentMethod, payment_sources, payments
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, CreditCard, Payment, PaymentMethod, payment_sources
 from shop.queries import writes
 from shop.queries.payments import payments as queries
 from shop.queries.payments import saved_cards
@@ -26,24 +26,28 @@ async def choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPayme
     """Selects a payment for the order total less store credit, replacing earlier choices that were never attempted."""
     order = checkout.order
     method, source_id = await choose_source(ctx, checkout, choice)
-    await queries.remove_untried(ctx.db, order.id)
-    await insert_payment(ctx, order, method, source_id, order.total_minus_store_credits)
-    return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
+    payments = checkout.payments
+    if any(
+        payment.state == "invalid" or (payment.state == "checkout" and not is_credit(payment)) for payment in payments
+    ):
+        await queries.remove_untried(ctx.db, order.id)
+        payments = await queries.list_payments(ctx.db, order.id)
+    payment = await insert_payment(ctx, order, method, source_id, order.total_minus_store_credits)
+    return msgspec.structs.replace(checkout, payments=[*payments, payment])
 
 
 async def insert_payment(
     ctx: Context, order: Order, method: PaymentMethod, source_id: UUID | None, amount: int
-) -> UUID:
-    payment_id = new_id()
-    fields = {
-        "order_id": order.id,
-        "payment_method_id": method.id,
-        "source_id": source_id,
-        "number": new_payment_number(),
-        "amount": amount,
-    }
-    await writes.insert_record(ctx.db, payments, payment_id, fields)
-    return payment_id
+) -> Payment:
+    return await queries.insert_payment(
+        ctx.db,
+        id=new_id(),
+        order_id=order.id,
+        payment_method_id=method.id,
+        source_id=source_id,
+        number=new_payment_number(),
+        amount=amount,
+    )
 
 
 async def choose_source(
@@ -59,7 +63,7 @@ async def choose_source(
     payer = account_of(ctx, order)
     card = await _own_card(ctx, payer, choice) if choice.source_id else None
     method_id = choice.payment_method_id or (card.payment_method_id if card else None)
-    method = await queries.find_method(ctx.db, method_id) if method_id else None
+    method = await ctx.read_setup(queries.find_method, method_id) if method_id else None
     if method is None or method.id == STORE_CREDIT_METHOD or not ctx.can_pay_with(method.type):
         raise Invalid({"payment_method_id": ["is not an available payment method"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:

@@ -54,16 +54,18 @@ async def _record_uses(ctx: Context, order: Order) -> set[UUID]:
     ids = [UUID(key) for key in order.promoted]
     if not ids:
         return set()
+    email = await customer_key(ctx, order)
+    if await queries.record_unlimited_uses(ctx.db, order.id, ids, order.user_id, email):
+        return set()
     try:
         async with ctx.db.savepoint():
-            await _record_all_uses(ctx, order, ids)
+            await _record_all_uses(ctx, order, ids, email)
     except _PromotionsUsedUp as error:
         return error.ids
     return set()
 
 
-async def _record_all_uses(ctx: Context, order: Order, ids: list[UUID]) -> None:
-    email = await customer_key(ctx, order)
+async def _record_all_uses(ctx: Context, order: Order, ids: list[UUID], email: str | None) -> None:
     recorded_ids = await queries.record_uses(ctx.db, order.id, ids, order.user_id, email)
     codes = {
         code.promotion_id: code.coupon_code_id

@@ -1,26 +1,25 @@
 """Packs an order's lines into shipments with rates, and calculates the order's totals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.locked_carts import get_pricing
 from shop.actions.cart.orders import Checkout
 from shop.actions.cart.promotions import apply_promotions
+from shop.actions.checkout.parts import find_destination, get_quotes, get_stock, list_methods, list_tax_rates
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import derived_id, new_id, shipment_number
-from shop.models.cart.orders import Order
+from shop.models.cart.orders import CartLine, Order
 from shop.models.checkout.inputs import ShippingRateChoice
 from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk
 from shop.queries.cart import line_items as line_queries
-from shop.queries.catalog import quotes, stock
+from shop.queries.catalog import stock
 from shop.queries.checkout import shipments as shipment_queries
-from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable, with_amounts
 from shop.rules.cart.totals import Rate, Taxable, Totals, tax_on, total_order
 from shop.rules.checkout.shipments import offer_pickup, with_shipment_amounts
@@ -52,15 +51,17 @@ async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
     new_checkout, due = await _quote(ctx, checkout)
     if _ids(new_checkout) == _ids(checkout):
         return checkout  # Unchanged: ids are derived from contents, address and costs.
-    await shipment_queries.unpack(ctx.db, checkout.order.id)
-    tables: tuple[tuple[str, Sequence[msgspec.Struct]], ...] = (
-        ("shipments", new_checkout.shipments),
-        ("shipment_items", new_checkout.items),
-        ("shipping_rates", new_checkout.rates),
-    )
-    for table, structs in tables:
-        await bulk.insert_rows(ctx.db, table, [_as_row(struct) for struct in structs])
-    return await recalculate(ctx, new_checkout, due)
+    if checkout.shipments:
+        await shipment_queries.unpack(ctx.db, checkout.order.id)
+    after, columns = await _calculate(ctx, new_checkout, due)
+    tables: Mapping[str, Sequence[msgspec.Struct]] = {
+        "shipments": after.shipments,
+        "shipment_items": after.items,
+        "shipping_rates": after.rates,
+    }
+    rows = {table: [_as_row(struct) for struct in structs] for table, structs in tables.items()}
+    await bulk.insert_into_tables(ctx.db, rows)
+    return await _save(ctx, checkout.lines, after, columns)
 
 
 def _ids(checkout: Checkout) -> set[UUID]:
@@ -78,8 +79,8 @@ async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
     order, selected_ids = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
     if not checkout.shipments or not selected_ids or not order.ship_address_id or order.pickup_location_id:
         return await pack_order(ctx, checkout)
-    destination = await shipment_queries.find_destination(ctx.db, order.ship_address_id)
-    methods = await shipment_queries.list_methods(ctx.db, *destination, order.currency) if destination else []
+    destination = await find_destination(ctx, checkout)
+    methods = await list_methods(ctx, destination, order.currency) if destination else []
     is_offered = selected_ids <= {method.id for method in methods}
     return checkout if is_offered else await pack_order(ctx, checkout)
 
@@ -89,16 +90,14 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     order = checkout.order
     if not checkout.lines:
         raise Invalid({"line_items": ["Add an item to the cart."]}, code="cart_empty")
-    destination = (
-        await shipment_queries.find_destination(ctx.db, order.ship_address_id) if order.ship_address_id else None
-    )
+    destination = await find_destination(ctx, checkout)
     if destination is None:
         raise Invalid({"ship_address": ["Enter a shipping address."]}, code="address_missing")
     packages = await _pack(ctx, checkout)
     location = await stock.find_location(ctx.db, order.pickup_location_id) if order.pickup_location_id else None
-    methods = [] if location else await shipment_queries.list_methods(ctx.db, *destination, order.currency)
+    methods = [] if location else await list_methods(ctx, destination, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
-    due = await taxes.list_rates(ctx.db, order.ship_address_id)
+    due = await list_tax_rates(ctx, checkout)
     rows = [
         _rows(order, package, [offer_pickup(location.name)] if location else list_offers(package, methods), before, due)
         for package in packages
@@ -125,8 +124,7 @@ async def _pack(ctx: Context, checkout: Checkout) -> list[Package]:
 async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], list[StockShortage]]:
     """Packs the lines. What the customer picks up is at one location, in one package for all shipping categories."""
     pickup_id = checkout.order.pickup_location_id
-    quantities = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), quantities)
+    variant_quotes = await get_quotes(ctx, checkout)
     items = [
         PackingLine(
             line.id,
@@ -139,8 +137,8 @@ async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], 
         for line in checkout.lines
         if line.variant_id in variant_quotes
     ]
-    stocks = await shipment_queries.list_stock_of_variants(ctx.db, quantities)
-    locations = await shipment_queries.list_active_locations(ctx.db)
+    stocks = await get_stock(ctx, checkout)
+    locations = await ctx.read_setup(shipment_queries.list_active_locations)
     location_ids = [location.id for location in locations if pickup_id in {None, location.id}]
     return pack(items, stocks, location_ids)
 
@@ -153,9 +151,9 @@ async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[S
     if not packages:
         return []
     order = checkout.order
-    methods = await shipment_queries.list_methods(ctx.db, country_id, None, order.currency)
+    methods = await list_methods(ctx, (country_id, None), order.currency)
     shipping_offers = sorted(list_offers(packages[0], methods), key=lambda offer: (offer.cost, offer.name))
-    due = await taxes.list_rates(ctx.db, order.ship_address_id)
+    due = await list_tax_rates(ctx, checkout)
     shipment = _shipment(order, packages[0], 0)
     return [_rate(shipment, offer, due, is_selected=index == 0) for index, offer in enumerate(shipping_offers)]
 
@@ -257,8 +255,16 @@ async def _calculate(
 ) -> tuple[Checkout, dict[str, object]]:
     """Returns lines and shipments with their amounts, and the resulting order columns; writes nothing."""
     order = checkout.order
-    rates = await taxes.list_rates(ctx.db, order.ship_address_id) if due is None else due
-    discounts = await apply_promotions(ctx, order, checkout.lines, checkout.shipments, without=without)
+    rates = await list_tax_rates(ctx, checkout) if due is None else due
+    discounts = await apply_promotions(
+        ctx,
+        order,
+        checkout.lines,
+        checkout.shipments,
+        quotes=checkout.quotes,
+        facts=checkout.promotion_facts if order.user_id is None else None,
+        without=without,
+    )
     discounted_checkout = msgspec.structs.replace(checkout, lines=discounts.lines, shipments=discounts.shipments)
     totals = total_order(
         [taxable(line) for line in discounts.lines],
@@ -297,14 +303,18 @@ async def recalculate(
     await bulk.update_rows(
         ctx.db, "shipments", [_as_row(each) for each in _changed_records(checkout.shipments, after.shipments)]
     )
-    changed_lines = _changed_records(checkout.lines, after.lines)
-    is_same = not changed_lines and all(getattr(checkout.order, name) == columns[name] for name in columns)
-    if defers_state and is_same:
-        return after
+    is_same = checkout.lines == after.lines and all(getattr(checkout.order, name) == columns[name] for name in columns)
+    return after if defers_state and is_same else await _save(ctx, checkout.lines, after, columns)
+
+
+async def _save(
+    ctx: Context, lines_before: Sequence[CartLine], after: Checkout, columns: Mapping[str, object]
+) -> Checkout:
+    """Saves the order's columns and the lines that changed."""
     saved_order = await line_queries.write_lines(
         ctx.db,
-        checkout.order.id,
-        put=changed_lines,
+        after.order.id,
+        put=_changed_records(lines_before, after.lines),
         removed_ids=[],
         unpacks=False,
         order=columns,

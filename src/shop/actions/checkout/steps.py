@@ -9,9 +9,9 @@ from msgspec import UNSET
 
 from shop.actions.cart.access import acts_for_owner, drop_owner_payments, require_owner
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, lock_cart, release_reservations, save_lines
-from shop.actions.cart.orders import Checkout, change_order, load_checkout
-from shop.actions.catalog.reservations import release_stock
+from shop.actions.cart.orders import Checkout, change_order, load_checkout, load_quoted_checkout
 from shop.actions.checkout.shipments import ensure_offered, ensure_packed, recalculate
+from shop.actions.checkout.stock_holds import release_items
 from shop.actions.checkout.store_credit import adjust_reservation
 from shop.actions.context import Context
 from shop.actions.customers.account import address_fields
@@ -21,9 +21,11 @@ from shop.base.values import NO_RECORD
 from shop.models.cart.orders import Order
 from shop.models.checkout.inputs import CheckoutFields
 from shop.models.customers.inputs import AddressInput, CheckoutAddressInput
+from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.catalog.quotes import list_quotes
 from shop.queries.checkout import shipments
+from shop.queries.checkout.parts import ShippingDestination
 from shop.queries.customers import users
 from shop.rules.cart.line_items import add_reserved_stock
 from shop.rules.cart.quotes import find_differences, find_unavailable_lines
@@ -33,9 +35,12 @@ _FROM_ACCOUNT = ("email", "bill_address_id", "ship_address_id")
 """Fields that default to the owner's account and determine where the order and its e-mails are sent."""
 
 
-async def lock_open_checkout(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Checkout:
-    """Locks and loads the checkout."""
-    return await load_checkout(ctx, await lock_cart(ctx, order_id, may_be_paid=may_be_paid))
+async def lock_open_checkout(
+    ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False, has_quotes: bool = True
+) -> Checkout:
+    """Locks and loads the checkout, with the quotes of its lines unless they are hardly needed."""
+    order = await lock_cart(ctx, order_id, may_be_paid=may_be_paid)
+    return await load_quoted_checkout(ctx, order) if has_quotes else await load_checkout(ctx, order)
 
 
 def build_missing_error(missing: Sequence[CheckoutRequirement]) -> Invalid:
@@ -51,6 +56,18 @@ def requirements(checkout: Checkout) -> list[CheckoutRequirement]:
 
 async def enter_next_step(ctx: Context, checkout: Checkout) -> Checkout:
     """Moves to the next step and does its work; raises `Invalid` if a requirement is missing."""
+    return await _save_state(ctx, checkout.order, await _enter_next_step(ctx, checkout))
+
+
+async def _save_state(ctx: Context, before: Order, checkout: Checkout) -> Checkout:
+    state = checkout.order.state
+    if state == before.state:
+        return checkout
+    return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=state))
+
+
+async def _enter_next_step(ctx: Context, checkout: Checkout) -> Checkout:
+    """Does the work of the next step; the caller saves the state."""
     checkout = await _begin(ctx, checkout)
     missing = blocking_requirements(checkout.facts)
     if missing:
@@ -62,20 +79,26 @@ async def enter_next_step(ctx: Context, checkout: Checkout) -> Checkout:
         checkout = await ensure_offered(ctx, checkout)
     if then == "payment":
         checkout = await adjust_reservation(ctx, checkout)
-    return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=then))
+    return msgspec.structs.replace(checkout, order=msgspec.structs.replace(checkout.order, state=then))
 
 
-async def advance_to(ctx: Context, checkout: Checkout, *, upto: str = "confirm") -> tuple[Checkout, Invalid | None]:
-    """Moves as far as possible up to `upto`; returns the checkout and the error that stopped it, if any."""
+async def advance_to(
+    ctx: Context, checkout: Checkout, *, upto: str = "confirm", saves_state: bool = True
+) -> tuple[Checkout, Invalid | None]:
+    """Moves as far as possible up to `upto`; returns the checkout and the error that stopped it, if any. Without
+    `saves_state`, the caller saves the state.
+    """
+    before, error = checkout.order, None
     while checkout.order.state != upto:
-        before = checkout.order.state
+        state = checkout.order.state
         try:
-            checkout = await enter_next_step(ctx, checkout)
-        except Invalid as error:
-            return checkout, error
-        if checkout.order.state == before:
+            checkout = await _enter_next_step(ctx, checkout)
+        except Invalid as invalid:
+            error = invalid
             break
-    return checkout, None
+        if checkout.order.state == state:
+            break
+    return await _save_state(ctx, before, checkout) if saves_state else checkout, error
 
 
 async def _begin(ctx: Context, checkout: Checkout) -> Checkout:
@@ -100,7 +123,7 @@ async def update_details(
     `invalid` has the errors of fields that could not be parsed.
     """
     before, checkout = checkout.order, await _begin(ctx, checkout)
-    addresses, errors = await _addresses(ctx, checkout.order, fields)
+    addresses, new_addresses, errors = await _addresses(ctx, checkout.order, fields)
     if invalid:
         raise Invalid({**invalid.errors, **errors}, code=invalid.code)
     if errors:
@@ -111,11 +134,28 @@ async def update_details(
     }
     if "ship_address_id" in changes and before.pickup_location_id:
         changes["pickup_location_id"] = None  # A draft that is sent there instead.
-    checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, **changes))
+    checkout = await _save_details(ctx, checkout, changes, new_addresses)
     await _remove_replaced_addresses(ctx, before, checkout.order)
     if changes.keys() & _FROM_ACCOUNT:
         checkout = await drop_owner_payments(ctx, checkout)
     return await _repack_for_address(ctx, checkout) if changes.keys() & addresses.keys() else checkout
+
+
+async def _save_details(
+    ctx: Context, checkout: Checkout, changes: Mapping[str, object], new_addresses: Mapping[UUID, Mapping[str, object]]
+) -> Checkout:
+    """Saves the changes of the order, with the new addresses that it uses."""
+    if not changes:
+        return checkout
+    rows = [{"id": each, **fields} for each, fields in new_addresses.items() if each in changes.values()]
+    await orders.save_details(ctx.db, checkout.order.id, changes, rows)
+    order = msgspec.structs.replace(checkout.order, **changes)
+    destination = checkout.destination
+    if order.ship_address_id and (fields := new_addresses.get(order.ship_address_id)):
+        destination = msgspec.convert(
+            (order.ship_address_id, fields["country_id"], fields["state_id"]), ShippingDestination
+        )
+    return msgspec.structs.replace(checkout, order=order, destination=destination)
 
 
 async def set_addresses(ctx: Context, checkout: Checkout, ids: Mapping[str, UUID | None]) -> Checkout:
@@ -139,7 +179,7 @@ async def _repack_for_address(ctx: Context, checkout: Checkout) -> Checkout:
     cannot be sent to the address are reported when the rates are read.
     """
     if checkout.shipments:
-        await release_stock(ctx, checkout.order)
+        checkout = await release_items(ctx, checkout)
         await shipments.unpack(ctx.db, checkout.order.id)
         checkout = msgspec.structs.replace(checkout, shipments=[], items=[], rates=[])
     if checkout.order.item_count:
@@ -179,16 +219,17 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
 
 async def _addresses(
     ctx: Context, order: Order, fields: CheckoutFields
-) -> tuple[dict[str, UUID], dict[str, Sequence[str]]]:
-    """Returns the ids of the requested addresses by column, and the errors of invalid ones."""
+) -> tuple[dict[str, UUID], dict[UUID, Mapping[str, object]], dict[str, Sequence[str]]]:
+    """Returns the ids of the requested addresses by column, the fields of new ones, and the errors of invalid ones."""
     address_ids: dict[str, UUID] = {}
+    new_addresses: dict[UUID, Mapping[str, object]] = {}
     errors: dict[str, Sequence[str]] = {}
     for side, attributes, book_id in (
         ("bill", fields.bill_address_attributes, fields.bill_address_id),
         ("ship", fields.ship_address_attributes, fields.ship_address_id),
     ):
         try:
-            if address_id := await _address(ctx, order, attributes, book_id):
+            if address_id := await _address(ctx, order, attributes, book_id, new_addresses):
                 address_ids[f"{side}_address_id"] = address_id
         except Invalid as invalid:
             errors |= {f"{side}_address.{name}": messages for name, messages in invalid.errors.items()}
@@ -196,14 +237,18 @@ async def _addresses(
         address_ids["ship_address_id"] = bill_address_id
     if fields.use_shipping and (ship_address_id := address_ids.get("ship_address_id") or order.ship_address_id):
         address_ids["bill_address_id"] = ship_address_id
-    return address_ids, errors
+    return address_ids, new_addresses, errors
 
 
 async def _address(
-    ctx: Context, order: Order, attributes: CheckoutAddressInput | None, book_id: UUID | None
+    ctx: Context,
+    order: Order,
+    attributes: CheckoutAddressInput | None,
+    book_id: UUID | None,
+    new_addresses: dict[UUID, Mapping[str, object]],
 ) -> UUID | None:
     """Returns the id of the requested address. Only the owner may use the address book; an entered address belongs to
-    this order and to no address book.
+    this order and to no address book, and is added to `new_addresses`.
     """
     if attributes is None:
         # A malformed id is ignored.
@@ -218,7 +263,7 @@ async def _address(
         return present_id
     present = (await users.find_addresses(ctx.db, [present_id])).get(present_id) if present_id else None
     address_id = new_id()
-    await users.insert_address(ctx.db, address_id, None, await address_fields(ctx, address, present))
+    new_addresses[address_id] = await address_fields(ctx, address, present)
     return address_id
 
 

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from shop.actions.cart.locked_carts import get_pricing
+import msgspec
+
 from shop.actions.cart.orders import Checkout
 from shop.actions.catalog.reservations import release_stock, reserve_stock
+from shop.actions.checkout.parts import get_quotes, get_stock
 from shop.actions.checkout.shipments import pack_order
 from shop.actions.context import Context, Shared
 from shop.base.errors import Invalid
 from shop.models.cart.quotes import Quote
 from shop.queries.cart import orders
-from shop.queries.catalog import quotes, stock
-from shop.queries.checkout import shipments
+from shop.queries.catalog import stock
 
 OUT_OF_STOCK = "An item is out of stock; remove it from the cart."
 
@@ -22,14 +23,21 @@ async def reserve_items(ctx: Context, checkout: Checkout) -> Checkout:
     seconds = ctx.shared.settings.hold_seconds
     if not seconds or not checkout.shipments:
         return checkout
-    await release_stock(ctx, checkout.order)
-    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
+    checkout = await release_items(ctx, checkout)
+    variant_quotes = await get_quotes(ctx, checkout)
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
     await reserve_stock(
         ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()], seconds
     )
-    return checkout
+    return msgspec.structs.replace(checkout, quotes=None, stock=None, has_reservations=True)
+
+
+async def release_items(ctx: Context, checkout: Checkout) -> Checkout:
+    """Releases the cart's stock, which is then available to it again."""
+    if not checkout.has_reservations:
+        return checkout
+    await release_stock(ctx, checkout.order)
+    return msgspec.structs.replace(checkout, quotes=None, stock=None, has_reservations=False)
 
 
 async def release_due(shared: Shared) -> int:
@@ -49,7 +57,7 @@ async def allocate_stock(
 ) -> tuple[Checkout, Mapping[UUID, int]]:
     """Returns the quantity of each stock item that the shipments need; repacks if a location has run out."""
     for _ in range(2):
-        stock_levels = await shipments.list_stock_of_variants(ctx.db, [line.variant_id for line in checkout.lines])
+        stock_levels = await get_stock(ctx, checkout)
         levels_by_location = {
             (stock_level.stock_location_id, stock_level.variant_id): stock_level for stock_level in stock_levels
         }

@@ -8,6 +8,7 @@ import msgspec
 
 from shop.actions.cart.carts import get_cart
 from shop.actions.cart.orders import Checkout, load_checkout
+from shop.actions.checkout.parts import list_tax_rates
 from shop.actions.checkout.shipments import estimate, explain_totals, quote_shipments
 from shop.actions.context import Context
 from shop.base.errors import NotFound
@@ -23,7 +24,6 @@ from shop.queries.catalog import stock
 from shop.queries.checkout import shipments, store_credit
 from shop.queries.customers import users
 from shop.queries.payments import payments, saved_cards
-from shop.queries.setup import taxes
 from shop.rules.cart.totals import Totals
 
 
@@ -89,15 +89,15 @@ async def find_reservation_expiry(ctx: Context, order: Order) -> datetime | None
 
 
 async def list_stock_locations(ctx: Context) -> Sequence[StockLocation]:
-    return await shipments.list_locations(ctx.db)
+    return await ctx.read_setup(shipments.list_locations)
 
 
 async def list_shipping_methods_of(ctx: Context, ids: Sequence[UUID]) -> Sequence[ShippingMethod]:
-    return await shipments.list_methods_of(ctx.db, ids)
+    return await ctx.read_setup(shipments.list_methods_of, tuple(ids))
 
 
 async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:
-    methods = await payments.list_methods_of(ctx.db, ids)
+    methods = await ctx.read_setup(payments.list_methods_of, tuple(ids))
     return {method_id: public_method(ctx, method) for method_id, method in methods.items()}
 
 
@@ -123,4 +123,4 @@ async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, Address
 
 async def explain_current_totals(ctx: Context, checkout: Checkout) -> Totals:
     """Returns the current totals with their calculation steps."""
-    return explain_totals(checkout, await taxes.list_rates(ctx.db, checkout.order.ship_address_id))
+    return explain_totals(checkout, await list_tax_rates(ctx, checkout))

@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import ADDRESS, CUSTOMER
 from shop.actions.events import note_change, note_locked, note_rows
 from shop.base.email import read_email
-from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
+from shop.base.errors import ChangedMeanwhile, Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.access.sessions import Session
 from shop.models.access.users import AccountUser, User
@@ -24,7 +24,7 @@ from shop.rules.customers.addresses import address_errors
 MAX_ADDRESSES = 100
 CLOSED = "The account is closed: it was erased, or merged into another one."
 _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
-_STORED = (*_TEXTS, "country_id", "state_id", "state_name")
+_COLUMNS = (*_TEXTS, "country_id", "state_id", "state_name")
 _ACCOUNT = ("first_name", "last_name", "selected_locale", "public_metadata", "bill_address_id", "ship_address_id")
 
 
@@ -111,8 +111,8 @@ async def save_copy(ctx: Context, user_id: UUID, address_id: UUID) -> None:
     """Copies an address of an order to the address book of a locked user, unless it is there."""
     user, own = await users.lock_user(ctx.db, user_id), await users.list_addresses(ctx.db, user_id)
     address = (await users.find_addresses(ctx.db, [address_id]))[address_id]
-    fields = {name: getattr(address, name) for name in _STORED}
-    if len(own) >= MAX_ADDRESSES or any(fields == {name: getattr(each, name) for name in _STORED} for each in own):
+    fields = {name: getattr(address, name) for name in _COLUMNS}
+    if len(own) >= MAX_ADDRESSES or any(fields == {name: getattr(each, name) for name in _COLUMNS} for each in own):
         return
     state_name = None if address.state_id else address.state_name
     await insert_address(ctx, user, new_id(), {**fields, "state_name": state_name})
@@ -129,15 +129,19 @@ async def insert_address(ctx: Context, user: User, address_id: UUID, fields: dic
 
 
 async def change_address(
-    ctx: Context, address_id: UUID, values: AddressInput, owner_id: UUID | None = None
+    ctx: Context, address_id: UUID, values: AddressInput, owner_id: UUID | None = None, *, seen_at: str | None = None
 ) -> AddressWithCountry:
-    """Updates an address; one used by a completed order is hidden instead and replaced by a new address."""
+    """Updates an address; one used by a completed order is hidden instead and replaced by a new address. Raises
+    ChangedMeanwhile if it changed after `seen_at`, the last change that a form showed.
+    """
     user_id = await _owner_id(ctx, owner_id)
     async with ctx.transaction() as idempotency:
         if idempotency.existing_id:
             return await get_address(ctx, idempotency.existing_id, user_id)
         user = await lock_account(ctx, user_id)
         present = await get_address(ctx, address_id, user_id)
+        if seen_at is not None and present.updated_at.isoformat() != seen_at:
+            raise ChangedMeanwhile()
         fields = await address_fields(ctx, values, present)
         changed_id = await update_or_replace(ctx, user, present.id, fields)
         idempotency.record(changed_id)
@@ -253,9 +257,9 @@ async def address_fields(ctx: Context, values: AddressInput, present: AddressWit
 async def _find_country(ctx: Context, values: AddressInput, present: AddressWithCountry | None) -> Country | None:
     """Returns the country by code or id, or else the current one: a country cannot be cleared."""
     if values.country_iso:
-        return await users.find_country(ctx.db, code=values.country_iso.upper(), country_id=None)
+        return await ctx.read_setup(users.find_country, code=values.country_iso.upper(), country_id=None)
     country_id = values.country_id or (present.country_id if present else None)
-    return await users.find_country(ctx.db, code="", country_id=country_id) if country_id else None
+    return await ctx.read_setup(users.find_country, code="", country_id=country_id) if country_id else None
 
 
 async def _find_state(
@@ -264,10 +268,10 @@ async def _find_state(
     """Returns the state by id, name or abbreviation, and its text as entered, for states that are not on our list."""
     if values.state_id:
         text = str(values.state_id)
-        return await users.find_state(ctx.db, country_id=country.id, text=text, state_id=values.state_id), None
+        return await ctx.read_setup(users.find_state, country_id=country.id, text=text, state_id=values.state_id), None
     state_text = values.state_name or values.state_code
     if not state_text and values.state_name is UNSET and present and present.country_id == country.id:
         state_text = present.state_name
     if not state_text:
         return None, None
-    return await users.find_state(ctx.db, country_id=country.id, text=state_text, state_id=None), state_text
+    return await ctx.read_setup(users.find_state, country_id=country.id, text=state_text, state_id=None), state_text

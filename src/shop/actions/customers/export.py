@@ -83,7 +83,7 @@ async def _collect(ctx: Context, user: User, rows: Sequence[Order]) -> dict[str,
         "exported_at": await session_admin.read_clock(ctx.db),
         "profile": _profile(user),
         "addresses": [_address(address, user) for address in addresses],
-        "orders": await _export_orders(ctx, rows),
+        "orders": await export_orders(ctx, rows),
         "wishlists": await _list_wishlists(ctx, user),
         "cards": [_card(card) for card in await saved_cards.list_cards(ctx.db, user.id)],
         "store_credit": [_credit(entry) for entry in entries],
@@ -91,7 +91,8 @@ async def _collect(ctx: Context, user: User, rows: Sequence[Order]) -> dict[str,
     }
 
 
-async def _export_orders(ctx: Context, rows: Sequence[Order]) -> list[ExportedOrder]:
+async def export_orders(ctx: Context, rows: Sequence[Order]) -> list[ExportedOrder]:
+    """Returns what an export contains of orders."""
     lines_by_order: dict[UUID, list[CartLine]] = {order.id: [] for order in rows}
     for line in await line_items.list_lines_of(ctx.db, list(lines_by_order)):
         lines_by_order[line.order_id].append(line)

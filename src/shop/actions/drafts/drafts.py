@@ -171,7 +171,7 @@ async def enter_coupon(ctx: Context, order_id: UUID, code: str) -> None:
 async def remove_coupons(ctx: Context, order_id: UUID) -> None:
     async def change(checkout: Checkout) -> Checkout:
         await delete_order_codes(ctx.db, order_id)
-        return await recalculate(ctx, checkout)
+        return await recalculate(ctx, msgspec.structs.replace(checkout, promotion_facts=None))
 
     await _change(ctx, order_id, "draft_coupon_remove", change)
 

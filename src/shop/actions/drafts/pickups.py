@@ -57,7 +57,7 @@ async def _build_address(ctx: Context, order: Order, location: StockLocation) ->
     code = "" if location.country_id else ctx.shared.shop.default_country
     country = await users.find_country(ctx.db, code=code, country_id=location.country_id)
     if country is None:
-        raise Invalid({"location_id": ["has no country: enter its address in the settings first"]})
+        raise Invalid({"location_id": ["has no country: enter its address at Stock, Locations first"]})
     text = location.state_name
     state = await users.find_state(ctx.db, country_id=country.id, text=text, state_id=None) if text else None
     names = ("address2", "city", "zipcode", "phone")

@@ -15,6 +15,7 @@ from shop.db.rows import ExtensionTables
 from shop.gateways.payments import UNKNOWN, Call, Result
 from shop.queries.extensions.records import OrderSummary
 from shop.rules.cart.promotion_kinds import BenefitKind, ConditionKind
+from shop.rules.mail.definitions import MailDefinition
 from shop.rules.setup.shipping import Package
 
 
@@ -122,8 +123,57 @@ class EventListener(msgspec.Struct, frozen=True, kw_only=True):
     handler: Callable[[ExtensionContext, ListenedEvent], Awaitable[None]]
 
 
+class MailValues(msgspec.Struct, frozen=True, kw_only=True):
+    """What an e-mail is about."""
+
+    variables: Mapping[str, str]
+    """The values of all variables of its definition, beside `shop`."""
+    path: str | None = None
+    """The path on the website that its button opens, such as `/account`."""
+    details: Mapping[str, Any] = {}
+    """The values of its part, if its definition has one."""
+
+
+class ExtensionMail(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of e-mail. Operators edit its texts, preview it and turn it off like those of the shop."""
+
+    definition: MailDefinition
+    load: Callable[[ExtensionContext, UUID], Awaitable[MailValues | None]]
+    """Returns the values when the e-mail is sent, from the id that `send_mail` got; None if it is no longer of use."""
+
+
 async def _is_unknown(_ctx: ExtensionContext, _call: Call) -> Result:
     return UNKNOWN
+
+
+class WebhookRequest(msgspec.Struct, frozen=True):
+    """A webhook as it arrived, before anyone verified it."""
+
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: bytes
+
+
+class VerifiedWebhook(msgspec.Struct, frozen=True):
+    """A webhook with a valid signature: the provider's id of it, and what to store until it is handled."""
+
+    id: str
+    data: Mapping[str, Any] = {}
+
+
+class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True):
+    """A webhook to handle; it comes again after a failure or a crash."""
+
+    id: str
+    data: Mapping[str, Any]
+    received_at: datetime
+
+
+class PaymentOutcome(msgspec.Struct, frozen=True):
+    """What a webhook says about a payment: the key of the call, and its result."""
+
+    key: UUID
+    result: Result
 
 
 class PaymentProvider(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +189,10 @@ class PaymentProvider(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the reason why a source that the client sent cannot be used; None if it can."""
     preferences: Mapping[str, Any] = {}
     """Public values for a client's payment form."""
+    verify_webhook: Callable[[ExtensionContext, WebhookRequest], Awaitable[VerifiedWebhook | None]] | None = None
+    """Verifies a request to `/payment_notices/<type>`: raises BadSignature, or returns None to ignore it."""
+    handle_webhook: Callable[[ExtensionContext, StoredWebhook], Awaitable[PaymentOutcome | None]] | None = None
+    """Handles a verified webhook after it was stored and answered; returns the outcome of a call, if it has one."""
 
 
 class ShippingCalculator(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +228,7 @@ class Extension(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     menu: Sequence[MenuLink] = ()
     order_panels: Sequence[OrderPanel] = ()
     listeners: Sequence[EventListener] = ()
+    mails: Sequence[ExtensionMail] = ()
     payment_providers: Sequence[PaymentProvider] = ()
     shipping_calculators: Sequence[ShippingCalculator] = ()
     promotion_conditions: Mapping[str, ConditionKind] = {}

@@ -8,12 +8,18 @@ from uuid import UUID
 from shop.actions import records
 from shop.actions.context import Context, Shared
 from shop.actions.installed_extensions import InstalledExtension
+from shop.actions.mail_events import queue_mails
 from shop.base.actor import SHOP_ACTOR, Actor
+from shop.base.email import read_email
+from shop.base.errors import Invalid
 from shop.db.statements import Statement
 from shop.queries.extensions import records as summaries
 from shop.queries.extensions.records import CustomerSummary, LineSummary, OrderSummary, VariantSummary
+from shop.rules.mail_events import MailRequest
 
 R = TypeVar("R")
+BUDGET_FREE_ACTORS = frozenset({"application", "operator", "command line"})
+"""Not the shop itself: listeners run as the shop, also after an event that anyone can cause."""
 
 
 class ExtensionContext:
@@ -63,6 +69,20 @@ class ExtensionContext:
     async def delete(self, resource: Any, record_id: UUID) -> None:
         """Deletes a record of the extension's own resource in the current transaction, with its event and audit."""
         await records.remove(self._context, resource.actions, record_id)
+
+    async def send_mail(self, kind: str, ref_id: UUID, *, to: str, customer_id: UUID | None = None) -> bool:
+        """Queues an e-mail of the extension's own kind in the current transaction, if there is one; returns False if
+        operators turned it off. `ref_id` is the id of the record that it is about. It spends the mail budget, unless
+        an operator or an application causes it, or it goes to the verified address of this customer.
+        """
+        if kind not in {mail.definition.kind for mail in self._extension.declaration.mails}:
+            raise ValueError(f"{kind} is not an e-mail of the extension {self._extension.name}")
+        email = read_email(to)
+        if email is None:
+            raise Invalid({"email": ["is invalid"]})
+        is_free = self._context.actor.kind in BUDGET_FREE_ACTORS
+        request = MailRequest(kind=kind, ref_id=ref_id, recipient=email.address, owner_id=customer_id, is_free=is_free)
+        return bool(await queue_mails(self._context, [request]))
 
     async def find_order(self, key: UUID | str) -> OrderSummary | None:
         """Returns an order or cart by its id or number."""

@@ -23,6 +23,7 @@ from shop.models.events import Event
 from shop.models.extensions.listeners import ExtensionListener
 from shop.queries import events
 from shop.queries.extensions import listeners as queries
+from shop.queries.extensions.webhooks import delete_webhooks
 from shop.rules.event_types import parse_type_patterns
 
 EVENT_BATCH = 100
@@ -42,9 +43,10 @@ async def register_listeners(database: Database, extensions: InstalledExtensions
 
 
 async def forget_listeners(ctx: Context, name: str, tables: Sequence[str]) -> None:
-    """Forgets the progress of the listeners of an extension whose tables were deleted."""
+    """Forgets the progress of the listeners and the webhooks of an extension whose tables were deleted."""
     async with ctx.db.transaction():
         await queries.delete_listeners(ctx.db, name)
+        await delete_webhooks(ctx.db, name)
         await audit(ctx, "extension_removed", "done", detail={"extension": name, "tables": list(tables)})
 
 
@@ -118,10 +120,15 @@ async def _record_failure(
 ) -> None:
     state = await queries.find_listener_by_id(shared.database.session(), listener_id)
     pause = PAUSES[min(state.failure_count if state else 0, len(PAUSES) - 1)]
-    text = f"{type(error).__name__}: {error}".strip(": ")
-    line = "".join(letter if letter.isprintable() else " " for letter in text)[:MAX_ERROR_LENGTH]
+    line = describe_error(error)
     db = shared.database.session()
     await queries.record_failure(db, listener_id, after=after, failed_position=failed_position, error=line, pause=pause)
+
+
+def describe_error(error: Exception) -> str:
+    """Returns an error as one short line."""
+    text = f"{type(error).__name__}: {error}".strip(": ")
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:MAX_ERROR_LENGTH]
 
 
 def _to_listened(event: Event) -> ListenedEvent:

@@ -1,7 +1,7 @@
 """Loads what each e-mail is about, when it is sent or viewed: the record, the variables of its texts, and its link."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -43,6 +43,11 @@ async def load_content(ctx: Context, kind: str, ref_id: UUID, base_url: str | No
     """
     has_website = base_url is not None and ctx.shared.settings.website != "off"
     return await _LOADERS[kind](ctx, ref_id, base_url.rstrip("/") if base_url and has_website else None)
+
+
+def add_loader(kind: str, loader: _Loader) -> None:
+    """Adds the loader of an e-mail of an extension."""
+    _LOADERS[kind] = loader
 
 
 def format_moment(at: datetime, shop: Shop) -> str:
@@ -206,7 +211,7 @@ def _order_url(ctx: Context, order: Order, base_url: str | None, purpose: LinkPu
     return f"{base_url}/order-{purpose}/{build_link(ctx.shared, order, purpose)}" if base_url else None
 
 
-_LOADERS: Mapping[str, _Loader] = {
+_LOADERS: dict[str, _Loader] = {
     SIGN_IN_MAIL: _load_login_code,
     kinds.CONFIRMATION: _load_confirmation,
     kinds.ORDER_SHIPPED: _load_shipped,

@@ -1,5 +1,7 @@
 """Example data of e-mails, for previews and tests in the dashboard."""
 
+from collections.abc import Mapping
+
 from shop.actions.context import Shared
 from shop.actions.operations.mail_layout import MailContent
 from shop.actions.operations.order_mail import PaymentRequest
@@ -10,6 +12,7 @@ from shop.rules.mail_events import CONFIRMATION, ORDER_CANCELED, ORDER_SHIPPED
 _ITEMS = ((2, "Copper lantern", "Size: Large"), (1, "Potting soil, 10 l", ""))
 _PRICES = (48, 12)
 _SHIPPING = 4
+_PARTS = {CONFIRMATION: "order", ORDER_SHIPPED: "items", ORDER_CANCELED: "items"}
 
 
 def build_example(shared: Shared, definition: MailDefinition, base_url: str | None) -> MailContent:
@@ -19,7 +22,7 @@ def build_example(shared: Shared, definition: MailDefinition, base_url: str | No
     amounts = {"total": money((sum(_PRICES) + _SHIPPING) * unit), "amount": money(_PRICES[-1] * unit)}
     variables = definition.examples | {"shop": shared.shop.name}
     variables |= {name: text for name, text in amounts.items() if name in variables}
-    details: dict[str, object] = {}
+    details: Mapping[str, object] = definition.part_example or {}
     if definition.kind == CONFIRMATION:
         details = {
             "number": variables["number"],
@@ -39,7 +42,7 @@ def build_example(shared: Shared, definition: MailDefinition, base_url: str | No
         variables=variables,
         # A link to the home page: an example has no record of its own.
         url=base_url if definition.button else None,
-        part={CONFIRMATION: "order", ORDER_SHIPPED: "items", ORDER_CANCELED: "items"}.get(definition.kind),
+        part=definition.kind if definition.part_example is not None else _PARTS.get(definition.kind),
         details=details,
         code=variables[CODE] if definition.kind == SIGN_IN_MAIL else None,
     )

@@ -158,13 +158,19 @@ def add_templates(folder: Path) -> None:
 def _render(
     own: Environment, make_environment: Callable[[BaseLoader], Environment], name: str, values: Mapping[str, Any]
 ) -> str:
-    """Renders a template of an extension, or the shop's own if it fails: an e-mail must not wait for a correction."""
+    """Renders a template of an extension, or the shop's own if it fails: an e-mail must not wait for a correction. A
+    part that only the extension has is left out then.
+    """
     if _extension_folders:
         try:
             environment = make_environment(ChoiceLoader([*_extension_folders, _FILES]))
             return environment.get_template(name).render(values)
         except Exception:
             _log.exception("extension failed", part=f"e-mail template {name}")
+            own_names = own.list_templates()
+            if name not in own_names:
+                return ""
+            values = {**values, "part": values["part"] if values.get("part") in own_names else None}
     return own.get_template(name).render(values)
 
 

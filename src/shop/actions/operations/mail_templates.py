@@ -8,7 +8,7 @@ from shop.actions.operations.mail_examples import build_example
 from shop.actions.operations.mail_layout import MailBlocks, MailContent, build_mail, render_blocks
 from shop.base.times import format_time
 from shop.db.pool import DatabaseSession
-from shop.gateways.mail import Mail
+from shop.gateways.mail import Mail, TemporaryMailError
 from shop.models.journal import OutboxMail
 from shop.queries import journal
 from shop.queries.access import operator_links
@@ -36,7 +36,7 @@ async def render_mail(
     shared: Shared, db: DatabaseSession, outbox_mail: OutboxMail, base_url: str | None = None
 ) -> RenderedMail | None:
     """Renders a queued e-mail; returns None if its subject no longer exists. `base_url` is the address of the website
-    in a shop without a public URL.
+    in a shop without a public URL. Raises TemporaryMailError if an extension cannot render it now.
     """
     site_url = shared.settings.public_url or base_url
     if outbox_mail.kind == _OPERATOR_NOTICE:
@@ -45,7 +45,9 @@ async def render_mail(
         return await _render_invitation(shared, db, outbox_mail, site_url)
     ctx = Context(shared)
     ctx.db = db
-    definition = DEFINITIONS[outbox_mail.kind]
+    definition = DEFINITIONS.get(outbox_mail.kind)
+    if definition is None:
+        raise TemporaryMailError("the extension that sends this e-mail is not installed")
     if outbox_mail.is_test:
         content: MailContent | None = build_example(shared, definition, site_url)
     else:

@@ -5,7 +5,7 @@
 
 A day is always calculated as a whole, so that repeating it changes nothing: after a crash, the next process reads the
 same events again. At the first start, after a change of the shop's time zone, or if events have expired that were not
-read, all days are stale.
+read, all days are stale. Days of archived orders are never calculated again.
 """
 
 from datetime import date, datetime, timedelta, tzinfo
@@ -56,7 +56,8 @@ async def _refresh(db: DatabaseSession, progress: ReportProgress) -> bool:
     if progress.are_carts_due:
         await queries.mark_stale(db, [today - timedelta(days=1), today])
     taken_days = await queries.take_stale(db, most=DAY_BATCH)
-    for day in taken_days:
+    frozen_days = set(await queries.list_frozen(db))
+    for day in (each for each in taken_days if each not in frozen_days):
         is_recent = day > today - timedelta(days=RECENT_DAYS)
         await queries.calculate_day(db, day, bounds_of(day, zone), is_recent=is_recent)
     has_more = len(taken_days) == DAY_BATCH

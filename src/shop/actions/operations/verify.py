@@ -44,7 +44,9 @@ async def _payment_state_findings(db: DatabaseSession) -> list[Finding]:
 
 
 async def _report_findings(db: DatabaseSession) -> list[Finding]:
-    """Calculates each day again, one at a time. Days that the worker still has to calculate are left out."""
+    """Calculates each day again, one at a time. Days that the worker still has to calculate are left out, and those of
+    archived orders.
+    """
     progress = await report_days.find_progress(db)
     if progress.must_rebuild:
         return []
@@ -52,6 +54,7 @@ async def _report_findings(db: DatabaseSession) -> list[Finding]:
     times = await report_days.list_event_times(db, after=progress.position, until=progress.last_position)
     times += await report_days.list_unnumbered_times(db)
     pending_days = {*(day_of(each, zone) for each in times), *await report_days.list_stale(db)}
+    pending_days |= set(await report_days.list_frozen(db))
     findings: list[Finding] = []
     for day in await list_all_days(db, day_of(progress.now, zone), zone):
         if day not in pending_days:

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.orders import Checkout
-from shop.actions.catalog.reservations import restock, take_stock
+from shop.actions.catalog.reservations import restock, take_stock, write_off_stock
 from shop.actions.context import Context
 from shop.actions.event_subjects import SHIPMENT
 from shop.actions.events import note_change, note_rows
@@ -33,6 +33,14 @@ class StockEffect(msgspec.Struct, frozen=True):
     quantity: int
     backordered: int = 0
     is_tracked: bool = True
+    is_lost: bool = False
+    """Whether the units are damaged or lost, and do not return."""
+
+    @property
+    def mark(self) -> tuple[str, str, int, int, bool]:
+        """What an edit must do as its preview showed it."""
+        ids = str(self.line.variant_id), str(self.location_id)
+        return *ids, self.quantity, self.backordered, self.is_lost
 
 
 class Reallocation(msgspec.Struct, frozen=True):
@@ -47,10 +55,14 @@ class Reallocation(msgspec.Struct, frozen=True):
 
 
 async def reallocate(
-    ctx: Context, checkout: Checkout, lines: Sequence[CartLine], quotes: Mapping[UUID, Quote]
+    ctx: Context,
+    checkout: Checkout,
+    lines: Sequence[CartLine],
+    quotes: Mapping[UUID, Quote],
+    lost_line_ids: frozenset[UUID],
 ) -> Reallocation:
     """Returns the shipments for the new line items; writes nothing."""
-    draft = _Draft(ctx, checkout, quotes)
+    draft = _Draft(checkout, quotes, lost_line_ids)
     quantities = {line.id: line.quantity for line in lines}
     for line in checkout.lines:
         draft.release(line, line.quantity - quantities.get(line.id, 0))
@@ -78,9 +90,10 @@ async def reallocate(
 class _Draft:
     """The shipments while units are released and taken."""
 
-    def __init__(self, ctx: Context, checkout: Checkout, quotes: Mapping[UUID, Quote]) -> None:
+    def __init__(self, checkout: Checkout, quotes: Mapping[UUID, Quote], lost_line_ids: frozenset[UUID]) -> None:
         self._checkout = checkout
         self._quotes = quotes
+        self._lost_line_ids = lost_line_ids
         self._shipments = {each.id: each for each in checkout.shipments}
         self._items = {each.id: each for each in checkout.items}
         self._rates = list(checkout.rates)
@@ -184,7 +197,8 @@ class _Draft:
     def _add_effect(self, line: CartLine, location_id: UUID, quantity: int, backordered_count: int) -> None:
         quote = self._quotes.get(line.variant_id)
         is_tracked = quote is None or quote.is_tracked
-        self._effects.append(StockEffect(line, location_id, quantity, backordered_count, is_tracked))
+        is_lost = quantity > 0 and line.id in self._lost_line_ids
+        self._effects.append(StockEffect(line, location_id, quantity, backordered_count, is_tracked, is_lost))
 
 
 async def insert_shipments(ctx: Context, before: Checkout, reallocation: Reallocation) -> None:
@@ -224,6 +238,7 @@ async def _move_stock(
     order = before.order
     sold_quantities = {each.stock_item_id: each.quantity for each in await stock.list_sold_stock(ctx.db, order.number)}
     returns: list[OrderStock] = []
+    losses: list[OrderStock] = []
     quantities: dict[UUID, int] = {}
     product_ids = sorted({quotes[each.line.variant_id].product_id for each in effects if each.is_tracked})
     if product_ids:
@@ -237,10 +252,15 @@ async def _move_stock(
             sold_quantities[item.id] = sold_quantities.get(item.id, 0) - quantity
             product_id = quotes[effect.line.variant_id].product_id
             returns += [OrderStock(item.id, quantity, product_id)] if quantity else []
+            # Units that were backordered were never there.
+            lost_count = max(quantity - effect.backordered, 0) if effect.is_lost else 0
+            losses += [OrderStock(item.id, lost_count, product_id)] if lost_count else []
         else:
             quantities[item.id] = quantities.get(item.id, 0) - effect.quantity
     if returns:
         await restock(ctx, order, returns)
+    if losses:
+        await write_off_stock(ctx, order, losses)
     if quantities:
         await take_stock(ctx, order, quantities, product_ids)
 

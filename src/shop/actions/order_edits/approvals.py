@@ -7,11 +7,11 @@ from shop.actions.context import Context
 from shop.actions.order_edits.refunds import (
     LineRefundInput,
     build_refundable,
-    execute_refund,
     plan_refund,
     record_refund,
 )
 from shop.actions.orders.operations import check_refund, load_refund_limits, lock_checkout
+from shop.actions.payments.attempts import execute_calls
 from shop.base.errors import Conflict, NotFound
 from shop.models.order_edits.approvals import MAX_AGE_DAYS, RefundRequest
 from shop.queries.order_edits import approvals
@@ -36,7 +36,7 @@ async def approve_refund(ctx: Context, request_id: UUID) -> None:
         calls = await record_refund(work, checkout, plan, refund, is_approved=True)
         await approvals.decide_request(work.db, request.id, "approved", ctx.actor.id)
         await audit(work, "refund_approved", "done", subject_id=request.order_id)
-    await execute_refund(ctx, checkout.order, calls)
+    await execute_calls(ctx, checkout.order, calls)
 
 
 async def decline_refund(ctx: Context, request_id: UUID) -> None:

@@ -134,7 +134,8 @@ async def _apply(ctx: Context, order_id: UUID, edit: OrderEdit) -> EditPreview:
     checkout = msgspec.structs.replace(before, order=order)
     quotes = await load_quotes(ctx, await get_pricing(ctx, order), before.lines, edit)
     lines = change_lines(before, edit, quotes)
-    effects = await _save_parts(ctx, checkout, lines, quotes, has_moved=await _has_moved(ctx, before.order, order))
+    has_moved = await _has_moved(ctx, before.order, order)
+    effects = await _save_parts(ctx, checkout, lines, quotes, edit.lost_line_ids, has_moved=has_moved)
     new_contact = await load_contact(ctx, order)
     after = await load_checkout(ctx, await _get_order(ctx, order_id))
     if not effects and new_contact == contact:
@@ -163,11 +164,12 @@ async def _save_parts(
     before: Checkout,
     lines: Sequence[CartLine],
     quotes: Mapping[UUID, Quote],
+    lost_line_ids: frozenset[UUID],
     *,
-    has_moved: bool = False,
+    has_moved: bool,
 ) -> Sequence[StockEffect]:
     """Saves line items, shipments, stock, totals and payment states."""
-    reallocation = await reallocate(ctx, before, lines, quotes)
+    reallocation = await reallocate(ctx, before, lines, quotes, lost_line_ids)
     if not reallocation.effects and not has_moved:
         await update_order_states(ctx, before)
         return ()
@@ -288,9 +290,7 @@ def _mark_preview(
     names = ("item_total", "promo_total", "ship_total", "adjustment_total", "included_tax_total", "total")
     new = {
         "lines": sorted((str(line.variant_id), line.quantity, line.price or 0, line.total) for line in after.lines),
-        "effects": sorted(
-            (str(each.line.variant_id), str(each.location_id), each.quantity, each.backordered) for each in effects
-        ),
+        "effects": sorted(each.mark for each in effects),
         "totals": [getattr(after.order, name) for name in names],
         "balance": after.balance,
         "contact": new_contact,

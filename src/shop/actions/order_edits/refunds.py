@@ -11,15 +11,15 @@ from shop.actions.checkout.store_credit import refund_to_credit
 from shop.actions.context import Context
 from shop.actions.orders.operations import (
     check_refund,
-    execute_call,
     load_refund_limits,
     lock_checkout,
     record_attempt,
 )
+from shop.actions.payments.attempts import execute_calls
 from shop.actions.payments.returns import restock_refund
 from shop.actions.payments.settlement import update_order_states
 from shop.actions.timeline import describe_refund_cause
-from shop.base.errors import Conflict, Invalid, PaymentInProgress, ShopError
+from shop.base.errors import Conflict, Invalid, PaymentInProgress
 from shop.base.ids import new_id
 from shop.base.money import major_units
 from shop.gateways.payments import Call
@@ -238,7 +238,7 @@ async def refund_order(ctx: Context, order_id: UUID, refund: LineRefundInput, pr
         if is_waiting:
             await _request_approval(work, checkout.order, refund, plan)
         calls = [] if is_waiting else await record_refund(work, checkout, plan, refund, is_approved=False)
-    await execute_refund(ctx, checkout.order, calls)
+    await execute_calls(ctx, checkout.order, calls)
     return not is_waiting
 
 
@@ -296,18 +296,6 @@ async def _refuse_while_refunding(ctx: Context, order: Order) -> None:
     """Raises while a provider refunds a payment of the order, whose amount does not count yet."""
     if any(each.outcome == "unknown" for each in await payment_queries.list_attempts(ctx.db, order.id)):
         raise PaymentInProgress()
-
-
-async def execute_refund(ctx: Context, order: Order, calls: Sequence[tuple[Payment, Call]]) -> None:
-    """Makes the calls of a refund. One payment that cannot be refunded now does not stop the others."""
-    errors: list[ShopError] = []
-    for payment, call in calls:
-        try:
-            await execute_call(ctx, order, payment, call)
-        except ShopError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
 
 
 async def _group_refunds(ctx: Context, refund_ids: Sequence[UUID], refund: LineRefundInput) -> None:

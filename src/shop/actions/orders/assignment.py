@@ -11,6 +11,7 @@ from shop.actions.cart.locked_carts import lock_cart_with_lines
 from shop.actions.cart.orders import change_order
 from shop.actions.checkout.steps import lock_open_checkout, set_addresses
 from shop.actions.context import Context
+from shop.actions.customers.account import check_open
 from shop.base.errors import Invalid, NotFound
 from shop.base.texts import is_line
 from shop.models.cart.orders import Order
@@ -67,6 +68,8 @@ async def _change_owner(ctx: Context, order: Order, user_id: UUID | None, email:
     user = await users.find_user(ctx.db, user_id) if user_id else None
     if user_id and user is None:
         raise Invalid({"user_id": ["is not a customer"]})
+    if user:
+        check_open(user)
     await remove_untried(ctx.db, order.id)
     address = email or (user.email if user else order.email)
     await carts.assign_to_user(ctx.db, order.id, user_id, address, ends_tokens=True)

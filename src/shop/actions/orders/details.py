@@ -15,6 +15,7 @@ from shop.models.cart.orders import Order
 from shop.models.checkout.shipments import shipments
 from shop.queries import writes
 from shop.queries.cart import orders
+from shop.queries.operations import outbox
 from shop.rules.form_values import fingerprint
 from shop.rules.mail_events import PAYMENT_ATTENTION, MailRequest
 
@@ -80,7 +81,7 @@ async def send_payment_link(ctx: Context, order_id: UUID) -> None:
             raise Invalid({"base": [sentence]}, sentence)
         mail = MailRequest(kind=PAYMENT_ATTENTION, ref_id=order.id, order_id=order.id, is_free=True)
         if not await queue_mails(ctx, [mail]):
-            raise Invalid({"base": [SENT_BEFORE]}, SENT_BEFORE)
+            raise Invalid({"base": [NO_BALANCE]}, NO_BALANCE)
         await audit(ctx, "payment_link", "done", subject_id=order.id)
 
 
@@ -93,7 +94,9 @@ async def find_link_refusal(ctx: Context, checkout: Checkout) -> str | None:
         return NO_ADDRESS
     if not is_mail_on(ctx, PAYMENT_ATTENTION):
         return MAIL_OFF
-    return None if await can_pay_online(ctx) else NO_CARDS
+    if not await can_pay_online(ctx):
+        return NO_CARDS
+    return SENT_BEFORE if await outbox.is_repeated(ctx.db, PAYMENT_ATTENTION, order.id) else None
 
 
 async def _lock(ctx: Context, order_id: UUID) -> Order:

@@ -15,9 +15,10 @@ from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.context import Context
 from shop.actions.event_subjects import ORDER
 from shop.actions.events import note_event
-from shop.actions.payments.settlement import call_provider, settle, update_order_states
+from shop.actions.payments.attempts import execute_call, execute_calls
+from shop.actions.payments.settlement import update_order_states
 from shop.actions.timeline import describe_cause
-from shop.base.errors import Conflict, Invalid, NotFound, PaymentInProgress, ShopError
+from shop.base.errors import Conflict, Invalid, NotFound, PaymentInProgress
 from shop.base.ids import new_id
 from shop.base.money import major_units
 from shop.db.pool import ConstraintViolation
@@ -26,11 +27,10 @@ from shop.models.cart.orders import Order
 from shop.models.checkout.payments import Payment, payment_attempts, refunds
 from shop.models.checkout.shipments import Shipment, shipments
 from shop.queries import writes
-from shop.queries.access.roles import find_operators_role
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
+from shop.queries.orders.pages import find_refund_limits
 from shop.queries.payments import payments as queries
-from shop.queries.setup.shop import find_shop
 from shop.rules.checkout.payments import (
     SHIPMENT_MOVES,
     expected_shipment_state,
@@ -41,6 +41,7 @@ from shop.rules.orders.refund_limits import RefundLimits
 
 CANCELED = store_credit.CANCELED_REASON
 REFUNDED_MEANWHILE = "The payment was refunded meanwhile. Nothing was refunded now: check what remains."
+_FIXED_STATES = {"ship": "shipped", "cancel": "canceled", "pend": "pending"}
 
 
 def illegal_transition(sentence: str) -> Invalid:
@@ -89,15 +90,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
         await update_order_states(ctx, await lock_checkout(ctx, order_id))
         await audit(ctx, "order_cancel", "done", subject_id=order_id)
-    errors: list[ShopError] = []
-    for payment, call in reversals:
-        try:
-            await execute_call(ctx, order, payment, call)
-        except ShopError as error:
-            # One payment that cannot be reversed now must not block the others.
-            errors.append(error)
-    if errors:
-        raise errors[0]
+    await execute_calls(ctx, order, reversals)
 
 
 def find_cancel_refusal(checkout: Checkout, limits: RefundLimits) -> tuple[str, str] | None:
@@ -193,10 +186,8 @@ def _find_waiting_state(checkout: Checkout, shipment: Shipment) -> str:
 
 
 def _next_shipment_state(checkout: Checkout, shipment: Shipment, event: str) -> str:
-    if event == "ship":
-        return "shipped"
-    if event in {"cancel", "pend"}:
-        return {"cancel": "canceled", "pend": "pending"}[event]
+    if event in _FIXED_STATES:
+        return _FIXED_STATES[event]
     state = _find_waiting_state(checkout, shipment)
     if event == "ready" and state != "ready":
         raise illegal_transition("The shipment is not ready: the order is unpaid or has backordered items.")
@@ -304,8 +295,7 @@ async def load_refund_limits(ctx: Context) -> RefundLimits:
     """Returns what the acting operator may refund; applications have no limits."""
     if ctx.actor.kind != "operator" or ctx.actor.id is None:
         return RefundLimits()
-    role, shop = await find_operators_role(ctx.db, ctx.actor.id), await find_shop(ctx.db)
-    return RefundLimits(role.refund_limit if role else None, shop.refund_approval_amount if shop else None)
+    return await find_refund_limits(ctx.db, ctx.actor.id)
 
 
 def check_refund(limits: RefundLimits, order: Order, amount: int, *, is_approved: bool = False) -> None:
@@ -341,18 +331,3 @@ async def record_attempt(
         refund_fields = {"order_id": order.id, "payment_id": payment.id, "amount": amount, "reason": refund[1]}
         await writes.insert_record(ctx.db, refunds, refund[0], {**refund_fields, "reference": str(key)})
     return Call(key, act, amount, order.currency, order.number, None, payment.response_code)
-
-
-async def execute_call(ctx: Context, order: Order, payment: Payment, call: Call) -> Order:
-    """Makes a recorded provider call and settles its result."""
-    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
-    provider = ctx.providers[methods[payment.payment_method_id].type]
-    result = await call_provider(provider, call)
-    if result.outcome == "unknown":
-        raise PaymentInProgress()
-    settled_order = await settle(ctx.with_new_session(), order.id, call.key, result)
-    if result.outcome == "declined":
-        raise Invalid(
-            {"base": [result.message or "The payment provider declined the request."]}, code="payment_refused"
-        )
-    return settled_order

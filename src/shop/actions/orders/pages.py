@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.cart.orders import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context
 from shop.actions.documents.invoices import OrderDocuments, load_documents
-from shop.actions.orders.details import find_link_refusal
+from shop.actions.orders.details import NO_BALANCE, find_link_refusal
 from shop.actions.orders.operations import (
     find_cancel_refusal,
     find_capture_refusal,
@@ -88,7 +88,8 @@ class OrderOffers(msgspec.Struct, frozen=True):
     can_cancel: bool = False
     can_resume: bool = False
     can_refund: bool = False
-    can_send_link: bool = False
+    link_refusal: str | None = NO_BALANCE
+    """Why the customer cannot get a payment link."""
     cancel_limit: str | None = None
     """Why only another operator can cancel the order now."""
     is_charging: bool = False
@@ -162,7 +163,7 @@ async def _find_offers(
             view.is_refundable and limits.cap_amount(view.refundable_amount, order.currency, is_approved=True)
             for view in payment_views
         ),
-        can_send_link=await find_link_refusal(ctx, checkout) is None,
+        link_refusal=await find_link_refusal(ctx, checkout),
         cancel_limit=cancel_refusal[1] if cancel_refusal and cancel_refusal[0] != "illegal_transition" else None,
         is_charging=is_charging,
     )
@@ -183,17 +184,16 @@ async def check_shipment(ctx: Context, order: Order, shipment_id: UUID) -> None:
 
 
 async def _build_shipments(ctx: Context, checkout: Checkout) -> list[ShipmentView]:
-    location_names = {location.id: location.name for location in await shipments.list_locations(ctx.db)}
+    places = await order_pages.list_places(ctx.db, checkout.order.id)
     methods = {rate.shipment_id: rate.name for rate in checkout.rates if rate.is_selected}
-    urls = await order_pages.list_tracking_urls(ctx.db, checkout.order.id)
     lines = {line.id: line for line in checkout.lines}
     return [
         ShipmentView(
             shipment,
-            location_names[shipment.stock_location_id],
+            places[shipment.id].location_name,
             methods.get(shipment.id),
             [(lines[item.line_item_id], item) for item in checkout.items if item.shipment_id == shipment.id],
-            tracking_address(urls.get(shipment.id), shipment.tracking),
+            tracking_address(places[shipment.id].tracking_url, shipment.tracking),
             is_ready_to_ship(checkout, shipment),
             find_division_refusal(checkout.order, shipment, checkout.shipments, checkout.items) is None,
         )

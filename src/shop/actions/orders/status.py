@@ -147,13 +147,13 @@ async def _get_order(ctx: Context, number: str, link_token: str | None, purpose:
 
 async def _load_shipments(ctx: Context, checkout: Checkout) -> list[TrackedShipment]:
     methods = {rate.shipment_id: rate.name for rate in checkout.rates if rate.is_selected}
-    urls = await order_pages.list_tracking_urls(ctx.db, checkout.order.id)
+    places = await order_pages.list_places(ctx.db, checkout.order.id)
     lines = {line.id: line for line in checkout.lines}
     return [
         TrackedShipment(
             shipment,
             methods.get(shipment.id),
-            tracking_address(urls.get(shipment.id), shipment.tracking),
+            tracking_address(places[shipment.id].tracking_url, shipment.tracking),
             [
                 (lines[item.line_item_id], item.quantity)
                 for item in checkout.items

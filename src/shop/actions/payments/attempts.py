@@ -1,6 +1,7 @@
 """Payment attempts: recorded before the provider is called, charged once, and resumed if the answer was lost."""
 
 import contextlib
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -11,13 +12,12 @@ from shop.actions.context import Context
 from shop.actions.event_subjects import PAYMENT
 from shop.actions.events import note_change
 from shop.actions.payments import charges
-from shop.actions.payments.settlement import call_provider, rebuild_call
-from shop.base.errors import Invalid, PaymentInProgress, PaymentNeedsAction, Unavailable
+from shop.actions.payments.settlement import call_provider, rebuild_call, settle
+from shop.base.errors import Invalid, PaymentInProgress, PaymentNeedsAction, ShopError, Unavailable
 from shop.base.ids import new_id
 from shop.gateways.payments import Act, Call, Result
 from shop.models.cart.orders import Order
-from shop.models.checkout.payments import Payment, PaymentMethod, payment_attempts
-from shop.queries import writes
+from shop.models.checkout.payments import Payment, PaymentMethod
 from shop.queries.payments import payments as queries
 from shop.queries.payments import saved_cards
 from shop.queries.payments.payments import PaymentChange
@@ -44,15 +44,23 @@ async def begin_attempt(
     ctx: Context, order: Order, payment: Payment, method: PaymentMethod, act: Act, amount: int
 ) -> Call:
     """Records the attempt before the call, so that its outcome can be requested later."""
-    from_states, state = PAYMENT_MOVES["started"]
-    if not await queries.change_payment(ctx.db, payment.id, PaymentChange(from_states, state, amount=amount)):
-        raise PaymentInProgress()
     key = new_id()
-    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
-    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    await writes.insert_record(ctx.db, payment_attempts, key, {**fields, **who})
+    change = PaymentChange(*PAYMENT_MOVES["started"], amount=amount)
+    await _begin(ctx, payment, change, key, act, "unknown")
     call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
     return await _with_source(ctx, call, payment.source_id, method)
+
+
+async def _begin(
+    ctx: Context, payment: Payment, change: PaymentChange, attempt_id: UUID, act: Act, outcome: str
+) -> Payment:
+    actor = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    changed_payment = await queries.begin_attempt(
+        ctx.db, payment.id, change, attempt_id, act=act, outcome=outcome, **actor
+    )
+    if changed_payment is None:
+        raise PaymentInProgress()
+    return changed_payment
 
 
 async def accept_payment(ctx: Context, order: Order, payment: Payment, act: Act, amount: int) -> Payment:
@@ -62,13 +70,7 @@ async def accept_payment(ctx: Context, order: Order, payment: Payment, act: Act,
     change = PaymentChange(*PAYMENT_MOVES["captured" if is_captured else "authorised"], amount=amount)
     if is_captured:
         change = msgspec.structs.replace(change, captured=amount)
-    accepted_payment = await queries.change_payment(ctx.db, payment.id, change)
-    if accepted_payment is None:
-        raise PaymentInProgress()
-    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
-    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    outcome = {"outcome": "approved", "reference": payment.response_code, "ended_at": accepted_payment.updated_at}
-    await writes.insert_record(ctx.db, payment_attempts, new_id(), {**fields, **who, **outcome})
+    accepted_payment = await _begin(ctx, payment, change, new_id(), act, "approved")
     detail = {"payment": payment.number, "act": act, "amount": amount, "message": None}
     await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=payment.id)
     return accepted_payment
@@ -152,3 +154,30 @@ async def _still_open(
     path = result.next_action.url
     url = f"{base_url}{path}" if path else None
     return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
+
+
+async def execute_calls(ctx: Context, order: Order, calls: Sequence[tuple[Payment, Call]]) -> None:
+    """Makes recorded provider calls. One that fails does not stop the others."""
+    errors: list[ShopError] = []
+    for payment, call in calls:
+        try:
+            await execute_call(ctx, order, payment, call)
+        except ShopError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+async def execute_call(ctx: Context, order: Order, payment: Payment, call: Call) -> Order:
+    """Makes a recorded provider call and settles its result."""
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
+    provider = ctx.providers[methods[payment.payment_method_id].type]
+    result = await call_provider(provider, call)
+    if result.outcome == "unknown":
+        raise PaymentInProgress()
+    settled_order = await settle(ctx.with_new_session(), order.id, call.key, result)
+    if result.outcome == "declined":
+        raise Invalid(
+            {"base": [result.message or "The payment provider declined the request."]}, code="payment_refused"
+        )
+    return settled_order

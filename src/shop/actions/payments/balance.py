@@ -125,10 +125,7 @@ async def _add_payment(
     provider = ctx.providers[method.type]
     if not provider.needs_source and _is_awaited(checkout, method, amount):
         return order
-    payment_id = await insert_payment(ctx, order, method, source_id, amount)
-    payment = await queries.find_payment(ctx.db, payment_id)
-    if payment is None:
-        raise AssertionError("the payment was just inserted")
+    payment = await insert_payment(ctx, order, method, source_id, amount)
     # The money of a check arrives later, even if the shop trusts checks during checkout.
     is_captured = method.auto_capture and provider.needs_source
     call = await attempts.begin_attempt(ctx, order, payment, method, "purchase" if is_captured else "authorise", amount)

@@ -20,11 +20,12 @@ from shop.actions.cart import locked_carts
 from shop.actions.cart.access import find_bearers_cart, refuse_blocked, require_owner_to_pay
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
 from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit, load_checkout
-from shop.actions.catalog.reservations import release_stock, reserve_stock, take_stock
+from shop.actions.catalog.reservations import reserve_stock, take_stock
 from shop.actions.checkout import store_credit
+from shop.actions.checkout.parts import get_quotes, list_tax_rates
 from shop.actions.checkout.promotion_usage import recalculate_with_uses
 from shop.actions.checkout.steps import advance_to, build_missing_error, lock_open_checkout, requirements
-from shop.actions.checkout.stock_holds import OUT_OF_STOCK, allocate_stock
+from shop.actions.checkout.stock_holds import OUT_OF_STOCK, allocate_stock, release_items
 from shop.actions.context import Context
 from shop.actions.payments import attempts, charges
 from shop.actions.payments.attempts import PendingCharge
@@ -35,9 +36,7 @@ from shop.gateways.payments import Act
 from shop.models.cart.orders import Order
 from shop.models.cart.quotes import Quote
 from shop.queries.cart import carts, orders
-from shop.queries.catalog import quotes
 from shop.queries.payments import payments as queries
-from shop.queries.setup import taxes
 from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
 from shop.rules.cart.totals import Rate
 from shop.rules.checkout.payments import is_valid, sum_covered_amount
@@ -49,14 +48,16 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     """Completes the cart and returns the order, or returns the order completed before with the same credentials.
     Callers that may act on any order pass `order_id`. `base_url` is where the client reaches the shop.
     """
-    if order := await find_completed(ctx, order_id):
+    # A guest's token opens one cart: if that is not open, it may be completed.
+    is_guest = order_id is None and ctx.claim.bearer is None
+    if not is_guest and (order := await find_completed(ctx, order_id)):
         return await load_checkout(ctx, order)
     try:
         with charges.reserve_charge_slot(ctx):
             async with ctx.db.transaction():
                 start = await _start(ctx, consent, order_id)
     except NotFound:
-        # Another request completed it while this one waited for the lock.
+        # It was completed before, or while this request waited for the lock.
         if order := await find_completed(ctx, order_id):
             return await load_checkout(ctx, order)
         raise
@@ -107,7 +108,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
         return await attempts.resume_attempt(ctx, checkout)
     await refuse_while_paying(ctx, checkout.order)
     # Release the reservation and reserve the stock again below; no other cart can take it in between.
-    await release_stock(ctx, checkout.order)
+    checkout = await release_items(ctx, checkout)
     was_quoted, before = bool(checkout.shipments), checkout.order
     variant_quotes, line_differences = await _quote_lines(ctx, checkout)
     if line_differences:
@@ -118,7 +119,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
         _check_consent(ctx, checkout.order, _describe_changes(before, checkout.order, line_differences), consent)
         raise error
     checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
-    tax_rates = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
+    tax_rates = await list_tax_rates(ctx, checkout)
     checkout = await recalculate_with_uses(ctx, checkout, tax_rates)
     checkout, counted_on, credit = await store_credit.cap_to_balance(ctx, checkout)
     changes = _describe_changes(before, checkout.order, line_differences)
@@ -137,7 +138,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
 
 async def _confirm(ctx: Context, checkout: Checkout) -> tuple[Checkout, Invalid | None]:
     """Moves to the last step, whose state the caller saves; returns the error that prevents it."""
-    checkout, error = await advance_to(ctx, checkout, upto="payment")
+    checkout, error = await advance_to(ctx, checkout, upto="payment", saves_state=False)
     if error is None and (missing_requirements := requirements(checkout)):
         error = build_missing_error(missing_requirements)
     order = checkout.order if error else msgspec.structs.replace(checkout.order, state="confirm")
@@ -146,8 +147,7 @@ async def _confirm(ctx: Context, checkout: Checkout) -> tuple[Checkout, Invalid 
 
 async def _quote_lines(ctx: Context, checkout: Checkout) -> tuple[Mapping[UUID, Quote], Sequence[Difference]]:
     """Returns the current quote of each variant and how the lines differ from it; raises if a line is sold out."""
-    line_quantities = {line.variant_id: line.quantity for line in checkout.lines}
-    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), line_quantities)
+    variant_quotes = await get_quotes(ctx, checkout)
     line_differences = find_differences(checkout.lines, variant_quotes)
     if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
         raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
@@ -234,7 +234,8 @@ async def _pay(
         payments = await queries.list_payments(ctx.db, order.id)
     else:
         payment = open_payments[-1]
-        method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
+        methods = await ctx.read_setup(queries.list_methods_of, (payment.payment_method_id,))
+        method = methods[payment.payment_method_id]
         act: Act = "purchase" if method.auto_capture else "authorise"
         if ctx.providers[method.type].needs_source:
             await reserve_stock(ctx, order, quantities, product_ids)

@@ -13,6 +13,7 @@ from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, change_order, is_credit, load_checkout
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout import store_credit
+from shop.actions.checkout.parts import list_tax_rates
 from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.checkout.shipments import explain_totals
 from shop.actions.context import Context, Shared
@@ -33,7 +34,6 @@ from shop.queries.checkout import adjustments
 from shop.queries.orders import sales
 from shop.queries.payments import payments as queries
 from shop.queries.payments.payments import PaymentChange
-from shop.queries.setup import taxes
 from shop.rules.cart.totals import Rate
 from shop.rules.checkout.adjustments import adjustment_rows
 from shop.rules.checkout.payments import PAYMENT_MOVES, expected_shipment_state, shipment_state
@@ -226,13 +226,14 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
         )
         for shipment in checkout.shipments
     }
-    await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
+    changes = {each.id: states[each.id] for each in checkout.shipments if states[each.id] != each.state}
     if tax_rates is None:
-        tax_rates = await taxes.list_rates(ctx.db, order.ship_address_id)
+        tax_rates = await list_tax_rates(ctx, checkout)
     steps = explain_totals(checkout, tax_rates).steps
     completed_order = await orders.complete_order(
         ctx.db,
         order.id,
+        changes,
         payment_total=balance.payment_total,
         payment_state=balance.state,
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
@@ -244,6 +245,8 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
     shipments = [
         msgspec.structs.replace(each, state=states[each.id], updated_at=completed_order.updated_at)
+        if each.id in changes
+        else each
         for each in checkout.shipments
     ]
     return msgspec.structs.replace(checkout, order=completed_order, shipments=shipments)

@@ -26,8 +26,15 @@ async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[byte
     if provider is None:
         raise NotFound()
     webhook = provider.read_webhook(headers, body)
-    if webhook is None or webhook.result.outcome == "unknown":
+    if webhook is not None:
+        await apply_webhook(ctx, provider_type, webhook)
+
+
+async def apply_webhook(ctx: Context, provider_type: str, webhook: PaymentWebhook) -> None:
+    """Settles the call that a verified webhook is about; a repetition changes nothing."""
+    if webhook.result.outcome == "unknown":
         return
+    provider = ctx.providers[provider_type]
 
     async def work() -> Call | None:
         async with ctx.db.transaction():

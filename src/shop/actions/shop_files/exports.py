@@ -5,7 +5,7 @@
 The manifest comes last: a file without it is incomplete.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -15,8 +15,8 @@ from shop import __version__
 from shop.actions.context import Context
 from shop.gateways.shop_file import MemberWriter, ShopFileWriter, create_shop_file
 from shop.models.catalog.images import images
-from shop.models.shop_files.manifest import FORMAT, MediaFile, ShopFileManifest, TableManifest
-from shop.models.shop_files.tables import ShopTable, list_columns, list_tables
+from shop.models.shop_files.manifest import FORMAT, ExtensionManifest, MediaFile, ShopFileManifest, TableManifest
+from shop.models.shop_files.tables import ExtensionTableSet, ShopTable, list_columns, list_tables
 from shop.queries.setup.shop import find_state
 from shop.queries.shop_files import exports as queries
 from shop.rules.catalog.images import styles_of
@@ -40,16 +40,19 @@ class _Snapshot(msgspec.Struct, frozen=True):
     """The database part of a file."""
 
     tables: list[TableManifest]
+    extensions: list[ExtensionManifest]
     images: list[tuple[UUID, int, int]]
     revision: str
     exported_at: str
 
 
-async def export_shop(ctx: Context, path: Path, *, with_secrets: bool, advance: Advance) -> ExportReport:
-    """Writes the whole shop to a new file, which appears when it is complete."""
+async def export_shop(
+    ctx: Context, path: Path, *, extensions: Sequence[ExtensionTableSet], with_secrets: bool, advance: Advance
+) -> ExportReport:
+    """Writes the whole shop, with the tables of these extensions, to a new file, which appears when it is complete."""
     report = ExportReport()
     with create_shop_file(path) as file:
-        snapshot = await _write_tables(ctx, file, with_secrets=with_secrets, advance=advance)
+        snapshot = await _write_tables(ctx, file, extensions, with_secrets=with_secrets, advance=advance)
         media = await _write_media(ctx, file, snapshot.images, report)
         keys = ctx.shared.keys
         manifest = ShopFileManifest(
@@ -61,26 +64,41 @@ async def export_shop(ctx: Context, path: Path, *, with_secrets: bool, advance: 
             key_fingerprints=[keys.fingerprint(key_id) for key_id in keys] if with_secrets else [],
             tables=snapshot.tables,
             media=media,
+            extensions=snapshot.extensions,
         )
         with file.member(MANIFEST) as out:
             out.write(msgspec.json.format(_encode(manifest)))
-    report.tables, report.rows = len(snapshot.tables), sum(table.rows for table in snapshot.tables)
+    tables = [*snapshot.tables, *(table for extension in snapshot.extensions for table in extension.tables)]
+    report.tables, report.rows = len(tables), sum(table.rows for table in tables)
     return report
 
 
-async def _write_tables(ctx: Context, file: ShopFileWriter, *, with_secrets: bool, advance: Advance) -> _Snapshot:
-    tables: list[TableManifest] = []
+async def _write_tables(
+    ctx: Context,
+    file: ShopFileWriter,
+    extensions: Sequence[ExtensionTableSet],
+    *,
+    with_secrets: bool,
+    advance: Advance,
+) -> _Snapshot:
     image_sizes: list[tuple[UUID, int, int]] = []
+
+    async def write(table: ShopTable) -> TableManifest:
+        columns = list_columns(table, has_secrets=with_secrets)
+        with file.member(records_member(table.name)) as out:
+            await _write_table(ctx, table, columns, out, image_sizes, advance)
+        return TableManifest(str(table.name), columns, out.lines, out.size, out.sha256)
+
     async with ctx.db.transaction(is_snapshot=True):
         await queries.lift_time_limits(ctx.db)
         state = await find_state(ctx.db)
         exported_at = await queries.read_time(ctx.db)
-        for table in list_tables(has_secrets=with_secrets):
-            columns = list_columns(table, has_secrets=with_secrets)
-            with file.member(records_member(table.name)) as out:
-                await _write_table(ctx, table, columns, out, image_sizes, advance)
-            tables.append(TableManifest(str(table.name), columns, out.lines, out.size, out.sha256))
-    return _Snapshot(tables, image_sizes, state.revision if state else "", exported_at)
+        tables = [await write(table) for table in list_tables(has_secrets=with_secrets)]
+        extension_parts = [
+            ExtensionManifest(each.name, each.version, each.revision, [await write(table) for table in each.tables])
+            for each in extensions
+        ]
+    return _Snapshot(tables, extension_parts, image_sizes, state.revision if state else "", exported_at)
 
 
 async def _write_table(

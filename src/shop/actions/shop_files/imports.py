@@ -5,7 +5,7 @@
 If it fails or is killed, the shop stays empty, and housekeeping deletes the files.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -19,11 +19,21 @@ from shop.db.pool import ConstraintViolation, InvalidRow
 from shop.gateways.shop_file import ShopFileReader, open_shop_file
 from shop.models.catalog.product_index import listing_sales
 from shop.models.shop_files.manifest import MediaFile, ShopFileManifest, TableManifest
-from shop.models.shop_files.tables import EXPORT_TABLES, INITIAL_TABLES, ShopTable, list_columns, list_required_columns
+from shop.models.shop_files.tables import (
+    EXPORT_TABLES,
+    INITIAL_TABLES,
+    ExtensionTableSet,
+    ShopTable,
+    list_columns,
+    list_required_columns,
+)
 from shop.queries.catalog import product_index
+from shop.queries.extensions.listeners import delete_listeners
+from shop.queries.extensions.webhooks import delete_webhooks
 from shop.queries.shop_files import imports as queries
 from shop.queries.shop_files.exports import lift_time_limits
-from shop.rules.shop_files.manifest import MAX_MANIFEST_BYTES, TableColumns, check_tables, read_manifest
+from shop.rules.shop_files.extensions import ExtensionSelection, select_extensions
+from shop.rules.shop_files.manifest import MAX_MANIFEST_BYTES, TableColumns, check_member, check_tables, read_manifest
 from shop.rules.shop_files.members import (
     MANIFEST,
     MAX_MEDIA_BYTES,
@@ -45,6 +55,8 @@ class ShopImportReport(msgspec.Struct):
     rows: int = 0
     tables: int = 0
     files: int = 0
+    skipped: Sequence[str] = ()
+    """The extensions whose data was left out."""
 
 
 class _DryRunEnd(Exception):
@@ -52,31 +64,55 @@ class _DryRunEnd(Exception):
 
 
 async def import_shop(
-    ctx: Context, path: Path, *, revisions: Collection[str], is_dry_run: bool, advance: Advance
+    ctx: Context,
+    path: Path,
+    *,
+    revisions: Collection[str],
+    extensions: Sequence[ExtensionTableSet],
+    may_skip: bool,
+    is_dry_run: bool,
+    advance: Advance,
 ) -> ShopImportReport:
-    """Imports a file into an empty shop; a dry run does all of it and saves nothing. Raises Malformed, or Conflict if
-    the shop is not empty.
+    """Imports a file into an empty shop; a dry run does all of it and saves nothing. `may_skip` leaves out the data of
+    extensions that are not installed. Raises Malformed, or Conflict if the shop is not empty.
     """
     with open_shop_file(path) as file:
         manifest = read_manifest(file.read(MANIFEST, most=MAX_MANIFEST_BYTES), revisions)
-        tables = {
-            table.name: TableColumns(list_columns(table, has_secrets=True), list_required_columns(table))
-            for table in EXPORT_TABLES
-        }
-        check_tables(manifest, tables)
+        selection = _check_manifest(manifest, extensions, may_skip=may_skip)
         check_members(manifest, file.names)
         _check_keys(ctx, manifest)
-        await _check_empty(ctx)
-        report = ShopImportReport(tables=len(manifest.tables))
+        await _check_empty(ctx, extensions)
+        report = ShopImportReport(skipped=[each.name for each in selection.missing])
         image_ids = await _save_media(ctx, file, manifest, report, is_dry_run=is_dry_run)
         with suppress(_DryRunEnd):
             async with ctx.db.transaction():
+                await _lock_empty_shop(ctx, extensions)
                 await _insert_shop(ctx, file, manifest, report, advance)
+                await _insert_extensions(ctx, file, selection, report, advance)
                 for start in range(0, len(image_ids), _BATCH):
                     await queries.unmark_files(ctx.db, image_ids[start : start + _BATCH])
                 if is_dry_run:
                     raise _DryRunEnd
     return report
+
+
+def _check_manifest(
+    manifest: ShopFileManifest, extensions: Sequence[ExtensionTableSet], *, may_skip: bool
+) -> ExtensionSelection:
+    """Raises Malformed if this version, or an extension of it, cannot read the file."""
+    check_tables(manifest.tables, _list_known_columns(EXPORT_TABLES))
+    check_member(manifest.media)
+    selection = select_extensions(manifest.extensions, extensions, may_skip=may_skip)
+    for table_set, part in selection.pairs:
+        check_tables(part.tables, _list_known_columns(table_set.tables))
+    return selection
+
+
+def _list_known_columns(tables: Sequence[ShopTable]) -> dict[str, TableColumns]:
+    return {
+        str(table.name): TableColumns(list_columns(table, has_secrets=True), list_required_columns(table))
+        for table in tables
+    }
 
 
 def _check_keys(ctx: Context, manifest: ShopFileManifest) -> None:
@@ -90,8 +126,9 @@ def _check_keys(ctx: Context, manifest: ShopFileManifest) -> None:
         )
 
 
-async def _check_empty(ctx: Context) -> None:
-    used_table = await queries.find_used_table(ctx.db, _NEW_TABLES)
+async def _check_empty(ctx: Context, extensions: Sequence[ExtensionTableSet]) -> None:
+    extension_tables = [table for each in extensions for table in each.tables]
+    used_table = await queries.find_used_table(ctx.db, [*_NEW_TABLES, *extension_tables])
     if used_table:
         raise Conflict(
             f"The shop is not empty: the table {used_table} has rows. A whole shop can only be imported into a new "
@@ -99,13 +136,16 @@ async def _check_empty(ctx: Context) -> None:
         )
 
 
+async def _lock_empty_shop(ctx: Context, extensions: Sequence[ExtensionTableSet]) -> None:
+    await lift_time_limits(ctx.db)
+    await queries.create_event_partitions(ctx.db)
+    await queries.lock_tables(ctx.db, [*EXPORT_TABLES, *(table for each in extensions for table in each.tables)])
+    await _check_empty(ctx, extensions)
+
+
 async def _insert_shop(
     ctx: Context, file: ShopFileReader, manifest: ShopFileManifest, report: ShopImportReport, advance: Advance
 ) -> None:
-    await lift_time_limits(ctx.db)
-    await queries.create_event_partitions(ctx.db)
-    await queries.lock_tables(ctx.db, EXPORT_TABLES)
-    await _check_empty(ctx)
     shop_version = await queries.find_shop_version(ctx.db)
     await queries.delete_rows(ctx.db, [table for table in reversed(EXPORT_TABLES) if table in INITIAL_TABLES])
     parts = {part.name: part for part in manifest.tables}
@@ -114,21 +154,41 @@ async def _insert_shop(
             await _build_listings(ctx)
             await queries.delete_rows(ctx.db, [listing_sales])
         if table.name in parts:
-            await _insert_table(ctx, file, table, parts[table.name], advance)
-            report.rows += parts[table.name].rows
+            await _insert_table(ctx, file, table, parts[table.name], report, advance)
     await queries.set_sold_counts(ctx.db)
     await queries.set_shop_version(ctx.db, shop_version + 1)
     await queries.restart_indexes(ctx.db)
 
 
+async def _insert_extensions(
+    ctx: Context, file: ShopFileReader, selection: ExtensionSelection, report: ShopImportReport, advance: Advance
+) -> None:
+    """Inserts the rows of extensions. Those that are left out leave no progress of listeners either."""
+    for table_set, extension_part in selection.pairs:
+        parts = {part.name: part for part in extension_part.tables}
+        for table in table_set.tables:
+            if table.name in parts:
+                await _insert_table(ctx, file, table, parts[table.name], report, advance)
+    for missing in selection.missing:
+        await delete_listeners(ctx.db, missing.name)
+        await delete_webhooks(ctx.db, missing.name)
+
+
 async def _insert_table(
-    ctx: Context, file: ShopFileReader, table: ShopTable, part: TableManifest, advance: Advance
+    ctx: Context,
+    file: ShopFileReader,
+    table: ShopTable,
+    part: TableManifest,
+    report: ShopImportReport,
+    advance: Advance,
 ) -> None:
     lines = file.lines(records_member(table.name), part.size, part.sha256)
     try:
         await queries.insert_rows(ctx.db, table, part.columns, _convert_lines(table, part, lines, advance))
     except (InvalidRow, ConstraintViolation) as error:
         raise Malformed(f"The rows of {table.name} in the file are not valid: {error}.") from None
+    report.tables += 1
+    report.rows += part.rows
 
 
 async def _convert_lines(

@@ -43,12 +43,16 @@ class WebhookDispatcher:
         self._next_poll = 0.0
 
     async def run_round(self) -> bool:
-        """Renews and takes leases once a second, and waits for new events in between."""
+        """Renews and takes leases once a second, and waits for new events in between. Without an endpoint, waits until
+        there is one to take.
+        """
         if monotonic() >= self._next_poll:
             self._next_poll = monotonic() + POLL_SECONDS
             await self._poll()
-        seconds = self._next_poll - monotonic()
-        await (self._wait(seconds) if self._queues else asyncio.sleep(seconds))
+        if self._queues:
+            await self._wait(self._next_poll - monotonic())
+        else:
+            await self._shared.work_signals.wait("webhooks")
         return True
 
     async def stop(self) -> None:
@@ -64,6 +68,7 @@ class WebhookDispatcher:
     async def _poll(self) -> None:
         start = monotonic()
         own = {lease.endpoint.id: lease for lease in await self._lease()}
+        had_queues = bool(self._queues)
         for endpoint_id in [each for each, task in self._tasks.items() if task.done()]:
             self._remove(endpoint_id)
         for endpoint_id, lease in own.items():
@@ -74,6 +79,9 @@ class WebhookDispatcher:
             queue.update(own.get(endpoint_id), start + RENEW_SECONDS)
             if endpoint_id not in self._tasks:
                 self._tasks[endpoint_id] = asyncio.create_task(queue.run())
+        if had_queues and not self._queues:
+            # An endpoint that is enabled again is due only if nobody has it.
+            await endpoints.release_leases(self._shared.database.session(), self._process_id)
         await deliveries.cancel_disabled(self._shared.database.session(), CANCEL_BATCH)
 
     async def _lease(self) -> list[LeasedEndpoint]:

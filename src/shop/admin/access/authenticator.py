@@ -1,8 +1,7 @@
 """Pages to set up and remove an operator's authenticator (TOTP) and to replace its recovery codes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import segno
 from markupsafe import Markup
 
 from shop.actions.access import operators
@@ -12,9 +11,15 @@ from shop.admin.access.account import PATH
 from shop.admin.pages import PageContext, page, redirect
 from shop.admin.session import form, get_submitted_code
 from shop.base.errors import Invalid
+from shop.base.lazy_modules import LazyModule
 from shop.rules.access.operators import authenticator_text, authenticator_uri
 from shop.web.input.request import Request
 from shop.web.reply import Reply
+
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
 
 _CURRENT = "current_code"
 _REMOVAL: dict[str, Any] = {

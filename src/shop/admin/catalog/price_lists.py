@@ -10,18 +10,7 @@ from shop.actions.catalog_admin.price_lists import get_price_list
 from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, list_differences, moment_text
-from shop.admin.listing import (
-    SIZE,
-    ListHead,
-    build_head,
-    count_list,
-    number_pages,
-    paginate_rows,
-    read_cursor,
-    read_page,
-    read_sort,
-    text_param,
-)
+from shop.admin.listing import SIZE, build_head, list_by_email, number_pages, read_page, read_sort
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
 from shop.base.errors import ChangedMeanwhile, Invalid
@@ -219,20 +208,20 @@ def _one(
 async def _customers(
     request: Request, ctx: Context, page_context: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
-    search, cursor, path = text_param(request, "q"), read_cursor(request, str), f"{PATH}/{price_list.id}/customers"
-    rows = await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, cursor, most=SIZE + 1)
-    users, pages = paginate_rows(request, rows, cursor, by="email_key", params={"q": search}, path=path)
-    count = await count_list(rows, cursor, lambda: price_list_pages.count_assigned_users(ctx.db, price_list.id, search))
+    users = await list_by_email(
+        request,
+        f"{PATH}/{price_list.id}/customers",
+        lambda search, cursor, most: price_list_pages.list_assigned_users(
+            ctx.db, price_list.id, search, cursor, most=most
+        ),
+        lambda search: price_list_pages.count_assigned_users(ctx.db, price_list.id, search),
+    )
     return page(
         "catalog/prices/price_list_customers.html",
         page_context,
         status,
-        **{"emails": "", **more},
+        **{"emails": "", **users, **more},
         price_list=price_list,
-        q=search,
-        users=users,
-        head=ListHead(count),
-        pages=pages,
         groups=await price_list_pages.list_groups_for(ctx.db, price_list.id),
         labels=LABELS,
     )

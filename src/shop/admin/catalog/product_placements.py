@@ -29,13 +29,14 @@ async def change_taxons(request: Request, ctx: Context, _page_context: PageConte
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     existing_ids = {taxon.id for taxon in await taxon_pages.list_taxons(ctx.db)}
     taxon_ids = [taxon_id for taxon_id in fields.ids("taxon_ids") if taxon_id in existing_ids]
-    await products.set_taxons(ctx, product.id, taxon_ids)
+    await products.change_taxons(ctx, product.id, taxon_ids, fields.ids("former_ids"))
     return redirect(f"/admin/products/{product.id}/places?done=taxons")
 
 
 async def change_properties(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     texts = {name: text.strip() for name, text in fields.group("value").items() if isinstance(text, str)}
+    former = {key: text for name, text in fields.group("former").items() if (key := as_uuid(name))}
     try:
         for name, text in texts.items():
             if len(text) > MAX_VALUE_LENGTH or not is_line(text):
@@ -45,7 +46,8 @@ async def change_properties(request: Request, ctx: Context, page_context: PageCo
             fields.refuse("new_value" if name else "new_name", "is required too")
         fields.check()
         values = {key: text for name_, text in texts.items() if (key := as_uuid(name_))}
-        await products.save_properties(ctx, product.id, values, new=(name, value) if name else None)
+        changes = {key: text for key, text in values.items() if text != former.get(key)}
+        await products.save_properties(ctx, product.id, changes, former, new=(name, value) if name else None)
     except Invalid as error:
         form_values = {**fields.texts, "value": texts}
         return await _placements_page(ctx, page_context, product, 422, errors=error.errors, form_texts=form_values)

@@ -1,5 +1,6 @@
 """Pages for the option types and variants of a product."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -7,16 +8,18 @@ from shop.actions import records
 from shop.actions.catalog.resources import VARIANT
 from shop.actions.catalog_admin import variants as variant_actions
 from shop.actions.catalog_admin.products import get_product
-from shop.actions.catalog_admin.variants import NewVariants, get_variant
+from shop.actions.catalog_admin.variants import NewVariants, fingerprint_variant, get_variant
 from shop.actions.context import Context
-from shop.admin.fields import Fields, id_of
+from shop.admin.fields import Fields, id_of, list_differences
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
-from shop.base.errors import Invalid
+from shop.admin.uses import GOODS_USERS, link_uses
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.base.ids import as_uuid
 from shop.models.catalog.inputs import VariantInput
 from shop.models.catalog.products import Product
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import AdminVariant
+from shop.queries.setup.uses import list_goods_uses
 from shop.rules.form_values import amount_text, number_text, split_words
 from shop.rules.setup.units import label_sizes
 from shop.web.input.request import Request
@@ -88,14 +91,17 @@ async def generate(request: Request, ctx: Context, page_context: PageContext) ->
 
 async def show_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
-    values = {"sku": variant.sku, "barcode": variant.barcode or "", "track_inventory": variant.track_inventory}
-    values |= {name: number_text(getattr(variant, name)) for name in _NUMBERS}
-    return await _variant(ctx, page_context, product, variant, values, chosen=set(variant.option_value_ids))
+    return await _variant(
+        ctx, page_context, product, variant, _stored_values(variant), chosen=set(variant.option_value_ids)
+    )
 
 
 async def change_one(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     fields = Fields(request)
+    texts: dict[str, Any] = {name: fields.texts.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
+    texts["track_inventory"] = fields.flag("track_inventory")
+    option_ids, seen_mark = set(_option_value_ids(fields)), fields.texts.get("seen")
     try:
         values: VariantInput = {
             "sku": fields.line("sku", most=100),
@@ -108,24 +114,40 @@ async def change_one(request: Request, ctx: Context, page_context: PageContext) 
             "depth": fields.number("depth"),
         }
         fields.check()
-        await variant_actions.change_variant(ctx, product.id, variant.id, values)
+        await variant_actions.change_variant(ctx, product.id, variant.id, values, seen_mark)
     except Invalid as error:
-        texts = {name: fields.texts.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
-        texts["track_inventory"] = fields.texts.get("track_inventory", "")
-        option_value_ids = set(_option_value_ids(fields))
-        return await _variant(
-            ctx, page_context, product, variant, texts, 422, chosen=option_value_ids, errors=error.errors
-        )
+        more = {"errors": error.errors, "seen": seen_mark or ""}
+        return await _variant(ctx, page_context, product, variant, texts, 422, chosen=option_ids, **more)
+    except ChangedMeanwhile as conflict:
+        product, variant = await _one(request, ctx)
+        more = {"conflict": conflict.sentence, "theirs": _list_differences(page_context, variant, texts, option_ids)}
+        return await _variant(ctx, page_context, product, variant, texts, 409, chosen=option_ids, **more)
     return redirect(f"/admin/products/{product.id}/variants?done=saved")
+
+
+def _stored_values(variant: AdminVariant) -> dict[str, Any]:
+    values = {"sku": variant.sku, "barcode": variant.barcode or "", "track_inventory": variant.track_inventory}
+    return values | {name: number_text(getattr(variant, name)) for name in _NUMBERS}
+
+
+def _list_differences(
+    page_context: PageContext, variant: AdminVariant, texts: Mapping[str, Any], option_ids: set[UUID]
+) -> dict[str, str]:
+    sizes = label_sizes(page_context.shop.weight_unit, page_context.shop.dimension_unit)
+    labels = {"sku": "SKU", "barcode": "Barcode", "track_inventory": "Track stock", **sizes}
+    options = {} if set(variant.option_value_ids) == option_ids else {"Options": variant.options_text}
+    return list_differences(labels, texts, _stored_values(variant)) | options
 
 
 async def show_remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     here = f"/admin/products/{product.id}/variants"
+    uses = link_uses(await list_goods_uses(ctx.db, [variant.id]), GOODS_USERS)
     return confirmation_page(
         page_context,
         question=f"Remove {variant.label}?",
         sentence=f"Customers can no longer buy the variant {variant.label} of {product.name}. Existing orders keep it.",
+        uses=uses,
         action=f"{here}/{variant.id}/remove",
         button="Remove variant",
         back=(here, "Variants"),
@@ -203,7 +225,7 @@ async def _variant(
             option_type.id: [value for value in option_values if value.option_type_id == option_type.id]
             for option_type in own
         },
-        **more,
+        **{"conflict": None, "theirs": {}, "seen": fingerprint_variant(variant), **more},
     )
 
 

@@ -10,12 +10,13 @@ from shop.actions.context import Context
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
-from shop.admin.uses import link_uses, list_website_uses
+from shop.admin.uses import GOODS_USERS, link_uses, list_website_uses
+from shop.models.catalog.products import products as product_table
 from shop.queries.catalog_admin import products as product_pages
 from shop.queries.catalog_admin.products import ProductFilter
 from shop.queries.catalog_bulk.batches import count_products
 from shop.queries.dashboard import COUNT_LIMIT
-from shop.queries.setup.uses import list_promotion_uses
+from shop.queries.setup.uses import list_goods_uses, list_losses, list_promotion_uses
 from shop.rules.form_values import prefix_query
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -93,14 +94,17 @@ async def archive(request: Request, ctx: Context, _page_context: PageContext) ->
 
 async def show_delete(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
+    variants = await product_pages.list_variants(ctx.db, product.id)
     uses = await list_promotion_uses(ctx.db, "product_ids", product.id)
     uses += list_website_uses(page_context.shop, product.id)
+    uses += await list_losses(ctx.db, product_table, {"menu_items"}, product.id)
+    uses += await list_goods_uses(ctx.db, [variant.id for variant in variants])
     return confirmation_page(
         page_context,
         question=f"Delete {product.name}?",
         sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
         "instead. Existing orders keep it.",
-        uses=link_uses(uses),
+        uses=link_uses(uses, GOODS_USERS),
         action=f"{PATH}/{product.id}/delete",
         button="Delete product",
         back=(f"{PATH}/{product.id}", product.name),

@@ -84,8 +84,13 @@ def _product_part_routes(builder: RouteBuilder) -> tuple[Route, ...]:
         act(f"{_IMAGE}/down", product_images.down, "Move an image down"),
         act(f"{_IMAGE}/remove", product_images.remove, "Delete an image"),
         page(f"{_PRODUCT}/places", product_placements.show, "A product's categories and properties"),
-        act(f"{_PRODUCT}/taxons", product_placements.change_taxons, "Change a product's categories", most_params=1000),
-        act(f"{_PRODUCT}/properties", product_placements.change_properties, "Change a product's properties"),
+        act(f"{_PRODUCT}/taxons", product_placements.change_taxons, "Change a product's categories", most_params=2000),
+        act(
+            f"{_PRODUCT}/properties",
+            product_placements.change_properties,
+            "Change a product's properties",
+            most_params=500,
+        ),
     )
 
 

@@ -29,7 +29,7 @@ async def upload(request: Request, ctx: Context, page_context: PageContext) -> R
         errors = {"files" if name == "attachment" else name: texts for name, texts in error.errors.items()}
         form_values = {"new_alt": fields.texts.get("new_alt", "")}
         return await taxon_page(ctx, page_context, taxon, form_values, status=422, errors=errors)
-    return redirect(f"{PATH}/{taxon.id}?done=image-saved#image")
+    return redirect(f"{PATH}/{taxon.id}?done=image-saved")
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -43,7 +43,7 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
         return await taxon_page(
             ctx, page_context, taxon, {"alt": fields.texts.get("alt", "")}, status=422, errors=error.errors
         )
-    return redirect(f"{PATH}/{taxon.id}?done=image-saved#image")
+    return redirect(f"{PATH}/{taxon.id}?done=image-saved")
 
 
 async def remove(request: Request, ctx: Context, _page_context: PageContext) -> Reply:

@@ -9,11 +9,11 @@ from shop.actions.catalog.taxons import LAST
 from shop.actions.catalog_admin import taxons as taxon_actions
 from shop.actions.catalog_admin.taxons import get_taxon
 from shop.actions.context import Context
-from shop.admin.fields import Fields, id_of
+from shop.admin.fields import Fields, id_of, list_differences
 from shop.admin.listing import ListHead
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses, list_website_uses
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.models.catalog.taxons import Taxon
 from shop.models.catalog.taxons import taxons as taxon_table
 from shop.queries.catalog.images import find_taxon_image
@@ -97,11 +97,23 @@ async def change_one(request: Request, ctx: Context, page_context: PageContext) 
             # A moved taxon becomes the last child of its new parent.
             values["position"] = LAST
         fields.check()
-        await records.update(ctx, TAXON, taxon.id, values)
+        await records.update(ctx, TAXON, taxon.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
-        texts = {name: fields.texts.get(name, "") for name in ("name", "slug", "description", "parent_id")}
-        return await taxon_page(ctx, page_context, taxon, texts, status=422, errors=error.errors)
+        more = {"errors": error.errors, "seen_at": fields.texts.get("seen_at", "")}
+        return await taxon_page(ctx, page_context, taxon, _submitted_texts(fields), status=422, **more)
+    except ChangedMeanwhile as conflict:
+        taxon, texts = await get_taxon(ctx, taxon.id), _submitted_texts(fields)
+        latest_texts = {"name": taxon.name, "slug": taxon.slug, "description": taxon.description or ""}
+        parents = {str(each.id): each.name for each in await taxon_pages.list_taxons(ctx.db)}
+        latest_texts["parent_id"] = parents.get(str(taxon.parent_id), "")
+        shown_texts = {**texts, "parent_id": parents.get(texts["parent_id"], "")}
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, shown_texts, latest_texts)}
+        return await taxon_page(ctx, page_context, taxon, texts, status=409, **more)
     return redirect(f"{PATH}?done=saved")
+
+
+def _submitted_texts(fields: Fields) -> dict[str, str]:
+    return {name: fields.texts.get(name, "") for name in ("name", "slug", "description", "parent_id")}
 
 
 async def up(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
@@ -190,7 +202,7 @@ async def taxon_page(
         "catalog/products/taxon.html",
         page_context,
         status,
-        **{"errors": {}, **more},
+        **{"errors": {}, "conflict": None, "theirs": {}, "seen_at": taxon.updated_at.isoformat(), **more},
         taxon=taxon,
         image=image,
         values={**values, **(texts or {})},

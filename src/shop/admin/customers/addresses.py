@@ -6,9 +6,9 @@ from shop.actions.context import Context
 from shop.actions.customers import account
 from shop.actions.setup import shop as setup
 from shop.admin.customers.customer_form import PATH, get_customer
-from shop.admin.fields import Fields, id_of
+from shop.admin.fields import Fields, id_of, list_differences
 from shop.admin.pages import PageContext, page, redirect
-from shop.base.errors import Invalid
+from shop.base.errors import ChangedMeanwhile, Invalid
 from shop.models.access.users import User
 from shop.models.customers.addresses import AddressWithCountry
 from shop.models.customers.inputs import AccountAddressFields, AccountAddressUpdateFields, AccountFields
@@ -38,22 +38,29 @@ async def create(request: Request, ctx: Context, page_context: PageContext) -> R
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
     address = await account.get_address(ctx, id_of(request, "address_id"), customer.id)
-    values = {name: getattr(address, name) or "" for name in FORM_FIELDS}
-    values["state_name"] = address.state_code or address.state_name or ""
-    return await _form_page(ctx, page_context, customer, values, address)
+    return await _form_page(ctx, page_context, customer, _stored_values(address), address)
 
 
 async def change(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     customer, texts = await get_customer(request, ctx), Fields(request).texts
     address = await account.get_address(ctx, id_of(request, "address_id"), customer.id)
+    seen_at = texts.get("seen_at")
     if changes_country(texts):
-        return await _form_page(ctx, page_context, customer, texts, address)
+        return await _form_page(ctx, page_context, customer, texts, address, seen_at=seen_at)
     try:
         values = read_input(AccountAddressUpdateFields, read_members(texts))
-        await account.change_address(ctx, address.id, values, customer.id)
+        await account.change_address(ctx, address.id, values, customer.id, seen_at=seen_at)
     except Invalid as error:
+        return await _form_page(ctx, page_context, customer, texts, address, error=error, seen_at=seen_at)
+    except ChangedMeanwhile as error:
+        address = await account.get_address(ctx, address.id, customer.id)
         return await _form_page(ctx, page_context, customer, texts, address, error=error)
     return redirect(f"{PATH}/{customer.id}?done=changed")
+
+
+def _stored_values(address: AddressWithCountry) -> dict[str, str]:
+    values = {name: getattr(address, name) or "" for name in FORM_FIELDS}
+    return {**values, "state_name": address.state_code or address.state_name or ""}
 
 
 async def make_default(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
@@ -79,7 +86,8 @@ async def _form_page(
     values: Mapping[str, str],
     address: AddressWithCountry | None = None,
     *,
-    error: Invalid | None = None,
+    error: Invalid | ChangedMeanwhile | None = None,
+    seen_at: str | None = None,
 ) -> Reply:
     """Shows the form of the selected country with everything that the operator entered."""
     country, states = await setup.find_country(ctx, values.get("country_iso", ""))
@@ -88,7 +96,7 @@ async def _form_page(
     return page(
         "customers/address.html",
         page_context,
-        422 if error else 200,
+        error.status if error else 200,
         customer=customer,
         address=address,
         action=f"{PATH}/{customer.id}/addresses/{address.id if address else 'new'}",
@@ -98,5 +106,8 @@ async def _form_page(
         values={**values, "country_iso": country.iso},
         countries={each.iso: each.name for each in await setup.list_countries(ctx)},
         states={state.abbr: state.name for state in states},
-        errors=error.errors if error else {},
+        errors=error.errors if isinstance(error, Invalid) else {},
+        seen_at=address.updated_at.isoformat() if address and seen_at is None else seen_at,
+        conflict=error.sentence if isinstance(error, ChangedMeanwhile) else None,
+        theirs=list_differences(labels, values, _stored_values(address)) if address else {},
     )

@@ -9,10 +9,12 @@ from shop.admin.customers import customer_form
 from shop.admin.customers.customer_form import MAX_GROUPS, PATH, get_customer
 from shop.admin.fields import id_of
 from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
+from shop.admin.orders.order_filters import PAYMENT_STATES, SHIPMENT_STATES
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.ids import as_uuid
 from shop.models.catalog.product_query import search_query
 from shop.queries.access import sessions as session_queries
+from shop.queries.accounts import merges
 from shop.queries.catalog_admin import price_preview
 from shop.queries.checkout import store_credit_pages as credit_pages
 from shop.queries.customers import customer_orders, customers, users
@@ -21,7 +23,7 @@ from shop.queries.customers.customers import CustomerQuery
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
-MAX_ORDERS, MAX_LINES, MAX_TAGS = 20, 5, 100
+MAX_ORDERS, MAX_ARCHIVED, MAX_LINES, MAX_TAGS = 20, 20, 5, 100
 _NOTICES = {
     "ended": "Session ended. Its tokens no longer work.",
     "all": "All sessions ended. The customer must sign in again.",
@@ -36,6 +38,7 @@ _NOTICES = {
     "groups": "Groups saved.",
     "lists": "Price lists saved.",
     "merged": "Merged. This account has everything of the other one, which is closed.",
+    "merging": "Merged. The other account is closed, and its orders move to this one.",
     "erased": "The personal data was erased. With many orders, the worker needs some minutes for all of them.",
 }
 _PARAMS = ("q", "tag", "group", "blocked")
@@ -85,6 +88,9 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         addresses=await users.list_addresses(ctx.db, customer.id),
         orders=orders[:MAX_ORDERS],
         has_more_orders=len(orders) > MAX_ORDERS,
+        archived=await customer_orders.list_archived(ctx.db, customer.id, most=MAX_ARCHIVED),
+        payment_states=PAYMENT_STATES,
+        shipment_states=SHIPMENT_STATES,
         spending=await customer_orders.list_spending(ctx.db, customer.id),
         groups=memberships,
         group_ids={group.id for group in memberships},
@@ -95,6 +101,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         balances=await credit_pages.list_balances(ctx.db, customer.id),
         credit_lines=await credit_pages.list_ledger(ctx.db, customer.id, most=MAX_LINES),
         sessions=await session_queries.list_sessions(ctx.db, customer.id),
+        merges=await merges.list_merges(ctx.db, customer.id),
         timeline=await list_customer_timeline(ctx, customer, [order for order in orders if not order.is_guest]),
         notice=notice_of(request, _NOTICES),
     )

@@ -38,5 +38,9 @@ async def erase(request: Request, ctx: Context, page_context: PageContext) -> Re
 async def _confirmation_page(
     ctx: Context, page_context: PageContext, customer: User, status: int = 200, **more: Any
 ) -> Reply:
-    orders = await erasures.list_unfinished_orders(ctx, customer)
-    return page("customers/erase.html", page_context, status, customer=customer, orders=orders, labels=LABELS, **more)
+    orders, is_merging = (
+        await erasures.list_unfinished_orders(ctx, customer),
+        await erasures.is_merging(ctx, customer.id),
+    )
+    context = {"customer": customer, "orders": orders, "is_merging": is_merging, "labels": LABELS, **more}
+    return page("customers/erase.html", page_context, status, **context)

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from shop.actions.archive.views import export_for_operator
 from shop.actions.context import Context
-from shop.actions.customers.export import export_for_operator
 from shop.admin.customers.customer_form import get_customer
 from shop.admin.pages import PageContext
 from shop.web.input.request import Request

@@ -7,22 +7,11 @@ from shop.actions import records
 from shop.actions.catalog.resources import CUSTOMER_GROUP, CUSTOMER_GROUP_MEMBER
 from shop.actions.context import Context
 from shop.actions.customers import assignments
-from shop.admin.fields import Fields, id_of
-from shop.admin.listing import (
-    SIZE,
-    ListHead,
-    build_head,
-    count_list,
-    number_pages,
-    paginate_rows,
-    read_cursor,
-    read_page,
-    read_sort,
-    text_param,
-)
+from shop.admin.fields import Fields, id_of, list_differences
+from shop.admin.listing import SIZE, build_head, list_by_email, number_pages, read_page, read_sort
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import link_uses
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.models.access.users import customer_groups
 from shop.queries.customers import groups as group_pages
 from shop.queries.customers.groups import CountedGroup
@@ -67,9 +56,15 @@ async def change(request: Request, ctx: Context, page_context: PageContext) -> R
     try:
         values = _read(fields)
         fields.check()
-        await records.update(ctx, CUSTOMER_GROUP, group.id, values)
+        await records.update(ctx, CUSTOMER_GROUP, group.id, values, fields.texts.get("seen_at"))
     except Invalid as error:
-        return await _one(request, ctx, page_context, group, 422, errors=error.errors, form_texts=fields.texts)
+        more = {"errors": error.errors, "seen_at": fields.texts.get("seen_at", "")}
+        return await _one(request, ctx, page_context, group, 422, form_texts=fields.texts, **more)
+    except ChangedMeanwhile as conflict:
+        group = await _get(ctx, group.id)
+        latest_texts = {"name": group.name, "description": group.description or ""}
+        more = {"conflict": conflict.sentence, "theirs": list_differences(LABELS, fields.texts, latest_texts)}
+        return await _one(request, ctx, page_context, group, 409, form_texts=fields.texts, **more)
     return redirect(f"{PATH}/{group.id}?done=saved")
 
 
@@ -138,23 +133,20 @@ async def _list(request: Request, ctx: Context, page_context: PageContext, statu
 async def _one(
     request: Request, ctx: Context, page_context: PageContext, group: CountedGroup, status: int = 200, **more: Any
 ) -> Reply:
-    search, cursor = text_param(request, "q"), read_cursor(request, str)
-    rows = await group_pages.list_members(ctx.db, group.id, search, cursor, most=SIZE + 1)
-    here, params = f"{PATH}/{group.id}", {"q": search}
-    members, pages = paginate_rows(request, rows, cursor, by="email_key", params=params, path=here)
-    count = await count_list(rows, cursor, lambda: group_pages.count_members(ctx.db, group.id, search))
+    users = await list_by_email(
+        request,
+        f"{PATH}/{group.id}",
+        lambda search, cursor, most: group_pages.list_members(ctx.db, group.id, search, cursor, most=most),
+        lambda search: group_pages.count_members(ctx.db, group.id, search),
+    )
     texts = {"name": group.name, "description": group.description or ""} | more.pop("form_texts", {})
     return page(
         "customers/customer_group.html",
         page_context,
         status,
-        **{"emails": "", **more},
+        **{"emails": "", "conflict": None, "theirs": {}, "seen_at": group.updated_at.isoformat(), **users, **more},
         group=group,
         form_texts=texts,
-        q=search,
-        members=members,
-        head=ListHead(count),
-        pages=pages,
         lists=await group_pages.list_lists_of(ctx.db, group.id),
         labels=LABELS,
     )

@@ -30,8 +30,10 @@ async def merge(request: Request, ctx: Context, page_context: PageContext) -> Re
     try:
         if shown_fingerprint:
             try:
-                await merges.merge_customers(ctx, customer.id, email, expected_fingerprint=shown_fingerprint)
-                return redirect(f"{PATH}/{customer.id}?done=merged")
+                is_finished = await merges.merge_customers(
+                    ctx, customer.id, email, expected_fingerprint=shown_fingerprint
+                )
+                return redirect(f"{PATH}/{customer.id}?done={'merged' if is_finished else 'merging'}")
             except Conflict as error:
                 conflict = error.sentence
         customer = await get_customer(request, ctx)

@@ -8,6 +8,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.extensions.declarations import Extension
 from shop.actions.extensions.listeners import retry_listener, skip_failed_event
+from shop.actions.extensions.webhooks import retry_webhook
 from shop.admin.fields import id_of
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.route_builder import RouteBuilder
@@ -15,6 +16,7 @@ from shop.admin.session import form
 from shop.base.errors import ChangedMeanwhile, NotFound
 from shop.models.extensions.listeners import ExtensionListener
 from shop.queries.extensions import listeners as queries
+from shop.queries.extensions import webhooks
 from shop.queries.extensions.listeners import ListenerState
 from shop.web.endpoint import Route
 from shop.web.input.request import Request
@@ -25,6 +27,8 @@ HOME = (PATH, "Extensions")
 _POSITION = re.compile("[0-9]{1,18}", re.ASCII)
 NOTICES = {
     "retried": "The listener tries again now.",
+    "handled": "The webhook was handled meanwhile.",
+    "webhook": "The webhook is handled again now.",
     "running": "The listener does not fail any more.",
     "skipped": "The event was skipped. The listener continues with the next one.",
 }
@@ -38,10 +42,12 @@ class ListedExtension(msgspec.Struct, frozen=True):
 
 
 def extension_routes(builder: RouteBuilder) -> tuple[Route, ...]:
+    webhook = f"{PATH}/webhooks/{{webhook_id}}/retry"
     retry, skip = f"{PATH}/{{listener_id}}/retry", f"{PATH}/{{listener_id}}/skip"
     return (
         builder.page(PATH, listing, "Extensions"),
         builder.act(retry, retry_now, "Retry a listener of an extension"),
+        builder.act(webhook, retry_webhook_now, "Retry a webhook of an extension"),
         builder.page(skip, show_skip, "Skip an event?", permission="integrations:write"),
         builder.act(skip, skip_event, "Skip an event that a listener cannot handle"),
     )
@@ -62,6 +68,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         "extensions/extensions.html",
         page_context,
         extensions=extensions,
+        failing_webhooks=await webhooks.list_failing(ctx.db),
         absent_names=sorted(names_with_data - names),
         notice=notice_of(request, NOTICES),
     )
@@ -70,6 +77,11 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
 async def retry_now(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
     listener = await retry_listener(ctx, id_of(request, "listener_id"))
     return redirect(f"{PATH}?done={'retried' if listener.failure_count else 'running'}")
+
+
+async def retry_webhook_now(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
+    is_open = await retry_webhook(ctx, id_of(request, "webhook_id"))
+    return redirect(f"{PATH}?done={'webhook' if is_open else 'handled'}")
 
 
 async def show_skip(request: Request, ctx: Context, page_context: PageContext) -> Reply:

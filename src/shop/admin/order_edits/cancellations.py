@@ -9,7 +9,7 @@ from shop.actions.order_edits.edits import EditConflict
 from shop.actions.order_edits.pages import EditableOrder
 from shop.actions.orders.pages import get_order
 from shop.admin.fields import Fields
-from shop.admin.order_edits.quantities import read_quantities, read_reason
+from shop.admin.order_edits.quantities import list_submitted, read_quantities, read_reason
 from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Conflict, Invalid
@@ -34,7 +34,7 @@ async def cancel(request: Request, ctx: Context, page_context: PageContext) -> R
     order, fields = await get_order(ctx, request.path_params["number"]), Fields(request)
     editable = await edit_pages.load_editable(ctx, order)
     values = {name: fields.texts.get(name, "") for name in LABELS if name in {"reason", "reason_text"}}
-    values |= {f"cancel[{key}]": text for key, text in fields.group("cancel").items() if isinstance(text, str)}
+    values |= list_submitted(fields, "cancel", "lost")
     try:
         edit, reason = _read_edit(fields, editable), read_reason(fields)
         fields.check()
@@ -63,7 +63,8 @@ def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
             fields.refuse("quantity", f"{line.name}: at most {most} can be canceled.")
         quantities[line.id] = max(line.quantity - count, 0)
     order = editable.checkout.order
-    return OrderEdit(order.email, None, None, is_same_address=False, quantities=quantities)
+    lost_line_ids = frozenset(line_id for key in fields.group("lost") if (line_id := as_uuid(key)))
+    return OrderEdit(order.email, None, None, is_same_address=False, quantities=quantities, lost_line_ids=lost_line_ids)
 
 
 def _form_page(
@@ -71,8 +72,7 @@ def _form_page(
 ) -> Reply:
     order = editable.checkout.order
     fields = {"reasons": REASONS, "max_reason_length": MAX_REASON_LENGTH, "labels": LABELS, "values": values}
-    submitted = [(name, text) for name, text in values.items() if "[" not in name or as_uuid(name[7:-1])]
-    context = {"order": order, "here": address_of(order), "editable": editable, "submitted": submitted}
+    context = {"order": order, "here": address_of(order), "editable": editable, "submitted": list(values.items())}
     return page(
         "order_edits/cancel_items.html",
         page_context,

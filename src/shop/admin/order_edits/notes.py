@@ -69,4 +69,4 @@ async def _run(
         now = await get_order(ctx, order.number)
         texts = {name: fields.texts.get(name, "") for name in ("note", "message")}
         return await order_page(ctx, page_context, now, error.status, errors=errors, texts=texts, **more)
-    return redirect(f"{address_of(order)}?done={notice}#notes")
+    return redirect(f"{address_of(order)}?done={notice}")

@@ -6,6 +6,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from shop.actions.archive.archived_orders import get_archived
+from shop.actions.archive.views import search_archived
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
 from shop.actions.orders.details import fingerprint_details
@@ -24,13 +26,13 @@ from shop.admin.orders.order_filters import (
     read_size,
 )
 from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.base.errors import NotFound
 from shop.base.ids import new_id
 from shop.models.cart.orders import Order
 from shop.models.order_edits.notes import MAX_TEXT_LENGTH
 from shop.queries.customers import users
 from shop.queries.operations import order_index
-from shop.queries.order_edits.approvals import find_open_request
-from shop.queries.order_edits.notes import list_notes
+from shop.queries.order_edits.notes import find_attention, list_notes
 from shop.queries.orders import order_list
 from shop.queries.orders.order_list import COUNT_LIMIT, SORTS
 from shop.rules.setup.names import label_currency
@@ -68,6 +70,7 @@ NOTICES = {
     "tracking": "Tracking number saved.",
     "placed": "Order placed.",
     "placed-before": "The draft was placed as this order before.",
+    "restored": "Order restored from the archive.",
     "link": "The customer gets an e-mail with a payment link.",
 }
 
@@ -87,6 +90,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         page_context,
         notice=notice_of(request, NOTICES),
         orders=page_rows,
+        archived=await search_archived(ctx, params["q"]) if params["q"] and cursor is None else (),
         head=msgspec.structs.replace(head, limit=size) if query.words else head,
         pages=pages,
         params=params,
@@ -94,7 +98,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         tab_queries={tab: _encode({**params, "tab": tab}) for tab in TABS},
         counts=msgspec.structs.asdict(await order_list.count_work(ctx.db)),
         progress=await order_index.find_progress(ctx.db),
-        promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db)],
+        promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db, query.promotion_id)],
         countries=[(each.iso, each.name) for each in await users.list_countries(ctx.db)],
         currencies=[(code, label_currency(code)) for code in page_context.shop.currencies],
         has_filters=any(params[name] for name in FILTERS),
@@ -112,7 +116,10 @@ def _encode(params: Mapping[str, str]) -> str:
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    order = await order_pages.get_order(ctx, request.path_params["number"])
+    try:
+        order = await order_pages.get_order(ctx, request.path_params["number"])
+    except NotFound:
+        return redirect(f"/admin/archive/{(await get_archived(ctx, request.path_params['number'])).id}")
     if order.author_id and not order.completed_at:
         return redirect(f"/admin/drafts/{quote(order.number, safe='')}")
     return await order_page(ctx, page_context, order, notice=notice_of(request, NOTICES))
@@ -122,9 +129,10 @@ async def order_page(ctx: Context, page_context: PageContext, order: Order, stat
     details = await order_pages.get_page(ctx, order)
     context = {"details": details, "order": order, "here": address_of(order), "labels": LABELS}
     states = {"payment_states": PAYMENT_STATES, "shipment_states": SHIPMENT_STATES}
+    attention = await find_attention(ctx.db, order.id) if order.completed_at else None
     notes = {
-        "notes": await list_notes(ctx.db, order.id) if order.completed_at else (),
-        "refund_request": await find_open_request(ctx.db, order.id) if order.completed_at else None,
+        "notes": await list_notes(ctx.db, order.id) if attention and attention.has_notes else (),
+        "requested_amount": attention.requested_amount if attention else None,
         "own_id": page_context.operator_session.operator.id,
         "new_ids": (new_id(), new_id()),
         "max_note_length": MAX_TEXT_LENGTH,

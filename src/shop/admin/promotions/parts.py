@@ -23,7 +23,7 @@ from shop.admin.promotions.fields import (
 )
 from shop.admin.promotions.promotions import NOTICES, PATH, POLICIES
 from shop.admin.promotions.summary import summarize_parts
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import ChangedMeanwhile, Invalid, NotFound
 from shop.queries.promotions.pages import CountedPromotion
 from shop.rules.promotions.settings import KINDS, normalize_preferences
 from shop.web.input.request import Request
@@ -35,6 +35,8 @@ _NOTICES = {
     "changed": "Saved.",
     "removed": "Removed.",
 }
+
+_CONFLICT = "was changed by someone else meanwhile. It is shown as it is now; your changes were not saved."
 
 
 async def show(request: Request, ctx: Context, page_context: PageContext) -> Reply:
@@ -56,6 +58,8 @@ class PartContext(msgspec.Struct, frozen=True):
     promotion: CountedPromotion
     kind: str
     part_id: UUID | None = None
+    seen_at: str = ""
+    """When the part was changed last, as the form showed it."""
 
 
 class PartForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,9 +102,17 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         if fields.flag("find"):
             return await self._page_with_errors(ctx, page_context, at, fields)
         try:
-            await records.update(ctx, self.actions, part.id, {"preferences": self._read(at.kind, fields)})
+            preferences, seen_at = self._read(at.kind, fields), fields.texts.get("seen_at")
+            await records.update(ctx, self.actions, part.id, {"preferences": preferences}, seen_at)
         except Invalid as error:
             return await self._page_with_errors(ctx, page_context, at, fields, error.errors)
+        except ChangedMeanwhile:
+            # The page shows their settings, since those of two operators can hardly be compared here.
+            at, part = await self._part(request, ctx)
+            texts = get_stored_texts(self.what, part)
+            return await self._page(
+                ctx, page_context, at, texts, errors={"base": [f"This {self.what} {_CONFLICT}"]}, status=409
+            )
         return redirect(f"{PATH}/{at.promotion.id}/parts?done=changed")
 
     async def remove(self, request: Request, ctx: Context, _page_context: PageContext) -> Reply:
@@ -118,7 +130,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
         part = await get_part(ctx, self.actions, promotion.id, id_of(request, "part_id"))
         # A part of an unknown kind can only be removed.
-        return PartContext(promotion, self._kind(part.type), part.id), part
+        return PartContext(promotion, self._kind(part.type), part.id, part.updated_at.isoformat()), part
 
     def _read(self, kind: str, fields: Fields) -> dict[str, Any]:
         values = read_settings(self.what, kind, fields)
@@ -130,6 +142,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Reply:
         """Renders the form again with the submitted values and the search results."""
         search = fields.texts.get("q", "").strip()[:100]
+        at = msgspec.structs.replace(at, seen_at=fields.texts.get("seen_at", ""))
         return await self._page(ctx, page_context, at, get_submitted_texts(self.what, at.kind, fields), search, errors)
 
     async def _page(
@@ -140,11 +153,12 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
         texts: dict[str, Any],
         search: str = "",
         errors: Any = None,
+        status: int = 422,
     ) -> Reply:
         return page(
             "promotions/promotion_part.html",
             page_context,
-            422 if errors else 200,
+            status if errors else 200,
             at=at,
             form=self,
             heading=KINDS[self.what][at.kind].label,

@@ -8,7 +8,8 @@ import msgspec
 
 from shop.actions import records
 from shop.actions.context import Context
-from shop.actions.records import ResourceActions, Tree
+from shop.actions.records import ResourceActions
+from shop.actions.relations import Tree
 from shop.admin.fields import Fields, id_of, list_differences
 from shop.admin.pages import PageContext, confirmation_page, page, redirect
 from shop.admin.uses import in_use_page, link_uses

@@ -243,8 +243,8 @@ for (const zone of document.querySelectorAll("[data-drop]")) {
   });
 }
 
-// Shows the progress of work in the background.
-if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 1500);
+// Shows the progress of work in the background; without the query, which has the notice of the last action.
+if (document.querySelector("[data-reload]")) setTimeout(() => location.replace(location.pathname), 1500);
 
 // Warns before a page with unsaved changes is left.
 let isUnsaved = false;
@@ -314,4 +314,10 @@ for (const input of document.querySelectorAll("input[data-counted]")) {
 }
 
 // Focuses the feedback after an action, so that screen readers and keyboards start there.
-document.querySelector(".summary:not([hidden]), [data-feedback]")?.focus();
+// A page with a fragment shows that part of it, which takes the focus away when the page is loaded.
+const feedback = document.querySelector(".summary:not([hidden]), [data-feedback]");
+if (location.hash) {
+  addEventListener("load", () => setTimeout(() => feedback?.focus({ preventScroll: true })));
+} else {
+  feedback?.focus();
+}

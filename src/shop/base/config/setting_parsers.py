@@ -26,6 +26,12 @@ def parse_at_least_one(text: str) -> int:
     return int(text)
 
 
+def parse_month(text: str) -> int:
+    if parse_whole(text) < 30:
+        raise ValueError("give a whole number of days, 30 or more")
+    return int(text)
+
+
 def parse_port(text: str) -> int:
     if parse_whole(text) > 65535:
         raise ValueError("give a port from 0 to 65535; 0 picks a free one")

@@ -4,7 +4,6 @@
 """
 
 import difflib
-import ipaddress
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from shop.base.client_networks import parse_address
 from shop.base.config.buckets import Bucket
 from shop.base.config.setting_parsers import (
     Limits,
@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     backup_hours: int
     backup_keep: int
     backup_passphrase: str | None
+    archive_url: Bucket | Path | None
+    archive_after: int
     metrics: str | None
     catalog_stale_seconds: int
     drain_seconds: float
@@ -123,10 +125,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = parse_address(host)
+    return address is not None and address.is_loopback
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

@@ -17,6 +17,7 @@ from shop.base.config.setting_parsers import (
     parse_grace,
     parse_lag,
     parse_limits,
+    parse_month,
     parse_networks,
     parse_origins,
     parse_passphrase,
@@ -187,6 +188,8 @@ VARIABLES = (
         "encrypts the secret keys in backups; set: scheduled backups contain them",
         is_secret=True,
     ),
+    Variable("SHOP_ARCHIVE_URL", "archive_url", parse_place, None, "place of old orders; unset: none", is_secret=True),
+    Variable("SHOP_ARCHIVE_AFTER", "archive_after", parse_month, "730", "days until finished orders are archived"),
     Variable(
         "SHOP_METRICS", "metrics", parse_choice("public"), None, "`public`: open to everyone; unset: only in a try-out"
     ),
@@ -306,7 +309,13 @@ VARIABLES = (
     Variable(
         "SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", parse_limits, "0", "access tokens per application"
     ),
-    Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", parse_limits, "600/60", "new carts per source"),
+    Variable(
+        "SHOP_LIMIT_CARTS_PER_SOURCE",
+        "limit_carts_per_source",
+        parse_limits,
+        "600/60",
+        "new carts per source; each process may admit a twentieth more",
+    ),
     Variable(
         "SHOP_LIMIT_COUPONS_PER_SOURCE",
         "limit_coupons_per_source",

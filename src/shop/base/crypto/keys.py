@@ -3,10 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from hmac import digest
 from typing import Any
-
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 _ENTRY = re.compile(r"([0-9a-z]{1,8}):((?:[0-9a-fA-F]{2}){32,64})", re.ASCII)
 _BLOCK = 64
@@ -63,8 +61,9 @@ class Keys:
         return ",".join(f"{key_id}:{secret.hex()}" for key_id, secret in self._secrets.items())
 
     def derived(self, key_id: str, use: str) -> bytes:
-        """Returns the key for one use."""
-        return HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
+        """Returns the key for one use: HKDF-SHA256 (RFC 5869) without salt, of which one block is enough."""
+        extracted_key = digest(bytes(32), self._secrets[key_id], "sha256")
+        return digest(extracted_key, use.encode() + b"\x01", "sha256")
 
     def mac(self, key_id: str, use: str, message: bytes) -> bytes:
         """Returns the HMAC-SHA256 with the key for one use, from its two cached hash states (RFC 2104). Every cart

@@ -2,10 +2,18 @@
 
 import secrets
 from hashlib import scrypt
+from typing import TYPE_CHECKING
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives.ciphers import aead
+else:
+    exceptions = LazyModule("cryptography.exceptions")
+    aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
 _COST, _BLOCK_SIZE, _PARALLELISM = 2**17, 8, 1
 """128 MiB and a good part of a second for each guess."""
@@ -25,7 +33,7 @@ class SealedText(msgspec.Struct, frozen=True, kw_only=True):
 def seal(text: str, passphrase: str) -> bytes:
     """Returns the encrypted text as JSON."""
     salt, nonce = secrets.token_bytes(16), secrets.token_bytes(12)
-    data = AESGCM(_derive(passphrase, salt, _COST)).encrypt(nonce, text.encode(), _LABEL)
+    data = aead.AESGCM(_derive(passphrase, salt, _COST)).encrypt(nonce, text.encode(), _LABEL)
     return msgspec.json.encode(SealedText(cost=_COST, salt=salt, nonce=nonce, data=data)) + b"\n"
 
 
@@ -35,9 +43,9 @@ def unseal(document: bytes, passphrase: str) -> str:
         sealed_text = msgspec.json.decode(document, type=SealedText)
         if not 2 <= sealed_text.cost <= _MAX_COST:
             raise ValueError("unexpected cost")
-        cipher = AESGCM(_derive(passphrase, sealed_text.salt, sealed_text.cost))
+        cipher = aead.AESGCM(_derive(passphrase, sealed_text.salt, sealed_text.cost))
         return cipher.decrypt(sealed_text.nonce, sealed_text.data, _LABEL).decode()
-    except (InvalidTag, ValueError, msgspec.MsgspecError):
+    except (exceptions.InvalidTag, ValueError, msgspec.MsgspecError):
         raise ValueError("the passphrase is wrong, or the file was changed") from None
 
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from shop.actions.backups.backups import record_backup
+from shop.actions.backups.schedule import remove_expired
 from shop.actions.backups.snapshots import BackupSource, BackupWriter
 from shop.app.configuration import read_keys
 from shop.base.config.settings import Settings
@@ -26,8 +27,9 @@ from shop.queries.backups.snapshots import find_time
 @click.command(epilog="Example: shop backup /mnt/backups")
 @click.argument("place", required=False)
 @click.option("--with-keys", is_flag=True, help="Include the secret keys, encrypted with a passphrase.")
+@click.option("--remove-old", "must_remove", is_flag=True, help="Afterward remove those older than SHOP_BACKUP_KEEP.")
 @click.option("--verify", "is_verification", is_flag=True, help="Verify the backup PLACE instead of making one.")
-def backup(place: str | None, with_keys: bool, is_verification: bool) -> None:
+def backup(place: str | None, with_keys: bool, must_remove: bool, is_verification: bool) -> None:
     """Back up the database, the images and the settings to PLACE, while the shop is running or stopped.
 
     PLACE is a directory, or a bucket as in SHOP_MEDIA_URL; without it, SHOP_BACKUP_URL. Prefer the setting for a
@@ -45,7 +47,10 @@ def backup(place: str | None, with_keys: bool, is_verification: bool) -> None:
     passphrase = read_passphrase(settings, is_new=True) if with_keys else None
     with database(settings) as (url, _):
         folder, manifest = asyncio.run(_back_up(settings, url, target, keys, passphrase))
-    click.echo(f"{target}/{folder}: {manifest.size / 1e6:,.1f} MB, {manifest.image_count:,} images.")
+        click.echo(f"{target}/{folder}: {manifest.size / 1e6:,.1f} MB, {manifest.image_count:,} images.")
+        if must_remove:
+            for name in asyncio.run(_remove_old(url, target, manifest, settings.backup_keep)):
+                click.echo(f"{target}/{name}: removed.")
     _warn(manifest, is_external=settings.secret_keys is not None)
 
 
@@ -77,6 +82,14 @@ async def _back_up(
         manifest = await BackupWriter(source, place, folder, Progress()).write()
         await record_backup(db, str(place), folder, manifest)
         return folder, manifest
+    finally:
+        await db.close()
+
+
+async def _remove_old(url: str, place: BackupPlace, newest: Manifest, days: int) -> list[str]:
+    db = open_database(url, size=1)
+    try:
+        return await remove_expired(db, place, newest, days)
     finally:
         await db.close()
 

@@ -61,7 +61,7 @@ def check(name: str) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
-    """Delete the tables of an extension and the progress of its listeners. Uninstall its package first.
+    """Delete the tables of an extension, the progress of its listeners and its webhooks. Uninstall its package first.
 
     Payments made with it remain, and can no longer be captured, voided or refunded.
     """

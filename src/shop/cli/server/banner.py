@@ -1,6 +1,13 @@
 """The text that `shop serve` prints at start."""
 
-from shop.demo.shop import COUPON, COUPON_DESCRIPTION, SHOPPERS
+from typing import TYPE_CHECKING
+
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from shop.demo import shop as demo_shop
+else:
+    demo_shop = LazyModule("shop.demo.shop")
 
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
@@ -48,11 +55,11 @@ def _describe_origins(cors_origins: tuple[str, ...]) -> str:
 
 def _shoppers(mailbox: str) -> str:
     """Lists the demo customers. They have no password: a login code is e-mailed and read in `mailbox`."""
-    rows = "\n".join(f"    {person.email:<16} {person.first_name}, {person.note}" for person in SHOPPERS)
+    rows = "\n".join(f"    {person.email:<16} {person.first_name}, {person.note}" for person in demo_shop.SHOPPERS)
     return f"""
   Sign in to the storefront as one of these customers; login codes are sent to {mailbox}:
 
 {rows}
 
-  Coupon code to try: {COUPON}, {COUPON_DESCRIPTION}.
+  Coupon code to try: {demo_shop.COUPON}, {demo_shop.COUPON_DESCRIPTION}.
 """

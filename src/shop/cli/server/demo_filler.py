@@ -11,11 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING
 
 from shop.base.config.settings import Settings
 from shop.base.errors import CannotStart
-from shop.cli.server.demo_progress import load_demo_with_progress
-from shop.demo.pictures import Pictures, all_drawings
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from shop.cli.server import demo_progress
+    from shop.demo import pictures as demo_pictures
+else:
+    demo_progress = LazyModule("shop.cli.server.demo_progress")
+    demo_pictures = LazyModule("shop.demo.pictures")
 
 Fill = Callable[[str], bool]
 """Loads the demo shop into an empty database; returns whether the database contains it."""
@@ -62,11 +69,11 @@ def _run(starter: Connection, settings: Settings, is_try_out: bool) -> None:
         # Exit at once when the parent ends, because nothing waits for the result.
         threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
     try:
-        pictures = Pictures()
+        pictures = demo_pictures.Pictures()
         if not settings.database_url and not (settings.data_dir / "postgres").exists():
-            pictures.draw(all_drawings())
+            pictures.draw(demo_pictures.all_drawings())
         url = starter.recv()
-        starter.send((load_demo_with_progress(url, settings, pictures, is_try_out=is_try_out), None))
+        starter.send((demo_progress.load_demo_with_progress(url, settings, pictures, is_try_out=is_try_out), None))
     except CannotStart as reason:
         starter.send((False, str(reason)))
     except (EOFError, KeyboardInterrupt):

@@ -81,6 +81,9 @@ def upgrade() -> None:
 
 def _fill(table: str, key: str, change: str) -> None:
     """Copies rows in batches. A copy that a trigger has written meanwhile is newer and stays."""
+    if op.get_context().as_sql:
+        op.execute(change.replace(":ids", "'{each batch of ids}'"))
+        return
     last = UUID(int=0)
     while ids := _following(table, key, last):
         op.get_bind().execute(sa.text(change), {"ids": ids})

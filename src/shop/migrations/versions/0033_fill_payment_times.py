@@ -37,12 +37,19 @@ _INDEXES = {
 
 def upgrade() -> None:
     with op.get_context().autocommit_block():
-        last = UUID(int=0)
-        following = sa.text(f"select id from payments where id > :last order by id limit {_BATCH}")
-        while ids := op.get_bind().execute(following, {"last": last}).scalars().all():
-            op.get_bind().execute(sa.text(_FILL), {"ids": ids})
-            last = ids[-1]
+        if op.get_context().as_sql:
+            op.execute(_FILL.replace(":ids", "'{each batch of ids}'"))
+        else:
+            _fill()
         for name, definition in _INDEXES.items():
             # IF NOT EXISTS would skip an unfinished index, which is never used.
             op.execute(f"drop index concurrently if exists {name}")
             op.execute(f"create index concurrently {name} on {definition}")
+
+
+def _fill() -> None:
+    last = UUID(int=0)
+    following = sa.text(f"select id from payments where id > :last order by id limit {_BATCH}")
+    while ids := op.get_bind().execute(following, {"last": last}).scalars().all():
+        op.get_bind().execute(sa.text(_FILL), {"ids": ids})
+        last = ids[-1]

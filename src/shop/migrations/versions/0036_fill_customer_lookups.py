@@ -21,15 +21,25 @@ _INDEXES = {
 }
 
 
+_REFRESH = "select refresh_customer_lookup(id) from unnest(cast(:ids as uuid[])) as id"
+
+
 def upgrade() -> None:
     with op.get_context().autocommit_block():
-        last = UUID(int=0)
-        following = sa.text(f"select id from users where id > :last order by id limit {_BATCH}")
-        refresh = sa.text("select refresh_customer_lookup(id) from unnest(cast(:ids as uuid[])) as id")
-        while ids := op.get_bind().execute(following, {"last": last}).scalars().all():
-            op.get_bind().execute(refresh, {"ids": ids})
-            last = ids[-1]
+        if op.get_context().as_sql:
+            op.execute(_REFRESH.replace(":ids", "'{each batch of ids}'"))
+        else:
+            _fill()
         for name, definition in _INDEXES.items():
             # IF NOT EXISTS would skip an unfinished index, which is never used.
             op.execute(f"drop index concurrently if exists {name}")
             op.execute(f"create index concurrently {name} on {definition}")
+
+
+def _fill() -> None:
+    last = UUID(int=0)
+    following = sa.text(f"select id from users where id > :last order by id limit {_BATCH}")
+    refresh = sa.text(_REFRESH)
+    while ids := op.get_bind().execute(following, {"last": last}).scalars().all():
+        op.get_bind().execute(refresh, {"ids": ids})
+        last = ids[-1]

@@ -1,4 +1,4 @@
-"""Erasures of personal data.
+"""Erasures of personal data, and merges of accounts.
 Rows and their tables.
 No queries, no rules that involve several rows.
 """

@@ -1,9 +1,25 @@
 """Quotes: the current price and availability of a variant."""
 
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 import msgspec
+
+
+class AvailableStock(msgspec.Struct, frozen=True):
+    """The stock of a variant at all active locations."""
+
+    variant_id: UUID
+    on_hand: int
+    backorderable: bool
+
+
+class CatalogMoment(msgspec.Struct, frozen=True):
+    """The version of the catalog at a time, by the clock of the database."""
+
+    version: str
+    now: datetime
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +45,8 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     price: int | None
     compare_at_price: int | None
     price_list_id: UUID | None = None
+    changes_at: datetime | None = None
+    """When it will begin or cease to be sold by its dates."""
 
     def can_supply(self, quantity: int) -> bool:
         return not self.is_tracked or self.backorderable or self.on_hand >= quantity

@@ -68,6 +68,21 @@ class CatalogVersion(Row, frozen=True, kw_only=True):
 
     slot: int
     version: int = 0
+    shared: int = 0
+    """The version of what many products show: options, properties, taxons, stock locations."""
+    facets: int = 0
+    """The version of the facet counts and the texts of facets."""
+    matches: int = 0
+    """The version of what decides which products match a search or a choice of taxons, options and properties."""
+
+
+class ProductVersion(Row, frozen=True, kw_only=True):
+    """The version of a product's document, which triggers renew with every change of its rows; products that have not
+    changed since an upgrade have none.
+    """
+
+    product_id: UUID
+    version: int
 
 
 listings = table(
@@ -104,3 +119,10 @@ listing_sales = table(
 )
 listing_facets = table("listing_facets", ListingFacet, key("scope_id", "facet_id"))
 catalog_versions = table("catalog_versions", CatalogVersion, key("slot"))
+product_versions = table(
+    "product_versions",
+    ProductVersion,
+    key("product_id"),
+    refers("product_id", products, on_delete="cascade"),
+    fill_factor=50,
+)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from shop.base.listing import Page
 from shop.models.catalog.prices import PriceListEntry
 from shop.models.catalog.products import OptionType, Product, ProductProperty, Variant
 
@@ -82,6 +83,46 @@ class StorefrontProduct(Product, frozen=True, kw_only=True):
     @property
     def purchasable(self) -> bool:
         return self.available and (self.in_stock or self.backorderable)
+
+
+class ProductWithState(StorefrontProduct, frozen=True, kw_only=True):
+    """A product, read together with the versions of the catalog."""
+
+    version: Any
+    shared: Any
+    facets: Any
+    matches: Any
+    due: int
+
+
+class ProductOnPage(msgspec.Struct, frozen=True):
+    """A product of a list, with the version of its document and, for a customer with price lists, the price."""
+
+    id: UUID
+    version: int | None
+    default_variant_id: UUID
+    available: bool
+    is_due: bool
+    """Whether a date has passed on which the document may change, before the product was refreshed."""
+    price: int | None
+    total: int | None = None
+    cursor_value: Any = None
+
+
+class ProductMatches(msgspec.Struct, frozen=True, gc=False):
+    """The first products that match a query, in their order, and the number of all that match."""
+
+    ids: bytes
+    """16 bytes each."""
+    total: int
+    is_estimate: bool = False
+
+    def page(self, page: Page) -> list[UUID] | None:
+        """Returns the ids of a page; None if it is beyond the first products."""
+        start, end = 16 * page.offset, 16 * min(page.offset + page.size, self.total)
+        if end > len(self.ids):
+            return None
+        return [UUID(bytes=self.ids[place : place + 16]) for place in range(start, end, 16)]
 
 
 class StorefrontVariant(Variant, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from shop.models.cart.promotions import coupon_batches, promotions
 
 
 class CouponCode(Row, frozen=True, kw_only=True):
-    """A code of a batch; `order_id` is the order that used it."""
+    """A code of a batch; `order_id` is the order that used it, which may be archived."""
 
     id: UUID
     batch_id: UUID
@@ -74,7 +74,6 @@ coupon_codes = table(
     key("id"),
     refers("batch_id", coupon_batches, on_delete="cascade"),
     refers("promotion_id", promotions, on_delete="cascade"),
-    refers("order_id", orders, on_delete="set null"),
     unique("code"),
     index("ix_coupon_codes_batch_id", "batch_id", "id"),
     index("ix_coupon_codes_promotion_id", "promotion_id"),
@@ -96,7 +95,6 @@ promotion_uses = table(
     PromotionUse,
     key("id"),
     refers("promotion_id", promotions),
-    refers("order_id", orders, on_delete="cascade"),
     refers("user_id", users, on_delete="set null"),
     refers("coupon_code_id", coupon_codes),
     unique("promotion_id", "order_id"),

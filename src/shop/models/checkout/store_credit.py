@@ -6,8 +6,6 @@ from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table
 from shop.models.access.users import users
-from shop.models.cart.orders import orders
-from shop.models.checkout.payments import payments
 
 
 class StoreCreditCategory(Row, frozen=True, kw_only=True):
@@ -95,8 +93,6 @@ store_credit_events = table(
     key("id"),
     refers("store_credit_id", store_credits, on_delete="cascade"),
     refers("user_id", users, on_delete="cascade"),
-    refers("order_id", orders, on_delete="set null"),
-    refers("payment_id", payments, on_delete="set null"),
     index("ix_store_credit_events_store_credit_id", "store_credit_id", "id"),
     index("ix_store_credit_events_user_id", "user_id", "currency", "id"),
     index("ix_store_credit_events_order_id", "order_id", where="order_id is not null"),

@@ -7,9 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.db.rows import Row, check, index, key, refers, table, unique
-from shop.models.cart.orders import orders
-from shop.models.checkout.payments import refunds
+from shop.db.rows import Row, check, index, key, table, unique
 from shop.models.setup.documents import TaxNumber
 
 InvoiceKind = Literal["invoice", "credit_note"]
@@ -136,8 +134,6 @@ invoices = table(
     "invoices",
     Invoice,
     key("id"),
-    refers("order_id", orders),
-    refers("refund_id", refunds),
     unique("number"),
     unique("series", "running_number"),
     # One invoice for each order, one credit note for each refund, and one for a canceled order.

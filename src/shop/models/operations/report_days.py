@@ -4,6 +4,7 @@
     payment_days, refund_days                    money that was received and returned on the day
     cart_days                                    carts that were created on the day
     stale_days                                   days whose figures must be calculated again
+    frozen_days                                  days whose figures remain, because orders of them are archived
 
 Amounts are in minor units of `currency`.
 """
@@ -108,6 +109,12 @@ class StaleDay(Row, frozen=True, kw_only=True):
     day: date
 
 
+class FrozenDay(Row, frozen=True, kw_only=True):
+    """A day whose figures are not calculated again: some of its orders are in the archive."""
+
+    day: date
+
+
 class ReportState(Row, frozen=True, kw_only=True):
     """Up to where the event log is part of the figures, in one row."""
 
@@ -127,4 +134,5 @@ payment_days = table("payment_days", PaymentDay, key("day", "currency", "payment
 refund_days = table("refund_days", RefundDay, key("day", "currency", "payment_method_id", "reason", "is_canceled"))
 cart_days = table("cart_days", CartDay, key("day", "currency"))
 stale_days = table("stale_days", StaleDay, key("day"))
+frozen_days = table("frozen_days", FrozenDay, key("day"))
 report_states = table("report_states", ReportState, key("id"), check("only_one", "id = 1"))

@@ -25,3 +25,5 @@ class OrderEdit(msgspec.Struct, frozen=True):
     """The new quantities by line item; zero removes it. Other line items stay as they are."""
     additions: Mapping[UUID, int] = {}
     """The quantities to add by variant."""
+    lost_line_ids: frozenset[UUID] = frozenset()
+    """Line items whose removed units are damaged or lost, so that they do not return to the stock."""

@@ -16,6 +16,16 @@ class TableManifest(msgspec.Struct, frozen=True):
     sha256: str
 
 
+class ExtensionManifest(msgspec.Struct, frozen=True):
+    """The tables of an extension in the file."""
+
+    name: str
+    version: str
+    revision: str
+    """The newest migration of the extension in the database that was exported."""
+    tables: list[TableManifest]
+
+
 class ShopFileManifest(msgspec.Struct, frozen=True):
     """What a file contains, and which version of the shop wrote it."""
 
@@ -30,6 +40,7 @@ class ShopFileManifest(msgspec.Struct, frozen=True):
     tables: list[TableManifest]
     media: TableManifest
     """The list of the files of images."""
+    extensions: list[ExtensionManifest] = []
 
 
 class MediaFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,8 @@
 """Which tables the file of a whole shop contains, and which it leaves out, with the reasons."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
 from sqlalchemy import Table
 
 from shop.models.access.applications import application_secrets, applications
@@ -10,7 +11,8 @@ from shop.models.access.passkeys import operator_passkeys
 from shop.models.access.roles import roles
 from shop.models.access.users import customer_group_members, customer_groups, users
 from shop.models.accounts.erasures import erasures
-from shop.models.accounts.merges import merged_addresses
+from shop.models.accounts.merges import customer_merges, merged_addresses
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import abandoned_carts, line_items, loose_addresses, orders, stock_holds
 from shop.models.cart.promotions import (
     coupon_batches,
@@ -68,8 +70,19 @@ from shop.models.customers.wishlists import restocked_variants, wished_items, wi
 from shop.models.documents.invoices import invoice_counters, invoices
 from shop.models.drafts.drafts import draft_discounts, drafts
 from shop.models.events import event_counters, events
+from shop.models.extensions.listeners import extension_listeners
+from shop.models.extensions.webhooks import extension_webhooks
 from shop.models.imports.csv_imports import csv_import_chunks, csv_imports
 from shop.models.journal import audit_events, outbox_mails
+from shop.models.operations.report_days import (
+    adjustment_days,
+    cart_days,
+    frozen_days,
+    payment_days,
+    product_days,
+    refund_days,
+    sales_days,
+)
 from shop.models.order_edits.approvals import refund_requests
 from shop.models.order_edits.notes import order_notes
 from shop.models.order_edits.refunds import refund_items
@@ -85,6 +98,19 @@ from shop.models.webhooks.endpoints import webhook_endpoints, webhook_secrets
 ShopTable = Table
 """A table, for layers that do not import the database library."""
 
+
+class ExtensionTableSet(msgspec.Struct, frozen=True, eq=False):
+    """The tables of an installed extension, each after those that it refers to."""
+
+    name: str
+    version: str
+    revision: str
+    """The newest of its migrations in the database."""
+    revisions: Collection[str]
+    """All of its migrations."""
+    tables: Sequence[Table]
+
+
 # fmt: off
 EXPORT_TABLES: tuple[Table, ...] = (
     # Settings.
@@ -93,7 +119,8 @@ EXPORT_TABLES: tuple[Table, ...] = (
     store_credit_categories, store_credit_types, roles, operators, operator_passkeys, operator_recovery_codes,
     applications, application_secrets, webhook_endpoints, webhook_secrets,
     # Customers. The lookups of orders refer to addresses.
-    users, addresses, merged_addresses, erasures, customer_groups, customer_group_members,
+    users, addresses, merged_addresses, customer_merges, erasures, customer_groups,
+    customer_group_members,
     # Catalog.
     products, product_slugs, option_types, option_values, properties, variants, product_option_types,
     product_properties, variant_option_values, prices, price_lists, price_list_entries, price_list_groups,
@@ -105,9 +132,12 @@ EXPORT_TABLES: tuple[Table, ...] = (
     loose_addresses, coupon_codes, line_items, adjustments, shipments, shipment_items, shipping_rates, stock_holds,
     order_promotions, promotion_uses, payment_sources, payments, payment_attempts, payment_notices, refunds,
     refund_items, refund_requests, store_credits, store_credit_events, invoices, invoice_counters, order_notes, drafts,
-    draft_discounts, timeline_entries,
+    draft_discounts, timeline_entries, archived_orders,
     # History.
     audit_events, events, event_counters, outbox_mails, webhook_deliveries, webhook_attempts,
+    extension_listeners, extension_webhooks,
+    # Figures of reports: an import calculates them again, but not those of days whose orders are archived.
+    sales_days, product_days, adjustment_days, payment_days, refund_days, cart_days, frozen_days,
     # After the listings of products, which an import rebuilds.
     listing_sales,
 )
@@ -125,6 +155,7 @@ INITIAL_TABLES = frozenset(
         stock_locations,
         roles,
         event_counters,
+        extension_listeners,
     }
 )
 """The tables that have rows in a new shop; an import replaces these rows."""
@@ -137,25 +168,25 @@ SECRET_COLUMNS: Mapping[str, frozenset[str]] = {"operators": frozenset({"passwor
 
 INTERNAL_COLUMNS: Mapping[str, frozenset[str]] = {
     "csv_imports": frozenset({"leased_until"}),
+    "extension_listeners": frozenset({"leased_until"}),
+    "extension_webhooks": frozenset({"leased_until"}),
     "outbox_mails": frozenset({"locked_until"}),
     "shops": frozenset({"version"}),
     "webhook_endpoints": frozenset({"leased_by", "leased_until"}),
 }
 """The columns that no file contains: leases of processes and versions of caches."""
 
-_REPORTS = "figures of reports, which the worker calculates again"
+_REPORTS = "the progress of reports, which the worker calculates again"
 _CREDENTIALS = "credentials that expire: sign in again"
 _INDEX = "an index that the import builds again"
 _CACHE = "the version of a cache"
 LEFT_OUT: Mapping[str, str] = {
     "access_tokens": _CREDENTIALS,
-    "adjustment_days": _REPORTS,
+    "archive_states": "the progress of archiving orders, which starts again",
     "backups": "the backups of this database, at places of its own",
-    "cart_days": _REPORTS,
     "catalog_versions": _CACHE,
     "customer_lookups": _INDEX,
     "demo_fills": "the progress of the historical orders of a demo",
-    "extension_listeners": "the progress of the listeners of extensions, whose own tables are not part of the file",
     "housekeeping_runs": "the last run of housekeeping on this database",
     "idempotency_keys": "answers to repeated requests, which expire within a day",
     "listing_facets": _INDEX,
@@ -167,16 +198,14 @@ LEFT_OUT: Mapping[str, str] = {
     "order_index_progress": "the progress of an index that the worker builds again",
     "order_listings": "an index that the worker builds again",
     "order_lookups": _INDEX,
-    "payment_days": _REPORTS,
-    "product_days": _REPORTS,
+    "product_versions": _CACHE,
     "promotion_versions": _CACHE,
     "rate_counts": "counts of rate limits, which expire",
     "refresh_tokens": _CREDENTIALS,
-    "refund_days": _REPORTS,
     "report_states": _REPORTS,
-    "sales_days": _REPORTS,
     "server_keys": "the server keys that this database knows",
     "sessions": _CREDENTIALS,
+    "setup_versions": _CACHE,
     "stale_days": _REPORTS,
     "stock_levels": _INDEX,
     "unsettled_attempts": _INDEX,

@@ -8,7 +8,7 @@ import msgspec
 
 from shop.actions.context import Shared
 from shop.actions.event_subjects import INVOICE, OPERATOR, ROLE, SHOP, ShopSettings
-from shop.actions.records import rebuild
+from shop.actions.relations import rebuild
 from shop.base.ids import event_id
 from shop.jsonapi.encoder import encoder
 from shop.jsonapi.resource import RenderContext, Resource, money, resource

@@ -195,7 +195,7 @@ STORE_CREDIT = resource(
         "currency",
         money("amount"),
         money("amount_used"),
-        money("amount_remaining", lambda credit: credit.amount_left),
+        money("amount_remaining", "amount_left"),
         money("amount_left"),
         money("amount_authorized"),
         "memo",

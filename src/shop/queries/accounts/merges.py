@@ -5,7 +5,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Table, bindparam, case, delete, exists, func, literal_column, select, update
+from sqlalchemy import BigInteger, Table, bindparam, case, delete, exists, func, literal_column, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -14,7 +14,8 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import customer_group_members, users
-from shop.models.accounts.merges import merged_addresses
+from shop.models.accounts.merges import CustomerMerge, customer_merges, merged_addresses
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import Order, orders
 from shop.models.catalog.prices import price_list_users
 from shop.models.checkout.coupons import promotion_uses
@@ -82,14 +83,19 @@ _PREVIEW = statement(
     ),
     into(MergePreview),
 )
-_LOCK_ORDERS = statement(
-    select(orders)
-    .where(orders.c.user_id == _duplicate_id)
-    .order_by(orders.c.completed_at.is_(None), orders.c.id)
-    .limit(bindparam("most", type_=BigInteger))
-    .with_for_update(),
-    into(Order),
-)
+
+
+def _lock_orders(*conditions: Any) -> Any:
+    """Selects any orders, which the index finds without reading all of the account, and locks them in order."""
+    ids = select(orders.c.id).where(orders.c.user_id == _duplicate_id, *conditions)
+    batch = orders.c.id.in_(ids.limit(bindparam("most", type_=BigInteger)))
+    return statement(
+        select(orders).where(batch, orders.c.user_id == _duplicate_id).order_by(orders.c.id).with_for_update(),
+        into(Order),
+    )
+
+
+_LOCK_CARTS, _LOCK_ORDERS = _lock_orders(orders.c.completed_at.is_(None)), _lock_orders()
 _IS_BEING_PAID = statement(
     select(payments.c.id)
     .join(orders, orders.c.id == payments.c.order_id)
@@ -141,6 +147,7 @@ _MOVES = [
     _move(addresses, updated_at=_now),
     _move(payment_sources, updated_at=_now),
     _move(promotion_uses),
+    _move(archived_orders),
     _move(store_credits, updated_at=_now),
     _move(store_credit_events),
 ]
@@ -191,13 +198,79 @@ _CLOSE = statement(
     _read_id,
 )
 
+_user_id = bindparam("user_id", type_=_ID)
+_is_merge = customer_merges.c.id == bindparam("merge_id", type_=_ID)
+_INSERT = statement(
+    insert(customer_merges)
+    .values(
+        id=bindparam("id"),
+        duplicate_id=bindparam("duplicate_id"),
+        survivor_id=bindparam("survivor_id"),
+        order_count=bindparam("order_count"),
+        created_at=_now,
+    )
+    .returning(customer_merges.c.id),
+    _read_id,
+)
+_LIST = statement(
+    select(customer_merges)
+    .where(or_(customer_merges.c.survivor_id == _user_id, customer_merges.c.duplicate_id == _user_id))
+    .order_by(customer_merges.c.created_at),
+    into(CustomerMerge),
+)
+_LOCK_NEXT = statement(
+    select(customer_merges)
+    .where(or_(_user_id.is_(None), customer_merges.c.duplicate_id == _user_id))
+    .order_by(customer_merges.c.created_at)
+    .limit(literal_column("1"))
+    .with_for_update(skip_locked=True),
+    into(CustomerMerge),
+)
+_SAVE = statement(
+    update(customer_merges)
+    .where(_is_merge)
+    .values(moved_count=customer_merges.c.moved_count + bindparam("count", type_=BigInteger))
+    .returning(customer_merges.c.id),
+    _read_id,
+)
+_END = statement(delete(customer_merges).where(_is_merge).returning(customer_merges.c.id), _read_id)
+
 
 async def preview_merge(db: DatabaseSession, duplicate_id: UUID) -> MergePreview:
     return cast(MergePreview, await db.one(_PREVIEW, duplicate_id=duplicate_id))
 
 
+async def insert_merge(db: DatabaseSession, merge_id: UUID, duplicate_id: UUID, survivor_id: UUID, count: int) -> None:
+    """Saves that the orders of an account move; `count` is the number of them."""
+    ids = {"duplicate_id": duplicate_id, "survivor_id": survivor_id}
+    await db.one(_INSERT, id=merge_id, **ids, order_count=count)
+
+
+async def list_merges(db: DatabaseSession, user_id: UUID) -> list[CustomerMerge]:
+    """Returns the unfinished merges of an account into another one, and of others into it."""
+    return await db.all(_LIST, user_id=user_id)
+
+
+async def lock_next(db: DatabaseSession, duplicate_id: UUID | None) -> CustomerMerge | None:
+    """Locks the oldest unfinished merge, or that of one account; None if another process works on it."""
+    return await db.one(_LOCK_NEXT, user_id=duplicate_id)
+
+
+async def save_progress(db: DatabaseSession, merge: CustomerMerge, count: int) -> None:
+    await db.one(_SAVE, merge_id=merge.id, count=count)
+
+
+async def end_merge(db: DatabaseSession, merge: CustomerMerge) -> None:
+    await db.one(_END, merge_id=merge.id)
+
+
+async def lock_carts(db: DatabaseSession, duplicate_id: UUID, *, most: int) -> list[Order]:
+    """Locks open carts and drafts of an account in the order of their ids."""
+    return await db.all(_LOCK_CARTS, duplicate_id=duplicate_id, most=most)
+
+
 async def lock_orders(db: DatabaseSession, duplicate_id: UUID, *, most: int) -> list[Order]:
-    """Locks the next orders of an account in the order of their ids; carts, which the customer may be using, last."""
+    """Locks some orders of an account in the order of their ids."""
     return await db.all(_LOCK_ORDERS, duplicate_id=duplicate_id, most=most)
 
 

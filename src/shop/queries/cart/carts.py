@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.actor import Claim
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, seconds, statement
+from shop.db.statements import into, positional_type, seconds, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import users
 from shop.models.cart.orders import Order, orders
@@ -20,6 +20,7 @@ from shop.queries.access.not_before import is_not_void
 from shop.queries.access.sessions import IS_OPEN_SESSION
 
 _ID = orders.c.id.type
+_build_order = positional_type(Order)
 _IS_OPEN = orders.c.completed_at.is_(None)
 _this = orders.c.id == bindparam("cart_id", type_=_ID)
 # The token version is part of the lookup, so that a replaced token finds nothing.
@@ -47,9 +48,8 @@ class BearersCart(msgspec.Struct, frozen=True):
 
 
 def _read_bearers_cart(record: Any) -> BearersCart:
-    fields = dict(record)
-    user_id = fields.pop("bearer_id")
-    return BearersCart(user_id, Order(**fields) if fields["id"] else None)
+    user_id, *values = record
+    return BearersCart(user_id, _build_order(*values) if values[0] else None)
 
 
 # Checks the bearer in the same statement: no row means no session, a row without an order means no cart.
@@ -73,9 +73,8 @@ class CompletedOrder(msgspec.Struct, frozen=True):
 
 
 def _read_completed(record: Any) -> CompletedOrder:
-    fields = dict(record)
-    is_shown = fields.pop("is_shown")
-    return CompletedOrder(Order(**fields), is_shown)
+    *values, is_shown = record
+    return CompletedOrder(_build_order(*values), is_shown)
 
 
 _FIND_COMPLETED = statement(

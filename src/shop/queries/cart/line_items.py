@@ -1,77 +1,64 @@
 """Statements that read and write the line items of a cart, with the order's totals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import LargeBinary, Text, bindparam, column, delete, func, literal_column, select, update
+from sqlalchemy import LargeBinary, Text, bindparam, column, delete, func, literal_column, select, true, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import any_of, into, opaque_param, statement
+from shop.db.statements import any_of, into, opaque_param, positional_type, statement
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.checkout.shipments import shipments
 from shop.rules.metadata import METADATA
 
 _ID = PG_UUID(as_uuid=True)
-# Not decoded: JSON as Python objects can be 25 times larger, and a cart only passes it on.
-_texts = [
-    func.convert_to(sql_cast(line_items.c[name], Text), "UTF8", type_=LargeBinary).label(name) for name in METADATA
-]
+
+
+class OrderChanged(Exception):
+    """Another transaction has changed an order that was read without a lock."""
+
+
+# Not decoded: JSON as Python objects can be 25 times larger, and a cart only passes it on. Nearly all lines have none.
+_metadata_texts = {
+    name: func.convert_to(
+        sql_cast(func.nullif(line_items.c[name], literal_column("'{}'::jsonb")), Text), "UTF8", type_=LargeBinary
+    ).label(name)
+    for name in METADATA
+}
+_NO_METADATA = msgspec.Raw(b"{}")
+LINE_COLUMNS = [_metadata_texts.get(each.name, each) for each in line_items.c]
 _lines = (
-    select(*(column for column in line_items.c if column.name not in METADATA), *_texts, orders.c.currency)
+    select(*LINE_COLUMNS, orders.c.currency)
     .join(orders, orders.c.id == line_items.c.order_id)
     .order_by(line_items.c.created_at, line_items.c.id)
 )
 
 
-def _read_line(record: Any) -> CartLine:
-    fields = dict(record)
-    for name in METADATA:
-        fields[name] = msgspec.Raw(fields[name])
-    return CartLine(**fields)
+_build_line = positional_type(CartLine)
+_METADATA_AT = [list(line_items.c.keys()).index(name) for name in METADATA]
 
 
-_LINES = statement(_lines.where(line_items.c.order_id == opaque_param("order_id", _ID)), _read_line)
-_LINES_OF = statement(_lines.where(line_items.c.order_id == any_of("order_ids", _ID)), _read_line)
+def read_line(values: Iterable[Any]) -> CartLine:
+    """Reads the columns of a line, followed by the currency of its cart."""
+    fields = list(values)
+    for index in _METADATA_AT:
+        text = fields[index]
+        fields[index] = _NO_METADATA if text is None else msgspec.Raw(text)
+    return cast(CartLine, _build_line(*fields))
+
+
+_LINES = statement(_lines.where(line_items.c.order_id == opaque_param("order_id", _ID)), read_line)
+_LINES_OF = statement(_lines.where(line_items.c.order_id == any_of("order_ids", _ID)), read_line)
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
 _source_rows = func.jsonb_populate_recordset(
     literal_column("null::line_items"), bindparam("rows", type_=JSONB)
 ).table_valued(*(column(name, line_items.c[name].type) for name in _names), name="given")
-_insert = insert(line_items).from_select(
-    [*_names, *_STAMPS], select(*(_source_rows.c[name] for name in _names), func.now(), func.now())
-)
-_put = (
-    _insert.on_conflict_do_update(
-        index_elements=["id"],
-        set_={name: _insert.excluded[name] for name in _names if name not in {"id", "order_id", "variant_id"}}
-        | {"updated_at": func.now()},
-    )
-    .returning(line_items.c.id)
-    .cte("put")
-)
-_delete_lines = (
-    delete(line_items)
-    .where(
-        line_items.c.order_id == bindparam("order_id", type_=_ID),
-        line_items.c.id == any_of("gone", _ID),
-    )
-    .returning(line_items.c.id)
-    .cte("gone")
-)
-_delete_shipments = (
-    delete(shipments)
-    .where(
-        shipments.c.order_id == bindparam("order_id", type_=_ID),
-        bindparam("unpacks", type_=literal_column("true").type),
-    )
-    .returning(shipments.c.id)
-    .cte("unpacked")
-)
 SAVED_ORDER_COLUMNS = (
     "state",
     "currency",
@@ -88,17 +75,50 @@ SAVED_ORDER_COLUMNS = (
     "pre_tax_total",
     "total",
 )
-_WRITE = statement(
+ROW_VERSION = sql_cast(literal_column("orders.xmin", Text()), Text())
+"""The transaction that wrote the row of an order: it changes with every update, and only with them."""
+_save = (
     update(orders)
-    .where(orders.c.id == bindparam("order_id", type_=_ID))
+    .where(
+        orders.c.id == bindparam("order_id", type_=_ID),
+        # No version means that the caller has locked the row.
+        func.coalesce(bindparam("row_version", type_=Text()) == ROW_VERSION, true()),
+    )
     .values(
         {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in SAVED_ORDER_COLUMNS}
         | {"updated_at": func.now()}
     )
     .returning(orders)
-    .add_cte(_delete_lines, _delete_shipments, _put),
-    into(Order),
+    .cte("saved")
 )
+# Every part depends on the update, so that nothing is written if the row has another version.
+_is_saved = select(_save.c.id).scalar_subquery()
+_insert = insert(line_items).from_select(
+    [*_names, *_STAMPS],
+    select(*(_source_rows.c[name] for name in _names), func.now(), func.now()).where(_is_saved.is_not(None)),
+)
+_put = (
+    _insert.on_conflict_do_update(
+        index_elements=["id"],
+        set_={name: _insert.excluded[name] for name in _names if name not in {"id", "order_id", "variant_id"}}
+        | {"updated_at": func.now()},
+    )
+    .returning(line_items.c.id)
+    .cte("put")
+)
+_delete_lines = (
+    delete(line_items)
+    .where(line_items.c.order_id == _is_saved, line_items.c.id == any_of("gone", _ID))
+    .returning(line_items.c.id)
+    .cte("gone")
+)
+_delete_shipments = (
+    delete(shipments)
+    .where(shipments.c.order_id == _is_saved, bindparam("unpacks", type_=literal_column("true").type))
+    .returning(shipments.c.id)
+    .cte("unpacked")
+)
+_WRITE = statement(select(_save).add_cte(_delete_lines, _delete_shipments, _put), into(Order))
 
 
 async def list_lines(db: DatabaseSession, order_id: UUID) -> list[CartLine]:
@@ -118,14 +138,27 @@ async def write_lines(
     removed_ids: Iterable[UUID],
     unpacks: bool,
     order: Mapping[str, Any],
+    row_version: str | None = None,
 ) -> Order:
-    """Upserts and deletes line items and updates the order in one statement; `unpacks` deletes the shipments."""
+    """Upserts and deletes line items and updates the order in one statement; `unpacks` deletes the shipments.
+
+    Without `row_version`, the caller must have locked the order. With it, raises OrderChanged and writes nothing if
+    the order has changed since that version was read.
+    """
     rows = [{name: getattr(line, name) for name in _names} for line in put]
     values = {f"new_{name}": order[name] for name in SAVED_ORDER_COLUMNS}
-    row = await db.one(_WRITE, order_id=order_id, rows=rows, gone=list(removed_ids), unpacks=unpacks, **values)
-    if row is None:
-        raise AssertionError("a locked order cannot be deleted")
-    return row
+    saved_order = await db.one(
+        _WRITE,
+        order_id=order_id,
+        row_version=row_version,
+        rows=rows,
+        gone=list(removed_ids),
+        unpacks=unpacks,
+        **values,
+    )
+    if saved_order is None:
+        raise OrderChanged()
+    return saved_order
 
 
 def without_stamps(line: LineItem) -> dict[str, Any]:

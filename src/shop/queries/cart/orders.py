@@ -1,21 +1,22 @@
 """Statements that read and change orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, and_, bindparam, delete, exists, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import BigInteger, Text, and_, bindparam, column, delete, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shop.base.listing import Keyset, Page, Sort
 from shop.db.pool import ConstraintViolation, DatabaseSession
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, dynamic_statement, into, opaque_param, statement
 from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
-from shop.queries.journal import IS_WITHIN_LIMITS, WINDOW_COUNTS, read_count
-from shop.rules.rate_limits import Count, Limit
+from shop.models.customers.addresses import addresses
+from shop.queries.bulk import insert_clause
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -36,23 +37,6 @@ def _made_at(record: Any) -> datetime:
 _INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
 _INSERT_UNLESS_TAKEN = statement(
     _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
-)
-_cart_values = {
-    "id": bindparam("id", type_=orders.c.id.type),
-    "number": bindparam("number", type_=orders.c.number.type),
-    "currency": bindparam("currency", type_=orders.c.currency.type),
-    "created_at": func.now(),
-    "updated_at": func.now(),
-}
-_cart_insert = (
-    insert(orders)
-    .from_select(list(_cart_values), select(*_cart_values.values()).where(IS_WITHIN_LIMITS))
-    .returning(orders.c.created_at)
-    .cte("made")
-)
-_INSERT_COUNTED = statement(
-    select(WINDOW_COUNTS, select(_cart_insert.c.created_at).scalar_subquery().label("made_at")),
-    lambda record: (read_count(record), cast(datetime | None, record["made_at"])),
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
 _LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
@@ -95,14 +79,14 @@ SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_to
 
 
 def _list_statement(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
-    column = orders.c[sort.name]
-    last_value, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
-    later = column < last_value if sort.is_descending else column > last_value
-    after = [or_(later, and_(column == last_value, orders.c.id > last_id))] if is_after else []
+    sorted_column = orders.c[sort.name]
+    last_value, last_id = bindparam("after", type_=sorted_column.type), bindparam("after_id", type_=orders.c.id.type)
+    later = sorted_column < last_value if sort.is_descending else sorted_column > last_value
+    after = [or_(later, and_(sorted_column == last_value, orders.c.id > last_id))] if is_after else []
     return statement(
         select(orders)
         .where(*_is_completed_by_user, *after)
-        .order_by(column.desc() if sort.is_descending else column, orders.c.id)
+        .order_by(sorted_column.desc() if sort.is_descending else sorted_column, orders.c.id)
         .offset(bindparam("skip", type_=BigInteger))
         .limit(bindparam("most", type_=BigInteger)),
         into(Order),
@@ -151,6 +135,13 @@ _MARK_DELIVERED = statement(
     .returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_states = (
+    func.unnest(
+        opaque_param("shipment_ids", ARRAY(shipments.c.id.type)), opaque_param("shipment_states", ARRAY(Text()))
+    )
+    .table_valued(column("id", shipments.c.id.type), column("state", Text()), name="states")
+    .render_derived()
+)
 _COMPLETE = statement(
     update(orders)
     .where(orders.c.id == bindparam("order_id"), _IS_OPEN)
@@ -163,9 +154,39 @@ _COMPLETE = statement(
             for name in ("payment_total", "payment_state", "shipment_state", "explained")
         },
     )
-    .returning(orders),
+    .returning(orders)
+    .add_cte(
+        update(shipments)
+        .where(shipments.c.id == _states.c.id)
+        .values(state=_states.c.state, updated_at=func.now())
+        .cte("new_states")
+    ),
     into(Order),
 )
+
+
+@lru_cache(maxsize=64)
+def _save_details(names: tuple[str, ...], address_names: tuple[str, ...]) -> Statement[UUID]:
+    values = {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in names}
+    clause = (
+        update(orders)
+        .where(orders.c.id == bindparam("order_id", type_=orders.c.id.type))
+        .values(**values, updated_at=func.now())
+        .returning(orders.c.id)
+    )
+    if address_names:
+        clause = clause.add_cte(insert_clause(addresses, address_names, "addresses").cte("new_addresses"))
+    return dynamic_statement(clause, lambda record: cast(UUID, record[0]))
+
+
+async def save_details(
+    db: DatabaseSession, order_id: UUID, changes: Mapping[str, object], new_addresses: Sequence[Mapping[str, object]]
+) -> None:
+    """Changes columns of an order, and inserts addresses that it refers to, in one statement."""
+    names = tuple(sorted(new_addresses[0])) if new_addresses else ()
+    values = {f"new_{name}": value for name, value in changes.items()}
+    rows = {"addresses": new_addresses} if new_addresses else {}
+    await db.one(_save_details(tuple(sorted(changes)), names), order_id=order_id, **values, **rows)
 
 
 async def find_completed_order(db: DatabaseSession, order_id: UUID | None) -> Order | None:
@@ -200,8 +221,17 @@ async def lock_order(db: DatabaseSession, order_id: UUID) -> Order | None:
     return await db.one(_LOCK, id=order_id)
 
 
-async def complete_order(db: DatabaseSession, order_id: UUID, **values: Any) -> Order:
-    order = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
+async def complete_order(
+    db: DatabaseSession, order_id: UUID, shipment_states: Mapping[UUID, str], **values: Any
+) -> Order:
+    """Completes an order, and changes the states of its shipments."""
+    order = await db.one(
+        _COMPLETE,
+        order_id=order_id,
+        shipment_ids=list(shipment_states),
+        shipment_states=list(shipment_states.values()),
+        **{f"new_{name}": value for name, value in values.items()},
+    )
     if order is None:
         raise AssertionError("a locked open order can always be completed")
     return order
@@ -221,29 +251,6 @@ async def insert_cart(
     if created_at is None:
         return None
     return Order(created_at=created_at, updated_at=created_at, **values)
-
-
-async def insert_counted_cart(
-    db: DatabaseSession, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
-) -> tuple[Order | None, Sequence[Count]]:
-    """Inserts a guest cart and counts it in the same statement. Returns no cart if a rate limit is exceeded, and no
-    cart and no counts if the number is taken.
-    """
-    values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
-    # Sorted, so that two callers of one network cannot deadlock.
-    sorted_limits = sorted(limits, key=lambda limit: (limit.key, limit.seconds))
-    windows = {
-        "keys": [limit.key for limit in sorted_limits],
-        "windows": [limit.seconds for limit in sorted_limits],
-        "allowed": [limit.count for limit in sorted_limits],
-    }
-    try:
-        rows = await db.all(_INSERT_COUNTED, **values, **windows)
-    except ConstraintViolation as error:
-        _check_is_taken(error)
-        return None, ()
-    counts, made_at = [count for count, _ in rows], rows[0][1]
-    return Order(created_at=made_at, updated_at=made_at, **values) if made_at else None, counts
 
 
 def _check_is_taken(error: ConstraintViolation) -> None:

@@ -28,6 +28,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, into, opaque_param, statement
 from shop.models.access.users import customer_group_members, users
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import customer_of, order_lookups, orders
 from shop.models.cart.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
 from shop.models.catalog.products import products, variants
@@ -96,22 +97,27 @@ _uses = (
     .group_by(promotion_uses.c.promotion_id)
     .subquery()
 )
-_codes = (
+IS_USED_CODE = func.coalesce(coupon_codes.c.order_id != order_promotions.c.order_id, text("false")).label("is_used")
+CODES = (
     select(
         order_promotions.c.promotion_id,
         order_promotions.c.code,
         order_promotions.c.coupon_code_id,
-        func.coalesce(coupon_codes.c.order_id != _order_id, text("false")).label("is_used"),
+        IS_USED_CODE,
     )
     .select_from(order_promotions.outerjoin(coupon_codes, coupon_codes.c.id == order_promotions.c.coupon_code_id))
     .where(order_promotions.c.order_id == _order_id)
-    .subquery("codes")
 )
+_codes = CODES.subquery("codes")
 
 
 def _has_ordered(is_customers: ColumnElement[bool]) -> ColumnElement[bool]:
     is_valid_order = orders.c.completed_at.is_not(None) & orders.c.canceled_at.is_(None)
     return exists().where(is_valid_order, orders.c.id != _order_id, is_customers)
+
+
+def _has_archived(is_customers: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists().where(archived_orders.c.canceled_at.is_(None), is_customers)
 
 
 _orders_of_customer = select(order_lookups.c.order_id).where(
@@ -129,6 +135,8 @@ _FACTS = statement(
             or_(
                 _has_ordered(orders.c.user_id == _user_id),
                 _has_ordered(orders.c.id.in_(_orders_of_customer)),
+                _has_archived(archived_orders.c.user_id == _user_id),
+                _has_archived(literal_column(customer_of("archived_orders.email"), Text()) == _key),
             ),
         ).label("has_ordered"),
         _aggregate(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
@@ -215,7 +223,7 @@ _VARIANTS, _VARIANTS_WITH_TAXONS = (
     _variant_statement(literal_column("'{}'::uuid[]")),
     _variant_statement(func.array(_taxons_and_ancestors.scalar_subquery())),
 )
-_CODES = statement(select(_codes), lambda record: Code(*record))
+_CODES = statement(CODES, lambda record: Code(*record))
 _DROP_PARTS = {
     table.name: statement(
         delete(table).where(table.c.promotion_id == bindparam("promotion_id", type_=_ID)).returning(table.c.id),

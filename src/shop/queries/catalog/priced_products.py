@@ -5,16 +5,31 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Select, Text, and_, bindparam, func, literal_column, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into
 from shop.models.catalog.prices import prices
-from shop.models.catalog.product_index import listings
+from shop.models.catalog.product_index import listings, product_versions
 from shop.models.catalog.products import product_slugs, products, variants
-from shop.models.catalog.storefront import StorefrontProduct
+from shop.models.catalog.storefront import ProductOnPage, ProductWithState, StorefrontProduct
+from shop.models.catalog.taxons import classifications
 from shop.queries.catalog.prices import Pricing, select_best_price
+from shop.queries.catalog.versions import CatalogState, catalog_state
 
 _ID = PG_UUID(as_uuid=True)
 _master = variants.alias("master")
@@ -27,6 +42,8 @@ IS_LISTED_NOW = and_(listings.c.is_active, _is_available, _is_current)
 IS_VISIBLE_OR_DISCONTINUED = and_(products.c.status == "active", products.c.deleted_at.is_(None), _is_available)
 HAS_PRICE = and_(prices.c.variant_id == listings.c.default_variant_id, prices.c.currency == CURRENCY)
 BEST_PRICE = select_best_price(listings.c.default_variant_id, prices.c.amount, ONE, listings, prices)
+# Has a base price in the currency: price lists change prices, not which products are sold.
+IS_PRICED = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), CURRENCY))
 _LISTING_COLUMNS = (
     "master_id",
     "default_variant_id",
@@ -42,10 +59,10 @@ _LISTING_COLUMNS = (
 
 
 def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
-    """Selects the products of a page with their listings and prices."""
+    """Selects the products of a page, or all products if it is None, with their listings and prices."""
+    source: Any = listings if page is None else page.join(listings, listings.c.product_id == page.c.product_id)
     source = (
-        page.join(listings, listings.c.product_id == page.c.product_id)
-        .join(products, products.c.id == listings.c.product_id)
+        source.join(products, products.c.id == listings.c.product_id)
         .join(_master, _master.c.id == listings.c.master_id)
         .outerjoin(prices, HAS_PRICE)
     )
@@ -71,29 +88,61 @@ def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
     ).select_from(source)
 
 
+def select_versions_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
+    """Selects what tells whether the cached documents of a page's products are current, and personal prices."""
+    source = page.join(listings, listings.c.product_id == page.c.product_id).outerjoin(
+        product_versions, product_versions.c.product_id == listings.c.product_id
+    )
+    amount: Any = literal_column("null::bigint")
+    if is_personal:
+        source = source.outerjoin(prices, HAS_PRICE).outerjoin(BEST_PRICE, literal_column("true"))
+        amount = func.coalesce(BEST_PRICE.c.amount, prices.c.amount)
+    return select(
+        listings.c.product_id.label("id"),
+        product_versions.c.version,
+        listings.c.default_variant_id,
+        IS_LISTED_NOW.label("available"),
+        func.coalesce(listings.c.next_look_at <= func.now(), literal_column("false")).label("is_due"),
+        amount.label("price"),
+    ).select_from(source)
+
+
+SELECT_BY_ROW: dict[Any, Any] = {
+    StorefrontProduct: select_products_with_prices,
+    ProductOnPage: select_versions_with_prices,
+}
+
+
 @lru_cache(maxsize=8)
-def _one_product(by: str, *, is_personal: bool) -> Statement[StorefrontProduct]:
-    page = select(listings.c.product_id).join(products, products.c.id == listings.c.product_id)
-    page = page.where(IS_VISIBLE_OR_DISCONTINUED)
+def _one_product(by: str, *, is_personal: bool, has_state: bool) -> Statement[Any]:
+    clause = select_products_with_prices(None, is_personal=is_personal).where(IS_VISIBLE_OR_DISCONTINUED)
     if by == "id":
-        page = page.where(listings.c.product_id == bindparam("id", type_=_ID))
+        clause = clause.where(listings.c.product_id == bindparam("id", type_=_ID))
     else:
         # A current slug takes precedence over an old one.
         slug = bindparam("slug", type_=Text())
         others = products.alias("others")
         current = select(others.c.id).where(others.c.slug == slug, others.c.deleted_at.is_(None))
         old = select(product_slugs.c.product_id).where(product_slugs.c.slug == slug)
-        page = page.where(listings.c.product_id == func.coalesce(current.scalar_subquery(), old.scalar_subquery()))
-    return dynamic_statement(
-        select_products_with_prices(page.cte("page"), is_personal=is_personal), into(StorefrontProduct)
-    )
+        slug_owner = func.coalesce(current.scalar_subquery(), old.scalar_subquery())
+        clause = clause.where(listings.c.product_id == slug_owner)
+    if not has_state:
+        return dynamic_statement(clause, into(StorefrontProduct))
+    nothing: Any = literal_column("null::bigint")
+    clause = clause.add_columns(nothing.label("total"), nothing.label("cursor_value"), *catalog_state.subquery().c)
+    return dynamic_statement(clause, into(ProductWithState))
 
 
-async def find_product(db: DatabaseSession, key: UUID | str, pricing: Pricing) -> StorefrontProduct | None:
-    """Finds a product by its id, or by a current or former slug."""
+async def find_product(
+    db: DatabaseSession, key: UUID | str, pricing: Pricing, *, has_state: bool
+) -> tuple[StorefrontProduct, CatalogState | None] | None:
+    """Finds a product by its id, or by a current or former slug; with the versions of the catalog if `has_state`."""
     by = "id" if isinstance(key, UUID) else "slug"
-    query = _one_product(by, is_personal=pricing.is_personal)
-    return await db.one(query, **{by: key}, currency=pricing.currency, **pricing.values)
+    query = _one_product(by, is_personal=pricing.is_personal, has_state=has_state)
+    row = await db.one(query, **{by: key}, currency=pricing.currency, **pricing.values)
+    if row is None:
+        return None
+    return row, CatalogState(row.version, row.shared, row.facets, row.matches, row.due) if has_state else None
 
 
 @lru_cache(maxsize=4)
@@ -109,3 +158,39 @@ async def list_products_of(db: DatabaseSession, ids: Sequence[UUID], pricing: Pr
     """Returns the visible products among these ids."""
     query = _of_ids(is_personal=pricing.is_personal)
     return await db.all(query, ids=list(ids), currency=pricing.currency, **pricing.values) if ids else []
+
+
+@lru_cache(maxsize=2)
+def _neighbors(*, is_personal: bool) -> Statement[StorefrontProduct]:
+    """Builds the statement of the products around one product of a taxon; walks the index in both directions."""
+    product_id, taxon_id = bindparam("product_id", type_=_ID), bindparam("taxon_id", type_=_ID)
+    own, most = classifications.alias("own"), bindparam("most", type_=BigInteger)
+    place = select(own.c.position).where(own.c.product_id == product_id, own.c.taxon_id == taxon_id).scalar_subquery()
+    key, own_key = tuple_(classifications.c.position, classifications.c.product_id), tuple_(place, product_id)
+
+    def walk(rank: int, side: ColumnElement[bool]) -> Any:
+        rank_column = literal_column(str(rank), BigInteger).label("rank")
+        source = classifications.join(listings, listings.c.product_id == classifications.c.product_id)
+        return (
+            select(classifications.c.product_id, classifications.c.position, rank_column)
+            .select_from(source)
+            .where(classifications.c.taxon_id == taxon_id, side, IS_LISTED_NOW, IS_PRICED)
+            .order_by(classifications.c.position, classifications.c.product_id)
+            .limit(most)
+            .subquery()
+            .select()
+        )
+
+    around = union_all(walk(0, key > own_key), walk(1, key < own_key)).subquery()
+    order = (around.c.rank, around.c.position, around.c.product_id)
+    page = select(around).order_by(*order).limit(most).cte("page")
+    clause = select_products_with_prices(page, is_personal=is_personal)
+    return dynamic_statement(clause.order_by(page.c.rank, page.c.position, page.c.product_id), into(StorefrontProduct))
+
+
+async def list_neighbors(
+    db: DatabaseSession, product_id: UUID, taxon_id: UUID, pricing: Pricing, most: int
+) -> Sequence[StorefrontProduct]:
+    """Returns the products that follow one product in a taxon; after the last one, those from the start."""
+    values = {"product_id": product_id, "taxon_id": taxon_id, "most": most, "currency": pricing.currency}
+    return await db.all(_neighbors(is_personal=pricing.is_personal), **values, **pricing.values)

@@ -31,7 +31,6 @@ from sqlalchemy import (
     union,
     union_all,
 )
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -49,7 +48,7 @@ from shop.models.catalog.prices import (
     prices,
 )
 from shop.queries.access.sessions import IS_OPEN_SESSION
-from shop.queries.catalog.versions import CATALOG_CHANGE_SUM, DUE, version_of
+from shop.queries.catalog.versions import CatalogState, catalog_state
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
@@ -65,7 +64,7 @@ class Pricing(msgspec.Struct, frozen=True):
     that has a base price.
     """
     user_id: UUID | None = None
-    version: tuple[Any, ...] | None = None
+    version: CatalogState | None = None
     """The catalog version, if it was read with the lists."""
 
     @property
@@ -111,7 +110,6 @@ def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement
     the tables of the variant and its base price.
     """
     entries, lists = price_list_entries, price_lists
-    fits = and_(entries.c.variant_id == variant_id, entries.c.min_quantity <= quantity)
     from_entries = (
         select(
             lists.c.id,
@@ -122,10 +120,12 @@ def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement
             sql_cast(null(), Numeric).label("percent_off"),
         )
         .join(lists, lists.c.id == entries.c.price_list_id)
-        .where(fits, entries.c.price_list_id == sql_any(bindparam("lists", type_=_IDS)))
+        .where(entries.c.variant_id == variant_id, entries.c.min_quantity <= quantity)
+        .where(entries.c.price_list_id == any_of("lists", _ID))
         .order_by(entries.c.price_list_id, entries.c.min_quantity.desc())
         .ext(distinct_on(entries.c.price_list_id))
         .correlate(*outer)
+        .cte("entries", nesting=True)
     )
     off = (
         select(
@@ -137,13 +137,16 @@ def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement
             lists.c.percent_off,
         )
         .where(
-            lists.c.id == sql_any(bindparam("percent_lists", type_=_IDS)),
+            lists.c.id == any_of("percent_lists", _ID),
             base_amount.is_not(None),
-            ~exists().where(fits, entries.c.price_list_id == lists.c.id).correlate(lists, *outer),
+            ~exists().where(from_entries.c.id == lists.c.id),
         )
         .correlate(*outer)
     )
-    candidates = union_all(from_entries.subquery().select(), off).subquery("candidates")
+    return _first_candidate(union_all(select(from_entries), off).subquery("candidates"))
+
+
+def _first_candidate(candidates: Any) -> Any:
     order = (candidates.c.priority.desc(), candidates.c.amount, candidates.c.id)
     return select(candidates).order_by(*order).limit(literal_column("1")).lateral("decided")
 
@@ -218,13 +221,14 @@ _LISTS = statement(_lists_of_user(bindparam("user_id", type_=_ID)), into(Assigne
 class _Shopper(msgspec.Struct, frozen=True):
     user_id: UUID
     lists: list[AssignedList]
-    version: tuple[Any, ...]
+    version: CatalogState
 
 
 def _shopper(record: Any) -> _Shopper:
     # One array per column: an array of rows would have to be parsed from text.
+    version = CatalogState(record["version"], record["shared"], record["facets"], record["matches"], record["due"])
     parts = zip(record["ids"] or (), record["priorities"] or (), record["percents"] or (), strict=True)
-    return _Shopper(record["user_id"], [AssignedList(*part) for part in parts], version_of(record))
+    return _Shopper(record["user_id"], [AssignedList(*part) for part in parts], version)
 
 
 _user_lists = _lists_of_user(users.c.id).lateral("theirs")
@@ -237,19 +241,20 @@ _list_arrays = (
     .select_from(_user_lists)
     .lateral("gathered")
 )
+_catalog_state = catalog_state.subquery("catalog")
 _SHOPPER = statement(
     select(
         users.c.id.label("user_id"),
         _list_arrays.c.ids,
         _list_arrays.c.priorities,
         _list_arrays.c.percents,
-        CATALOG_CHANGE_SUM,
-        DUE,
+        *_catalog_state.c,
     )
     .select_from(
         access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
         .join(users, users.c.id == sessions.c.user_id)
         .join(_list_arrays, literal_column("true"))
+        .join(_catalog_state, literal_column("true"))
     )
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
     _shopper,

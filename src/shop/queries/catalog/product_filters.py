@@ -34,7 +34,7 @@ from shop.models.catalog.products import (
     variant_option_values,
     variants,
 )
-from shop.queries.catalog.priced_products import CURRENCY, IS_LISTED_NOW
+from shop.queries.catalog.priced_products import IS_LISTED_NOW
 
 ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(ID)
@@ -47,8 +47,6 @@ def text_query(name: str) -> ColumnElement[Any]:
     )
 
 
-# Has a base price in the currency: price lists change prices, not which products are sold.
-IS_PRICED = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), CURRENCY))
 _marks = listings.c.within_taxon_ids.op("||")(listings.c.facet_ids)
 
 

@@ -6,49 +6,58 @@ Each combination of filters and sort order has its own statement, compiled once 
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Select,
     and_,
     bindparam,
+    column,
     func,
     literal_column,
     or_,
     select,
-    tuple_,
-    union_all,
 )
 from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from shop.base.listing import Keyset, Sort
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, dynamic_statement, explain, into
+from shop.db.statements import Statement, dynamic_statement, explain, into, opaque_param
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listing_sales, listings
-from shop.models.catalog.product_query import ProductQuery, query_shape, search_query
+from shop.models.catalog.product_query import MAX_PAIRS, ProductQuery, query_shape, search_query
 from shop.models.catalog.products import (
     products,
 )
-from shop.models.catalog.storefront import Facets, StorefrontProduct
+from shop.models.catalog.storefront import Facets, ProductMatches, ProductOnPage, StorefrontProduct
 from shop.models.catalog.taxons import classifications
 from shop.queries.catalog.priced_products import (
     BEST_PRICE,
     HAS_PRICE,
     IS_LISTED_NOW,
+    IS_PRICED,
     IS_VISIBLE_OR_DISCONTINUED,
-    select_products_with_prices,
+    SELECT_BY_ROW,
 )
 from shop.queries.catalog.prices import Pricing
-from shop.queries.catalog.product_filters import FILTERS, ID, IS_PRICED, ids_param, text_query
-from shop.queries.records import EXACT, plan_rows
+from shop.queries.catalog.product_filters import FILTERS, ID, ids_param, text_query
+from shop.queries.record_counts import EXACT, plan_rows
+
+R = TypeVar("R", StorefrontProduct, ProductOnPage)
 
 RANK_LIMIT = 1_000
 """The maximum number of search results that are ranked and counted; ranking a very common word is not useful."""
 COMMON = 5
+MAX_MATCHES = 500
+"""The maximum number of matches of a query that are read at once."""
+_STABLE_FILTERS = frozenset(
+    {"q", "name", "taxons", "one_taxon", "concat_taxons", "marks", *(f"any_marks_{n}" for n in range(MAX_PAIRS))}
+)
 
 
 _COLUMNS: dict[str, Any] = {
@@ -154,16 +163,30 @@ def _order_by(columns: Sequence[tuple[Any, bool]]) -> list[Any]:
     return [column.desc() if is_down else column.asc() for column, is_down in columns]
 
 
+def _gather(product_list: _List, strategy: str) -> tuple[CTE, list[tuple[Any, bool]]]:
+    """Selects all matches, or some search results with their ranks; returns the columns to sort them by, too."""
+    order = [(column.label(f"by_{index}"), is_down) for index, (column, is_down) in enumerate(product_list.order())]
+    columns = [listings.c.product_id, *(column for column, _ in order)]
+    if strategy == "rank":
+        rank = func.ts_rank(listings.c.search, text_query("q")).label("by_0")
+        order, columns = [(rank, True), (listings.c.product_id, True)], [listings.c.product_id, rank]
+    some = product_list.chosen(*columns)
+    if strategy == "rank":
+        some = some.limit(literal_column(str(RANK_LIMIT + 1)))
+    matches = some.cte("gathered")
+    return matches, [(matches.c[column.name], is_down) for column, is_down in order]
+
+
 @lru_cache(maxsize=1024)
-def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statement[StorefrontProduct]:
+def _page(shape: tuple[Any, ...], strategy: str, row: Any, *, is_personal: bool) -> Statement[Any]:
     """Builds the statement of a page. `walk` scans an index in order until the page is full, which is fast if many rows
     match; `gather` finds all matches by their facets, counts and sorts them; `rank` does so for some search results.
     """
     product_list = _List(shape, is_personal=is_personal)
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    order = [(column.label(f"by_{index}"), is_down) for index, (column, is_down) in enumerate(product_list.order())]
-    columns = [listings.c.product_id, *(column for column, _ in order)]
     if strategy == "walk":
+        order = [(column.label(f"by_{index}"), is_down) for index, (column, is_down) in enumerate(product_list.order())]
+        columns = [listings.c.product_id, *(column for column, _ in order)]
         page = (
             product_list.chosen(*columns, is_index_scan=True)
             .order_by(*_order_by(product_list.order()))
@@ -173,22 +196,34 @@ def _page(shape: tuple[Any, ...], strategy: str, *, is_personal: bool) -> Statem
         )
         total: Any = literal_column("null::bigint")
     else:
-        if strategy == "rank":
-            rank = func.ts_rank(listings.c.search, text_query("q")).label("by_0")
-            order, columns = [(rank, True), (listings.c.product_id, True)], [listings.c.product_id, rank]
-        some = product_list.chosen(*columns)
-        if strategy == "rank":
-            some = some.limit(literal_column(str(RANK_LIMIT + 1)))
-        matches = some.cte("gathered")
-        inner = [(matches.c[column.name], is_down) for column, is_down in order]
-        page = select(matches).order_by(*_order_by(inner)).limit(most).offset(skip).cte("page")
+        matches, order = _gather(product_list, strategy)
+        page = select(matches).order_by(*_order_by(order)).limit(most).offset(skip).cte("page")
         total = select(func.count()).select_from(matches).scalar_subquery()
     last = [(page.c[column.name], is_down) for column, is_down in order]
-    clause = select_products_with_prices(page, is_personal=is_personal).add_columns(
+    clause = SELECT_BY_ROW[row](page, is_personal=is_personal).add_columns(
         total.label("total"), page.c[order[0][0].name].label("cursor_value")
     )
     clause = clause.order_by(*_order_by(last))
-    return dynamic_statement(clause, into(StorefrontProduct))
+    return dynamic_statement(clause, into(row))
+
+
+@lru_cache(maxsize=512)
+def _matches(shape: tuple[Any, ...], strategy: str) -> Statement[ProductMatches]:
+    matches, order = _gather(_List(shape, is_personal=False), strategy)
+    first = select(matches.c.product_id).order_by(*_order_by(order)).limit(literal_column(str(MAX_MATCHES)))
+    total = select(func.count()).select_from(matches).scalar_subquery()
+    return dynamic_statement(
+        select(func.array(first.scalar_subquery()), total),
+        lambda record: ProductMatches(b"".join([each.bytes for each in record[0]]), record[1]),
+    )
+
+
+@lru_cache(maxsize=4)
+def _matching(row: Any, *, is_personal: bool) -> Statement[Any]:
+    ids = func.unnest(opaque_param("ids", ARRAY(ID))).table_valued(column("id", ID), name="asked").render_derived()
+    page = select(ids.c.id.label("product_id")).cte("page")
+    clause = SELECT_BY_ROW[row](page, is_personal=is_personal).where(IS_LISTED_NOW, IS_PRICED)
+    return dynamic_statement(clause, into(row))
 
 
 @lru_cache(maxsize=512)
@@ -229,16 +264,43 @@ def _strategy(criteria: ProductQuery, facets: Facets) -> str:
 
 
 async def list_products(
-    db: DatabaseSession, criteria: ProductQuery, pricing: Pricing, facets: Facets
-) -> Sequence[StorefrontProduct]:
+    db: DatabaseSession, criteria: ProductQuery, pricing: Pricing, facets: Facets, row: type[R]
+) -> Sequence[R]:
+    """Returns a page as rows of this type: whole products, or only what tells whether cached ones are current."""
     if criteria.is_nothing:
         return []
-    query = _page(query_shape(criteria), _strategy(criteria, facets), is_personal=pricing.is_personal)
+    query = _page(query_shape(criteria), _strategy(criteria, facets), row, is_personal=pricing.is_personal)
     page = criteria.page
     if isinstance(page, Keyset):
         # One more row than the page size detects a next page.
         return await db.all(query, **_values(criteria, pricing), most=page.size + 1, skip=0)
     return await db.all(query, **_values(criteria, pricing), most=page.size, skip=page.offset)
+
+
+def has_stable_matches(criteria: ProductQuery, facets: Facets) -> bool:
+    """Returns whether a page needs all matches, and only texts, taxons, options and properties decide which products
+    match, and in which order: what `catalog_versions.matches` is the version of.
+    """
+    active, sort = query_shape(criteria)
+    if not active <= _STABLE_FILTERS:
+        return False
+    # No index has the positions of a taxon with those of the taxons below it: all are sorted for each page.
+    is_by_position = "one_taxon" in active and [each.name for each in sort] == ["position"]
+    return is_by_position or (not sort and _strategy(criteria, facets) != "walk")
+
+
+async def find_matches(db: DatabaseSession, criteria: ProductQuery, pricing: Pricing, facets: Facets) -> ProductMatches:
+    """Returns the first products that match a query with stable matches, and their total number."""
+    query = _matches(query_shape(criteria), _strategy(criteria, facets))
+    found = (await db.all(query, **_values(criteria, pricing)))[0]
+    return ProductMatches(found.ids, *await count_products(db, criteria, pricing, found.total))
+
+
+async def list_matching(db: DatabaseSession, ids: Sequence[UUID], pricing: Pricing, row: type[R]) -> Sequence[R] | None:
+    """Returns these products in this order; None if any of them is not sold now."""
+    query, values = _matching(row, is_personal=pricing.is_personal), {"currency": pricing.currency, **pricing.values}
+    rows = {each.id: each for each in await db.all(query, ids=ids, **values)} if ids else {}
+    return [rows[product_id] for product_id in ids] if len(rows) == len(ids) else None
 
 
 async def count_products(
@@ -251,45 +313,10 @@ async def count_products(
     if total is not None and not (is_ranked and total > RANK_LIMIT):
         return total, False
     shape, values = query_shape(criteria), _values(criteria, pricing)
-    if not is_ranked:
-        count = await db.one(_count(shape, is_personal=pricing.is_personal), **values) or 0
-        if count <= EXACT:
-            return count, False
     least = RANK_LIMIT if is_ranked else EXACT
+    # A page after the last one has no rows, and no total with them.
+    if not is_ranked or total is None:
+        count = await db.one(_count(shape, is_personal=pricing.is_personal), **values) or 0
+        if count <= least:
+            return count, False
     return max(await db.one(_estimate(shape, is_personal=pricing.is_personal), **values) or 0, least + 1), True
-
-
-@lru_cache(maxsize=2)
-def _neighbors(*, is_personal: bool) -> Statement[StorefrontProduct]:
-    """Builds the statement of the products around one product of a taxon; walks the index in both directions."""
-    product_id, taxon_id = bindparam("product_id", type_=ID), bindparam("taxon_id", type_=ID)
-    own, most = classifications.alias("own"), bindparam("most", type_=BigInteger)
-    place = select(own.c.position).where(own.c.product_id == product_id, own.c.taxon_id == taxon_id).scalar_subquery()
-    key, own_key = tuple_(classifications.c.position, classifications.c.product_id), tuple_(place, product_id)
-
-    def walk(rank: int, side: ColumnElement[bool]) -> Any:
-        rank_column = literal_column(str(rank), BigInteger).label("rank")
-        source = classifications.join(listings, listings.c.product_id == classifications.c.product_id)
-        return (
-            select(classifications.c.product_id, classifications.c.position, rank_column)
-            .select_from(source)
-            .where(classifications.c.taxon_id == taxon_id, side, IS_LISTED_NOW, IS_PRICED)
-            .order_by(classifications.c.position, classifications.c.product_id)
-            .limit(most)
-            .subquery()
-            .select()
-        )
-
-    around = union_all(walk(0, key > own_key), walk(1, key < own_key)).subquery()
-    order = (around.c.rank, around.c.position, around.c.product_id)
-    page = select(around).order_by(*order).limit(most).cte("page")
-    clause = select_products_with_prices(page, is_personal=is_personal)
-    return dynamic_statement(clause.order_by(page.c.rank, page.c.position, page.c.product_id), into(StorefrontProduct))
-
-
-async def list_neighbors(
-    db: DatabaseSession, product_id: UUID, taxon_id: UUID, pricing: Pricing, most: int
-) -> Sequence[StorefrontProduct]:
-    """Returns the products that follow one product in a taxon; after the last one, those from the start."""
-    values = {"product_id": product_id, "taxon_id": taxon_id, "most": most, "currency": pricing.currency}
-    return await db.all(_neighbors(is_personal=pricing.is_personal), **values, **pricing.values)

@@ -6,7 +6,22 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, and_, bindparam, column, exists, func, literal, literal_column, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    column,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -16,8 +31,9 @@ from shop.db.statements import Statement, dynamic_statement, into, opaque_param
 from shop.models.cart.quotes import Quote
 from shop.models.catalog.prices import prices
 from shop.models.catalog.products import products, variants
+from shop.models.catalog.stock import stock_items, stock_locations
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, tax_categories
-from shop.queries.catalog.columns import BACKORDERABLE, ON_HAND, OPTIONS_TEXT, is_not_discontinued, is_visible
+from shop.queries.catalog.columns import OPTIONS_TEXT, is_not_discontinued, is_visible
 from shop.queries.catalog.prices import Pricing, select_best_price
 
 _ID = PG_UUID(as_uuid=True)
@@ -43,10 +59,37 @@ IS_SOLD = and_(
     _is_purchasable,
 )
 """Whether a variant, joined with its product, is for sale, regardless of stock."""
+_CHANGES_AT = func.least(
+    *(
+        case((date > func.now(), date))
+        for date in (products.c.available_on, products.c.discontinue_on, variants.c.discontinue_on)
+    )
+)
 _default_tax_id = (
     select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
 )
 _tax_category_id = func.coalesce(variants.c.tax_category_id, products.c.tax_category_id, _default_tax_id)
+
+
+def select_stock(variant_id: Any) -> Select[Any, Any]:
+    """Selects the stock of a variant at all active locations."""
+    return (
+        # PostgreSQL sums bigint as numeric.
+        select(
+            sql_cast(func.coalesce(func.sum(stock_items.c.count_on_hand), 0), BigInteger).label("on_hand"),
+            func.coalesce(func.bool_or(stock_items.c.backorderable), literal_column("false")).label("backorderable"),
+        )
+        .select_from(stock_items.join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id))
+        .where(stock_items.c.variant_id == variant_id, stock_locations.c.active)
+    )
+
+
+_location_stock = func.json_build_array(
+    *(stock_items.c[name] for name in ("id", "stock_location_id", "variant_id", "count_on_hand", "backorderable"))
+)
+LOCATION_STOCK = sql_cast(func.json_agg(_location_stock), Text).label("by_location")
+"""The stock at each location as JSON, to be added to `select_stock`."""
+STOCK = select_stock(variants.c.id).correlate(variants).lateral("stock")
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
 
 
@@ -56,6 +99,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
         _quantities.join(variants, variants.c.id == _quantities.c.id)
         .join(products, products.c.id == variants.c.product_id)
         .outerjoin(prices, _has_price)
+        .join(STOCK, literal_column("true"))
     )
     price: Any = prices.c.amount
     list_id: Any = literal_column("null::uuid")
@@ -65,31 +109,34 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
         )
         source = source.outerjoin(best_price, literal_column("true"))
         price, list_id = func.coalesce(best_price.c.amount, prices.c.amount), best_price.c.id
-    return dynamic_statement(
-        select(
-            variants.c.id.label("variant_id"),
-            products.c.id.label("product_id"),
-            products.c.name,
-            products.c.slug,
-            variants.c.sku,
-            OPTIONS_TEXT.label("options_text"),
-            _tax_category_id.label("tax_category_id"),
-            func.coalesce(products.c.shipping_category_id, literal(DEFAULT_SHIPPING_CATEGORY, _ID)).label(
-                "shipping_category_id"
-            ),
-            func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
-            IS_SOLD.label("is_sold"),
-            or_(variants.c.deleted_at.isnot(None), products.c.deleted_at.isnot(None)).label("is_deleted"),
-            products.c.promotionable.label("is_promotionable"),
-            variants.c.track_inventory.label("is_tracked"),
-            sql_cast(ON_HAND, BigInteger).label("on_hand"),
-            BACKORDERABLE.label("backorderable"),
-            prices.c.compare_at_amount.label("compare_at_price"),
-            price.label("price"),
-            list_id.label("price_list_id"),
-        ).select_from(source),
-        into(Quote),
-    )
+    return dynamic_statement(select(*_quote_columns(price, list_id)).select_from(source), into(Quote))
+
+
+def _quote_columns(price: Any, list_id: Any) -> list[ColumnElement[Any]]:
+    """Returns the columns of a `Quote` for a variant joined with its product, price and stock."""
+    return [
+        variants.c.id.label("variant_id"),
+        products.c.id.label("product_id"),
+        products.c.name,
+        products.c.slug,
+        variants.c.sku,
+        OPTIONS_TEXT.label("options_text"),
+        _tax_category_id.label("tax_category_id"),
+        func.coalesce(products.c.shipping_category_id, literal(DEFAULT_SHIPPING_CATEGORY, _ID)).label(
+            "shipping_category_id"
+        ),
+        func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
+        IS_SOLD.label("is_sold"),
+        or_(variants.c.deleted_at.isnot(None), products.c.deleted_at.isnot(None)).label("is_deleted"),
+        products.c.promotionable.label("is_promotionable"),
+        variants.c.track_inventory.label("is_tracked"),
+        STOCK.c.on_hand,
+        STOCK.c.backorderable,
+        price.label("price"),
+        prices.c.compare_at_amount.label("compare_at_price"),
+        list_id.label("price_list_id"),
+        _CHANGES_AT.label("changes_at"),
+    ]
 
 
 async def list_quotes(db: DatabaseSession, pricing: Pricing, quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:

@@ -1,6 +1,6 @@
 """Statements that move stock; every change of a count is recorded with a stock movement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -13,9 +13,9 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import any_of, into, seconds, statement
+from shop.db.statements import any_of, into, opaque_param, seconds, statement
 from shop.models.cart.orders import stock_holds
-from shop.models.catalog.products import variants
+from shop.models.catalog.products import products, variants
 from shop.models.catalog.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
 from shop.models.checkout.payments import payments
 
@@ -50,23 +50,59 @@ _CHANGE_COUNT = statement(
     .returning(stock_items),
     into(StockItem),
 )
-_change_rows = (
-    func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
-    .table_valued(column("id", _ID), column("quantity", BigInteger), name="moved")
+_moves = (
+    func.unnest(
+        opaque_param("ids", ARRAY(_ID)),
+        opaque_param("quantities", ARRAY(BigInteger)),
+        opaque_param("movement_ids", ARRAY(_ID)),
+    )
+    .table_valued(column("id", _ID), column("quantity", BigInteger), column("movement_id", _ID), name="moves")
     .render_derived()
 )
-_CHANGE_COUNTS = statement(
+# The common lock order: products first, in the order of ids, then stock items. An item that another transaction changes
+# meanwhile is checked again with its new count.
+_locked_products = (
+    # FOR NO KEY UPDATE, so that inserts of rows that refer to the product, and lock it next, do not wait.
+    select(products.c.id)
+    .where(products.c.id == any_of("product_ids", _ID))
+    .order_by(products.c.id)
+    .with_for_update(key_share=True)
+    .cte("locked_products")
+)
+_changed_items = (
     update(stock_items)
     .where(
-        stock_items.c.id == _change_rows.c.id,
+        select(func.count()).select_from(_locked_products).scalar_subquery() >= 0,
+        stock_items.c.id == _moves.c.id,
         or_(
-            stock_items.c.count_on_hand + _change_rows.c.quantity >= 0,
+            stock_items.c.count_on_hand + _moves.c.quantity >= 0,
             stock_items.c.backorderable,
-            _change_rows.c.quantity > 0,
+            _moves.c.quantity > 0,
         ),
     )
-    .values(count_on_hand=stock_items.c.count_on_hand + _change_rows.c.quantity, updated_at=func.now())
-    .returning(stock_items.c.id, stock_items.c.count_on_hand),
+    .values(count_on_hand=stock_items.c.count_on_hand + _moves.c.quantity, updated_at=func.now())
+    .returning(stock_items.c.id, stock_items.c.count_on_hand, _moves.c.movement_id, _moves.c.quantity)
+    .cte("changed_items")
+)
+_new_movements = (
+    insert(stock_movements)
+    .from_select(
+        ["id", "stock_item_id", "quantity", "reason", "note", "actor_kind", "actor_id", "created_at"],
+        select(
+            _changed_items.c.movement_id,
+            _changed_items.c.id,
+            _changed_items.c.quantity,
+            *(
+                bindparam(name, type_=stock_movements.c[name].type)
+                for name in ("reason", "note", "actor_kind", "actor_id")
+            ),
+            func.now(),
+        ),
+    )
+    .cte("new_movements")
+)
+_MOVE = statement(
+    select(_changed_items.c.id, _changed_items.c.count_on_hand).add_cte(_new_movements),
     lambda record: cast(tuple[UUID, int], tuple(record)),
 )
 _reservations = (
@@ -212,9 +248,14 @@ async def change_count(db: DatabaseSession, item_id: UUID, quantity: int) -> Sto
     return await db.one(_CHANGE_COUNT, item_id=item_id, quantity=quantity)
 
 
-async def change_counts(db: DatabaseSession, changes: Mapping[UUID, int]) -> dict[UUID, int]:
-    """Changes counts by quantities; returns the new counts, without items that have not enough stock."""
-    return dict(await db.all(_CHANGE_COUNTS, ids=list(changes), quantities=list(changes.values())))
+async def move_stock(
+    db: DatabaseSession, moves: Mapping[UUID, int], product_ids: Iterable[UUID], **movement: Any
+) -> dict[UUID, int]:
+    """Changes counts by quantities and records the movements; locks the products first. Returns the new counts, without
+    items that have not enough stock. `movement` has the columns that all movements have in common.
+    """
+    values = {"ids": list(moves), "quantities": list(moves.values()), "movement_ids": [new_id() for _ in moves]}
+    return dict(await db.all(_MOVE, product_ids=list(set(product_ids)), **values, **movement))
 
 
 async def insert_reservations(

@@ -2,23 +2,35 @@
 
 from typing import Any
 
-from sqlalchemy import func, select
+import msgspec
+from sqlalchemy import BigInteger, func, select
+from sqlalchemy import cast as sql_cast
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import statement
+from shop.db.statements import into, statement
 from shop.models.catalog.product_index import catalog_versions, listings
 
-CATALOG_CHANGE_SUM = select(func.sum(catalog_versions.c.version)).scalar_subquery().label("written")
-DUE = select(func.count()).where(listings.c.next_look_at <= func.now()).scalar_subquery().label("due")
-"""The number of listings that are due for a refresh."""
+
+class CatalogState(msgspec.Struct, frozen=True):
+    """The version of the whole catalog, and those of its parts that many products show."""
+
+    version: Any
+    shared: Any
+    facets: Any
+    matches: Any
+    due: int
+    """The number of listings that are due for a refresh."""
 
 
-def version_of(record: Any) -> tuple[Any, ...]:
-    return record["written"], record["due"]
+def _sum(name: str) -> Any:
+    # As an integer: a decimal number takes longer to read than all other columns of the statement.
+    return sql_cast(func.sum(catalog_versions.c[name]), BigInteger).label(name)
 
 
-_VERSION = statement(select(CATALOG_CHANGE_SUM, DUE), version_of)
+_due = select(func.count()).where(listings.c.next_look_at <= func.now()).scalar_subquery()
+catalog_state = select(*map(_sum, ("version", "shared", "facets", "matches")), _due.label("due"))
+_STATE = statement(catalog_state, into(CatalogState))
 
 
-async def find_version(db: DatabaseSession) -> tuple[Any, ...] | None:
-    return await db.one(_VERSION)
+async def find_state(db: DatabaseSession) -> CatalogState:
+    return (await db.all(_STATE))[0]

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Text, bindparam, delete, func, or_, select, true, update
+from sqlalchemy import Text, bindparam, column, delete, exists, func, or_, select, true, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import any_of, statement
+from shop.db.statements import any_of, opaque_param, statement
 from shop.models.cart.promotions import promotions
-from shop.models.checkout.coupons import coupon_codes, promotion_uses
+from shop.models.checkout.coupons import coupon_codes, order_promotions, promotion_uses
 
 _ID = PG_UUID(as_uuid=True)
 _ids = any_of("ids", _ID)
@@ -30,6 +32,42 @@ _SHARE = statement(
     .where(promotions.c.id == _ids, ~_is_limited)
     .order_by(promotions.c.id)
     .with_for_update(read=True),
+    _id,
+)
+_unlimited_promotions = (
+    select(promotions.c.id)
+    .where(promotions.c.id == _ids, ~_is_limited)
+    .order_by(promotions.c.id)
+    .with_for_update(read=True)
+    .cte("unlimited")
+)
+_new_uses = (
+    func.unnest(opaque_param("use_ids", ARRAY(_ID)), opaque_param("ids", ARRAY(_ID)))
+    .table_valued(column("id", _ID), column("promotion_id", _ID), name="uses")
+    .render_derived()
+)
+_RECORD_UNLIMITED = statement(
+    insert(promotion_uses)
+    .from_select(
+        ["id", "promotion_id", "order_id", "user_id", "email", "created_at"],
+        select(
+            _new_uses.c.id,
+            _new_uses.c.promotion_id,
+            _order_id,
+            bindparam("user_id", type_=_ID),
+            bindparam("email_key", type_=Text()),
+            func.now(),
+        ).where(
+            select(func.count()).select_from(_unlimited_promotions).scalar_subquery()
+            == func.cardinality(opaque_param("ids", ARRAY(_ID))),
+            ~exists().where(
+                order_promotions.c.order_id == _order_id,
+                order_promotions.c.promotion_id == _ids,
+                order_promotions.c.coupon_code_id.is_not(None),
+            ),
+        ),
+    )
+    .returning(promotion_uses.c.id),
     _id,
 )
 _limited_promotions = (
@@ -126,6 +164,15 @@ _IS_BATCH_USED = statement(
     .limit(1),
     _id,
 )
+
+
+async def record_unlimited_uses(
+    db: DatabaseSession, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
+) -> bool:
+    """Records a use of each promotion, unless one of them has a limit or a coupon code that is valid for one order."""
+    use_ids = [new_id() for _ in ids]
+    values = {"order_id": order_id, "user_id": user_id, "email_key": email_key}
+    return bool(await db.all(_RECORD_UNLIMITED, ids=list(ids), use_ids=use_ids, **values))
 
 
 async def record_uses(

@@ -5,13 +5,14 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, func, literal_column, select, union_all
+from sqlalchemy import BigInteger, Text, and_, bindparam, func, literal_column, or_, select, union_all
 from sqlalchemy import cast as sql_cast
 
 from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, into, statement
 from shop.models.access.users import users
+from shop.models.cart.archived_orders import ArchivedOrder, archived_orders
 from shop.models.cart.orders import Order, customer_of, order_lookups, orders
 from shop.models.checkout.payments import payments
 from shop.queries.dashboard import SortOrder, count_rows, load_page, paginate
@@ -68,18 +69,39 @@ _refunded = (
     .correlate(orders)
     .scalar_subquery()
 )
+_is_of_address = (
+    literal_column(customer_of("archived_orders.email"), Text()) == _key,
+    func.lower(archived_orders.c.email) == select(users.c.email_key).where(*_verified_user).scalar_subquery(),
+)
+_archived = select(archived_orders).where(
+    or_(archived_orders.c.user_id == _user_id, and_(archived_orders.c.user_id.is_(None), *_is_of_address))
+)
+_purchases = union_all(
+    select(orders.c.currency, (orders.c.total - _refunded).label("amount"), orders.c.completed_at)
+    .select_from(orders.join(_ids, _ids.c.id == orders.c.id))
+    .where(orders.c.completed_at.is_not(None), orders.c.canceled_at.is_(None)),
+    _archived.with_only_columns(
+        archived_orders.c.currency,
+        (archived_orders.c.total - archived_orders.c.refunded).label("amount"),
+        archived_orders.c.completed_at,
+    ).where(archived_orders.c.canceled_at.is_(None)),
+).subquery("purchases")
 _SPENDING = statement(
     select(
-        orders.c.currency,
+        _purchases.c.currency,
         func.count().label("order_count"),
-        sql_cast(func.sum(orders.c.total - _refunded), BigInteger).label("amount"),
-        func.max(orders.c.completed_at).label("last_at"),
+        sql_cast(func.sum(_purchases.c.amount), BigInteger).label("amount"),
+        func.max(_purchases.c.completed_at).label("last_at"),
     )
-    .select_from(orders.join(_ids, _ids.c.id == orders.c.id))
-    .where(orders.c.completed_at.is_not(None), orders.c.canceled_at.is_(None))
-    .group_by(orders.c.currency)
-    .order_by(orders.c.currency),
+    .group_by(_purchases.c.currency)
+    .order_by(_purchases.c.currency),
     into(Spending),
+)
+_ARCHIVED = statement(
+    _archived.order_by(archived_orders.c.completed_at.desc(), archived_orders.c.id).limit(
+        bindparam("most", type_=BigInteger)
+    ),
+    into(ArchivedOrder),
 )
 
 
@@ -98,3 +120,8 @@ async def count_orders(db: DatabaseSession, user_id: UUID) -> int:
 async def list_spending(db: DatabaseSession, user_id: UUID) -> list[Spending]:
     """Returns what the customer bought, by currency."""
     return await db.all(_SPENDING, user_id=user_id)
+
+
+async def list_archived(db: DatabaseSession, user_id: UUID, *, most: int) -> list[ArchivedOrder]:
+    """Returns the newest archived orders of a customer, with those of guests that have the verified address."""
+    return await db.all(_ARCHIVED, user_id=user_id, most=most)

@@ -16,7 +16,7 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import User, customer_group_members, customer_lookups, users
-from shop.models.cart.orders import orders
+from shop.queries.customers.users import ORDER_COUNT
 from shop.queries.dashboard import SortOrder, count_rows, load_page, paginate
 
 TAGGED_LIMIT = 5000
@@ -61,19 +61,12 @@ _CONDITIONS: Mapping[str, Any] = {
     "blocked": users.c.disabled_at.is_not(None),
     "not blocked": users.c.disabled_at.is_(None),
 }
-_order_count = (
-    select(func.count())
-    .select_from(orders)
-    .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
-    .correlate(users)
-    .scalar_subquery()
-)
 
 
 @lru_cache(maxsize=256)
 def _list_statement(names: tuple[str, ...], sort: str, side: str | None) -> Statement[ListedCustomer]:
     """Builds one statement for each combination of filters, so that each can use its index."""
-    clause = select(users, sql_cast(_order_count, BigInteger).label("order_count"))
+    clause = select(users, sql_cast(ORDER_COUNT, BigInteger).label("order_count"))
     clause = clause.where(*(_CONDITIONS[name] for name in names))
     return dynamic_statement(paginate(clause, SORTS[sort], users.c.id, side), into(ListedCustomer))
 

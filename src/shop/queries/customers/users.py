@@ -3,7 +3,7 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import BigInteger, Text, bindparam, case, delete, exists, func, or_, select, union_all, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
@@ -11,6 +11,7 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import AccountUser, Customer, User, users
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import order_lookups, orders
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import AddressWithCountry, addresses
@@ -45,12 +46,16 @@ _VERIFY = statement(
 )
 
 
-_order_count = (
-    select(func.count())
-    .select_from(orders)
+_purchases = union_all(
+    select(orders.c.currency, orders.c.total)
     .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
-    .scalar_subquery()
-)
+    .correlate(users),
+    select(archived_orders.c.currency, archived_orders.c.total)
+    .where(archived_orders.c.user_id == users.c.id)
+    .correlate(users),
+).subquery("purchases")
+ORDER_COUNT = select(func.count()).select_from(_purchases).scalar_subquery()
+"""The number of a user's completed orders, archived ones included."""
 _credits_left = (
     select(
         store_credits.c.currency,
@@ -66,11 +71,13 @@ _credits = select(
     func.coalesce(func.jsonb_agg(func.to_jsonb(_credits_left.table_valued())), func.jsonb_build_array())
 ).scalar_subquery()
 _by_currency = (
-    select(orders.c.currency, func.sum(orders.c.total).label("total"), func.avg(orders.c.total).label("average"))
-    .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
-    .group_by(orders.c.currency)
-    .order_by(orders.c.currency)
-    .correlate(users)
+    select(
+        _purchases.c.currency,
+        func.sum(_purchases.c.total).label("total"),
+        func.avg(_purchases.c.total).label("average"),
+    )
+    .group_by(_purchases.c.currency)
+    .order_by(_purchases.c.currency)
     .subquery("by_currency")
 )
 _spending = select(
@@ -79,13 +86,13 @@ _spending = select(
 FULL_NAME = func.concat_ws(" ", addresses.c.firstname, addresses.c.lastname, type_=Text())
 CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending, "credits": _credits})
 _FIND_ACCOUNT = statement(
-    select(users, _order_count.label("completed_orders"), _credits.label("credits"))
+    select(users, ORDER_COUNT.label("completed_orders"), _credits.label("credits"))
     .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(users))
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now, IS_OPEN_SESSION),
     into(AccountUser),
 )
 _FIND_USER = statement(
-    select(users, _order_count.label("completed_orders"), _credits.label("credits")).where(
+    select(users, ORDER_COUNT.label("completed_orders"), _credits.label("credits")).where(
         users.c.id == bindparam("id")
     ),
     into(AccountUser),

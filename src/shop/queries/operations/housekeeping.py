@@ -25,11 +25,13 @@ from shop.db.statements import Statement, seconds, statement
 from shop.models.access.operators import operator_links, operator_sessions
 from shop.models.access.sessions import access_tokens, login_requests, sessions
 from shop.models.access.users import users
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import loose_addresses, order_lookups, orders
 from shop.models.catalog_bulk.batches import OPEN_STATES, product_batch_edits, product_batches
 from shop.models.checkout.payments import payment_attempts, payment_sources, payments
 from shop.models.checkout.store_credit import store_credits
 from shop.models.customers.addresses import addresses
+from shop.models.extensions.webhooks import extension_webhooks
 from shop.models.imports.csv_imports import csv_imports
 from shop.models.journal import audit_events, housekeeping_runs, idempotency_keys, outbox_mails, rate_counts
 from shop.models.webhooks.deliveries import webhook_deliveries
@@ -111,6 +113,7 @@ PURGES: dict[str, Purge] = {
             users.c.created_at < _now - timedelta(days=7),
             users.c.disabled_at.is_(None),
             ~exists().where(orders.c.user_id == users.c.id),
+            ~exists().where(archived_orders.c.user_id == users.c.id),
             # Users with store credit are kept.
             ~exists().where(store_credits.c.user_id == users.c.id),
         ),
@@ -147,6 +150,7 @@ PURGES: dict[str, Purge] = {
     "mails": _purge(outbox_mails, outbox_mails.c.created_at < _now - timedelta(days=30)),
     # Also deletes their attempts.
     "webhook deliveries": _purge(webhook_deliveries, webhook_deliveries.c.created_at < _now - timedelta(days=30)),
+    "webhooks of extensions": _purge(extension_webhooks, extension_webhooks.c.created_at < _now - timedelta(days=30)),
     "webhook secrets": _purge(webhook_secrets, webhook_secrets.c.expires_at < _now),
     "webhook endpoints": _purge(
         webhook_endpoints,

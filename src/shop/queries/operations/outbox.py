@@ -116,6 +116,16 @@ _INSERT_MANY = statement(
     .returning(mails.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_IS_REPEATED = statement(
+    select(
+        exists().where(
+            mails.c.created_at > _now - timedelta(hours=1),
+            mails.c.kind == bindparam("kind", type_=Text()),
+            mails.c.ref_id == bindparam("ref_id", type_=_ID),
+        )
+    ),
+    lambda record: cast(bool, record[0]),
+)
 _due = (
     select(mails.c.id)
     .where(_IS_WAITING, mails.c.next_at <= _now, mails.c.locked_until.is_(None) | (mails.c.locked_until < _now))
@@ -192,6 +202,11 @@ async def insert_mail(
     db: DatabaseSession, *, delay: int = 0, awaits_budget: bool = False, is_test: bool = False, **values: Any
 ) -> None:
     await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, is_test=is_test, source=None, **values)
+
+
+async def is_repeated(db: DatabaseSession, kind: str, ref_id: UUID) -> bool:
+    """Returns whether an e-mail of this kind about this record was queued within the last hour."""
+    return await db.one(_IS_REPEATED, kind=kind, ref_id=ref_id) is True
 
 
 async def insert_mails(db: DatabaseSession, requests: Sequence[MailRequest], source: str | None) -> list[UUID]:

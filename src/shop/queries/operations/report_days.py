@@ -32,7 +32,7 @@ from shop.db.statements import opaque_param, statement
 from shop.models.cart.orders import customer_of, order_lookups, orders
 from shop.models.checkout.payments import payments, refunds
 from shop.models.events import event_counters, events
-from shop.models.operations.report_days import cart_days, report_states, stale_days
+from shop.models.operations.report_days import cart_days, frozen_days, report_states, stale_days
 from shop.models.setup.shop import shops
 from shop.queries.operations.report_sources import ALL_DAYS, CARTS, SOURCES
 
@@ -68,7 +68,7 @@ class ReportProgress(msgspec.Struct, frozen=True):
         return self.must_rebuild or self.are_carts_due or self.stale_count > 0 or self.position < self.last_position
 
 
-_are_carts_due = func.coalesce(
+ARE_CARTS_DUE = func.coalesce(
     report_states.c.carts_counted_at < func.now() - timedelta(seconds=CART_SECONDS), literal_column("true")
 )
 _progress = select(
@@ -76,7 +76,7 @@ _progress = select(
     report_states.c.position,
     report_states.c.time_zone,
     report_states.c.rebuild_days,
-    _are_carts_due.label("are_carts_due"),
+    ARE_CARTS_DUE.label("are_carts_due"),
     select(shops.c.time_zone).scalar_subquery().label("shop_zone"),
     select(func.min(events.c.position)).scalar_subquery().label("first_position"),
     select(event_counters.c.last_position).scalar_subquery().label("last_position"),
@@ -186,6 +186,7 @@ _TAKE_STALE = statement(
     delete(stale_days).where(stale_days.c.day.in_(_newest)).returning(stale_days.c.day),
     lambda record: cast(date, record[0]),
 )
+_LIST_FROZEN = statement(select(frozen_days.c.day), lambda record: cast(date, record[0]))
 _LIST_STALE = statement(select(stale_days.c.day), lambda record: cast(date, record[0]))
 _day = sql_cast(bindparam("day"), Date)
 _is_recent = sql_cast(bindparam("is_recent"), Boolean)
@@ -261,6 +262,11 @@ async def take_stale(db: DatabaseSession, *, most: int) -> list[date]:
 
 async def list_stale(db: DatabaseSession) -> list[date]:
     return await db.all(_LIST_STALE)
+
+
+async def list_frozen(db: DatabaseSession) -> list[date]:
+    """Returns the days whose figures remain as they are, because orders of them are archived."""
+    return await db.all(_LIST_FROZEN)
 
 
 async def calculate_day(db: DatabaseSession, day: date, bounds: tuple[datetime, datetime], *, is_recent: bool) -> None:

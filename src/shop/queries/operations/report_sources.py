@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import customer_of, line_items, order_lookups, orders
 from shop.models.catalog.products import variants
 from shop.models.checkout.coupons import adjustments
@@ -84,6 +85,15 @@ _is_first = ~exists(
         literal_column(customer_of("order_lookups.email"), Text())
         == literal_column(customer_of("orders.email"), Text()),
         tuple_(_earlier.c.completed_at, _earlier.c.id) < tuple_(orders.c.completed_at, orders.c.id),
+    )
+    .correlate(orders)
+)
+_is_first &= ~exists(
+    select(literal_column("1"))
+    .where(
+        literal_column(customer_of("archived_orders.email"), Text())
+        == literal_column(customer_of("orders.email"), Text()),
+        tuple_(archived_orders.c.completed_at, archived_orders.c.id) < tuple_(orders.c.completed_at, orders.c.id),
     )
     .correlate(orders)
 )

@@ -1,4 +1,4 @@
-"""Consistency checks of lookup tables against the columns they copy."""
+"""Consistency checks of copies against what they copy: lookup tables, and archived orders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Text, and_, func, literal, or_, select
 from sqlalchemy import cast as sql_cast
 
 from shop.db.statements import Statement
+from shop.models.cart.archived_orders import archived_orders
 from shop.models.cart.orders import order_lookups, orders
 from shop.models.catalog.product_index import listing_sales, listings
 from shop.models.catalog.stock import stock_items, stock_levels
@@ -64,4 +65,9 @@ COPY_CHECKS: Mapping[str, Statement[Finding]] = {
         (listings.c.sold_count, listing_sales.c.sold_count),
     ),
     "lookups of attempts": build_check(_unsettled_stale),
+    "archived orders": build_check(
+        select(archived_orders.c.number, literal("is both in the tables and in the archive", Text())).join_from(
+            archived_orders, orders, orders.c.id == archived_orders.c.id
+        )
+    ),
 }

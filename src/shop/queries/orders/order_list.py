@@ -88,6 +88,7 @@ class PromotionChoice(msgspec.Struct, frozen=True):
 
 
 _listing = order_listings.c
+_page_listing = order_listings.alias("page_listings")
 SORTS: Mapping[str, SortOrder] = {
     "newest": SortOrder(_listing.placed_at),
     "oldest": SortOrder(_listing.placed_at, is_ascending=True),
@@ -175,25 +176,36 @@ def _limit_scope(clause: Any, kind: _ListKind) -> Any:
 
 
 def _build(kind: _ListKind, listing: Any, rows: Any, at: Any) -> Statement[ListedOrder]:
-    """Builds a statement that finds the rows of a page in the index table, and then reads their orders."""
+    """Builds a statement that finds the orders of a page, if possible in an index alone, and then reads only those."""
     if "numbers" in kind.names:
         rows = rows.join(orders, orders.c.id == listing.order_id)
     rows = rows.where(*(_CONDITIONS[name](listing) for name in kind.names))
     rows = _order(rows, kind, at, listing.order_id).limit(bindparam("most", type_=BigInteger)).subquery("listed")
-    columns = (*_COLUMNS, rows.c.placed_at, rows.c.name, rows.c.country)
-    clause = select(*columns).join_from(rows, orders, orders.c.id == rows.c.order_id)
+    columns = (*_COLUMNS, _page_listing.c.placed_at, _page_listing.c.name, _page_listing.c.country)
+    clause = (
+        select(*columns)
+        .join_from(rows, _page_listing, _page_listing.c.order_id == rows.c.order_id)
+        .join(orders, orders.c.id == rows.c.order_id)
+    )
     return dynamic_statement(_order(clause, kind, rows.c.at, rows.c.order_id), into(ListedOrder))
 
 
 def _select_rows(listing: Any, at: Any) -> Any:
-    return select(listing.order_id, listing.placed_at, listing.name, listing.country, at.label("at"))
+    return select(listing.order_id, at.label("at"))
+
+
+def _avoid_index(kind: _ListKind) -> Any:
+    """Returns the sorted column as an expression, which has no index."""
+    return _listing[kind.column] + literal_column("interval '0'" if kind.column == "placed_at" else "0")
 
 
 @lru_cache(maxsize=512)
 def _list_statement(kind: _ListKind) -> Statement[ListedOrder]:
     """Builds one statement for each combination of filters, so that each can use its index."""
     at = _listing[kind.column]
-    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), at)
+    # Few orders are in a tab: to sort them reads less than to look for them in the order of all totals.
+    by = _avoid_index(kind) if kind.tab and kind.column == "total" else at
+    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), by)
 
 
 @lru_cache(maxsize=512)
@@ -206,10 +218,9 @@ def _window_statement(kind: _ListKind) -> Statement[ListedOrder]:
 
 @lru_cache(maxsize=512)
 def _search_statement(kind: _ListKind) -> Statement[ListedOrder]:
-    """Searches all orders by the index of words, and sorts what it finds: by an expression, which has no index."""
+    """Searches all orders by the index of words, and sorts what it finds."""
     at = _listing[kind.column]
-    zero: Any = literal_column("interval '0'" if kind.column == "placed_at" else "0")
-    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), at + zero)
+    return _build(kind, _listing, _limit_scope(_select_rows(_listing, at), kind), _avoid_index(kind))
 
 
 @lru_cache(maxsize=512)
@@ -254,8 +265,11 @@ _COUNTS = statement(
     select(*(_count(condition).label(name) for name, condition in _TABS.items()), _count().label("all")),
     into(WorkCounts),
 )
+_is_chosen = func.coalesce(promotions.c.id == bindparam("chosen_id", type_=_ID), literal_column("false"))
 _PROMOTIONS = statement(
-    select(promotions.c.id, promotions.c.name).order_by(promotions.c.created_at.desc()).limit(literal_column("100")),
+    select(promotions.c.id, promotions.c.name)
+    .order_by(_is_chosen.desc(), promotions.c.created_at.desc())
+    .limit(literal_column("100")),
     into(PromotionChoice),
 )
 _word = bindparam("word", type_=Text)
@@ -323,9 +337,9 @@ async def count_work(db: DatabaseSession) -> WorkCounts:
     return counts
 
 
-async def list_promotions(db: DatabaseSession) -> Sequence[PromotionChoice]:
-    """Returns the newest promotions, for the filter."""
-    return await db.all(_PROMOTIONS)
+async def list_promotions(db: DatabaseSession, chosen_id: UUID | None) -> Sequence[PromotionChoice]:
+    """Returns the newest promotions and the one that is chosen, for the filter."""
+    return await db.all(_PROMOTIONS, chosen_id=chosen_id)
 
 
 async def find_product(db: DatabaseSession, sku_or_slug: str) -> UUID | None:

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, bindparam, column, func, select, update
+from sqlalchemy import BigInteger, column, func, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import statement
+from shop.db.statements import opaque_param, statement
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import variants
 
 _ID = PG_UUID(as_uuid=True)
 _quantities = (
-    func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
+    func.unnest(opaque_param("ids", ARRAY(_ID)), opaque_param("quantities", ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="sold")
     .render_derived()
 )

@@ -1,6 +1,7 @@
 """Statements for payments, payment attempts, payment methods and refunds."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -62,6 +63,19 @@ _PAYMENTS = statement(
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
 )
+_INSERT_PAYMENT = statement(
+    insert(payments)
+    .values(
+        **{
+            name: bindparam(name, type_=payments.c[name].type)
+            for name in ("id", "order_id", "payment_method_id", "source_id", "number", "amount")
+        },
+        created_at=func.now(),
+        updated_at=func.now(),
+    )
+    .returning(payments),
+    into(Payment),
+)
 _IS_PAYING = statement(
     select(payments.c.id)
     .where(
@@ -103,7 +117,7 @@ _REMOVE_UNTRIED = statement(
     .returning(payment_sources.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_CHANGE = statement(
+_change = (
     update(payments)
     .where(
         payments.c.id == bindparam("payment_id", type_=_ID),
@@ -117,7 +131,30 @@ _CHANGE = statement(
         response_code=func.coalesce(bindparam("new_reference", type_=Text()), payments.c.response_code),
         updated_at=func.now(),
     )
-    .returning(payments),
+    .returning(payments)
+)
+_CHANGE = statement(_change, into(Payment))
+_changed_payment = _change.cte("changed_payment")
+_outcome = bindparam("outcome", type_=Text())
+_attempt_values = {
+    "id": bindparam("attempt_id", type_=_ID),
+    "order_id": _changed_payment.c.order_id,
+    "payment_id": _changed_payment.c.id,
+    "act": bindparam("act", type_=Text()),
+    "amount": _changed_payment.c.amount,
+    "outcome": _outcome,
+    "reference": case((_outcome == "approved", _changed_payment.c.response_code)),
+    "actor_kind": bindparam("actor_kind", type_=Text()),
+    "actor_id": bindparam("actor_id", type_=_ID),
+    "created_at": func.now(),
+    "ended_at": case((_outcome == "approved", func.now())),
+}
+_BEGIN_ATTEMPT = statement(
+    select(_changed_payment).add_cte(
+        insert(payment_attempts)
+        .from_select(list(_attempt_values), select(*_attempt_values.values()))
+        .cte("new_attempt")
+    ),
     into(Payment),
 )
 _stale = (
@@ -208,8 +245,15 @@ async def find_method(
     return await db.one(_METHOD, id=method_id, displays=list(displays))
 
 
-async def list_methods_of(db: DatabaseSession, ids: list[UUID]) -> dict[UUID, PaymentMethod]:
-    return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
+async def list_methods_of(db: DatabaseSession, ids: Sequence[UUID]) -> dict[UUID, PaymentMethod]:
+    return {method.id: method for method in await db.all(_METHODS_OF, ids=list(ids))} if ids else {}
+
+
+async def insert_payment(db: DatabaseSession, **values: Any) -> Payment:
+    payment = await db.one(_INSERT_PAYMENT, **values)
+    if payment is None:
+        raise AssertionError("an insert returns its row")
+    return payment
 
 
 async def list_payments(db: DatabaseSession, *order_ids: UUID) -> list[Payment]:
@@ -243,16 +287,27 @@ class PaymentChange(msgspec.Struct, frozen=True):
 
 async def change_payment(db: DatabaseSession, payment_id: UUID, change: PaymentChange) -> Payment | None:
     """Changes a payment; returns `None` if its state has changed and does not allow it."""
-    return await db.one(
-        _CHANGE,
-        payment_id=payment_id,
-        befores=sorted(change.from_states),
-        new_state=change.state,
-        new_amount=change.amount,
-        new_captured=change.captured,
-        new_refunded=change.refunded,
-        new_reference=change.reference,
-    )
+    return await db.one(_CHANGE, payment_id=payment_id, **_parameters(change))
+
+
+def _parameters(change: PaymentChange) -> dict[str, Any]:
+    return {
+        "befores": sorted(change.from_states),
+        "new_state": change.state,
+        "new_amount": change.amount,
+        "new_captured": change.captured,
+        "new_refunded": change.refunded,
+        "new_reference": change.reference,
+    }
+
+
+async def begin_attempt(
+    db: DatabaseSession, payment_id: UUID, change: PaymentChange, attempt_id: UUID, **attempt: Any
+) -> Payment | None:
+    """Changes a payment and records an attempt for its amount: `act`, `outcome` and the actor. Returns `None` if the
+    state of the payment has changed and does not allow it.
+    """
+    return await db.one(_BEGIN_ATTEMPT, payment_id=payment_id, attempt_id=attempt_id, **_parameters(change), **attempt)
 
 
 async def claim_unsettled_attempts(db: DatabaseSession, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:

@@ -12,9 +12,12 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.cart.orders import orders
 from shop.models.cart.promotions import promotion_rules
-from shop.models.catalog.prices import price_lists, prices
+from shop.models.catalog.prices import price_list_entries, price_lists, prices
+from shop.models.catalog.stock import stock_items
 from shop.models.checkout.shipments import shipping_method_amounts
 from shop.models.checkout.store_credit import store_credits
+from shop.models.customers.wishlists import wished_items
+from shop.models.stock.deliveries import stock_deliveries, stock_delivery_lines
 
 COUNT_LIMIT = 1000
 
@@ -105,6 +108,34 @@ _rule_count: Any = func.count(promotion_rules.c.promotion_id.distinct(), type_=B
 _PROMOTION_USES = statement(
     select(literal_column("'promotion_rules'").label("table"), _rule_count).where(_names_record), into(Use)
 )
+
+
+_goods_ids = any_of("variant_ids", prices.c.variant_id.type)
+_GOODS_USES = statement(
+    union_all(
+        _count_rows(price_list_entries, price_list_entries.c.variant_id == _goods_ids),
+        _count_rows(
+            stock_items, stock_items.c.variant_id == _goods_ids, stock_items.c.count_on_hand != literal_column("0")
+        ),
+        _count_rows(
+            stock_delivery_lines,
+            stock_delivery_lines.c.variant_id == _goods_ids,
+            stock_delivery_lines.c.received_quantity < stock_delivery_lines.c.quantity,
+            stock_delivery_lines.c.delivery_id.in_(
+                select(stock_deliveries.c.id).where(
+                    stock_deliveries.c.state.in_([literal_column("'draft'"), literal_column("'open'")])
+                )
+            ),
+        ),
+        _count_rows(wished_items, wished_items.c.variant_id == _goods_ids),
+    ),
+    into(Use),
+)
+
+
+async def list_goods_uses(db: DatabaseSession, variant_ids: Sequence[UUID]) -> list[Use]:
+    """Returns the tables that use variants: prices in lists, stock, expected deliveries and wishlists."""
+    return [each for each in await db.all(_GOODS_USES, variant_ids=list(variant_ids)) if each.count]
 
 
 async def list_currency_uses(db: DatabaseSession, currency: str) -> list[Use]:

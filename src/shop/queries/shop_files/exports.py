@@ -48,14 +48,14 @@ async def copy_rows(db: DatabaseSession, table: Table, columns: Sequence[str], w
 
 
 def _select_lines(table: Table, columns: Sequence[str]) -> str:
-    row = select(*(_as_json(table.c[name]).label(name) for name in columns)).order_by(*table.primary_key.columns)
+    row = select(*(as_json(table.c[name]).label(name) for name in columns)).order_by(*table.primary_key.columns)
     lines = row.subquery("line")
     return dynamic_statement(
         select(sql_cast(func.row_to_json(lines.table_valued()), Text)), lambda record: record[0]
     ).sql
 
 
-def _as_json(column: ColumnElement[Any]) -> ColumnElement[Any]:
+def as_json(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """Returns bytes as base64 and decimal numbers as text, so that no reader rounds them; others as they are."""
     if isinstance(column.type, Numeric):
         return sql_cast(column, Text)

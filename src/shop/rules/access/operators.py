@@ -4,11 +4,16 @@ import base64
 import hmac
 import re
 from hashlib import sha256
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-import pyotp
-
 from shop.base.crypto.keys import Keys
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    import pyotp
+else:
+    pyotp = LazyModule("pyotp")
 
 STEP_SECONDS = 30
 TICKET_SECONDS = 300

@@ -5,8 +5,14 @@ The pure Python port takes up to 12 s for a malicious password.
 """
 
 import re
+from typing import TYPE_CHECKING
 
-from zxcvbn_rs_py import zxcvbn
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    import zxcvbn_rs_py
+else:
+    zxcvbn_rs_py = LazyModule("zxcvbn_rs_py")
 
 MIN_PASSWORD = 15
 MAX_PASSWORD = 1024
@@ -49,7 +55,7 @@ def _context_words(email: str, shop_name: str) -> list[str]:
 
 def _is_strong(text: str, words: list[str]) -> bool:
     ends = {text[:_WINDOW], text[-_WINDOW:]}
-    return any(zxcvbn(end, words).guesses_log10 >= _MIN_GUESSES_LOG10 for end in ends)
+    return any(zxcvbn_rs_py.zxcvbn(end, words).guesses_log10 >= _MIN_GUESSES_LOG10 for end in ends)
 
 
 def _is_strong_without(password: str, words: list[str]) -> bool:

@@ -95,6 +95,15 @@ def taxable(line: LineItem) -> Taxable:
 
 
 def with_amounts(line: L, amounts: Amounts) -> L:
+    """Returns the line with its amounts; the same object if nothing changes, as for most lines of a large cart."""
+    if (
+        line.pre_tax_amount == amounts.pre_tax_amount
+        and line.promo_total == amounts.promo_total
+        and line.adjustment_total == amounts.adjustment_total
+        and line.additional_tax_total == amounts.additional_tax_total
+        and line.included_tax_total == amounts.included_tax_total
+    ):
+        return line
     return msgspec.structs.replace(
         line,
         promo_total=amounts.promo_total,

@@ -14,6 +14,7 @@ discounted amount less the rounded pre-tax amount, so that their sum is exact; i
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -55,6 +56,10 @@ class Amounts(msgspec.Struct, frozen=True):
     @property
     def total(self) -> int:
         return self.amount + self.adjustment_total
+
+
+_NO_ID = UUID(int=0)
+_read_amounts = attrgetter(*Amounts.__struct_fields__[1:])
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -111,10 +116,9 @@ def total_order(
     recorder = None if applied_promotions is None else _Steps(steps, applied_promotions)
     line_amounts = [_amounts("line", line, rates, recorder, manual_shares) for line in lines]
     shipment_amounts = [_amounts("shipment", shipment, rates, recorder, manual_shares) for shipment in shipments]
-    all_amounts = [*line_amounts, *shipment_amounts]
-    item_total = sum(amounts.amount for amounts in line_amounts)
-    ship_total = sum(amounts.amount for amounts in shipment_amounts)
-    adjustment_total = sum(amounts.adjustment_total for amounts in all_amounts) + order_promo_total
+    items, shipping = _sum_amounts(line_amounts), _sum_amounts(shipment_amounts)
+    item_total, ship_total = items.amount, shipping.amount
+    adjustment_total = items.adjustment_total + shipping.adjustment_total + order_promo_total
     manual = max(manual_total, -(item_total + ship_total + adjustment_total))
     adjustment_total += manual
     if recorder is not None:
@@ -122,19 +126,25 @@ def total_order(
     return Totals(
         lines=line_amounts,
         shipments=shipment_amounts,
-        item_count=sum(line.quantity for line in lines),
+        item_count=sum([line.quantity for line in lines]),
         item_total=item_total,
         ship_total=ship_total,
         adjustment_total=adjustment_total,
-        promo_total=sum(amounts.promo_total for amounts in all_amounts) + order_promo_total,
+        promo_total=items.promo_total + shipping.promo_total + order_promo_total,
         order_promo_total=order_promo_total,
-        included_tax_total=sum(amounts.included_tax_total for amounts in all_amounts),
-        additional_tax_total=sum(amounts.additional_tax_total for amounts in all_amounts),
-        pre_tax_item_amount=sum(amounts.pre_tax_amount for amounts in line_amounts),
-        pre_tax_total=sum(amounts.pre_tax_amount for amounts in all_amounts),
+        included_tax_total=items.included_tax_total + shipping.included_tax_total,
+        additional_tax_total=items.additional_tax_total + shipping.additional_tax_total,
+        pre_tax_item_amount=items.pre_tax_amount,
+        pre_tax_total=items.pre_tax_amount + shipping.pre_tax_amount,
         total=item_total + ship_total + adjustment_total,
         steps=steps,
     )
+
+
+def _sum_amounts(all_amounts: Sequence[Amounts]) -> Amounts:
+    """Returns the sums of the amounts of all lines or shipments."""
+    columns = zip(*map(_read_amounts, all_amounts), strict=True)
+    return Amounts(_NO_ID, *(map(sum, columns) if all_amounts else [0] * 6))
 
 
 class _Steps:
@@ -227,6 +237,9 @@ def _amounts(
 ) -> Amounts:
     amount = taxable.price * taxable.quantity
     discounted_amount = amount + taxable.promo_total
+    if not (rates or manual_shares or recorder):
+        promo_total = taxable.promo_total
+        return Amounts(taxable.id, amount, promo_total, promo_total, 0, 0, discounted_amount)
     if manual_shares:
         discounted_amount = max(discounted_amount + manual_shares.get(str(taxable.id), 0), 0)
     due = [rate for rate in rates if rate.tax_category_id == taxable.tax_category_id]

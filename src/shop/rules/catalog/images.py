@@ -9,11 +9,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import msgspec
-from PIL import Image, ImageOps
 
 from shop.base.errors import Invalid
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageOps
+else:
+    Image, ImageOps = LazyModule("PIL.Image"), LazyModule("PIL.ImageOps")
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 40_000_000
@@ -28,7 +34,7 @@ _EFFORT = 2
 """Of 0 to 6: higher values take most of the time for the last tenth of the file size."""
 
 # The size is checked before decoding, so the warning would only clutter the log.
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", "Image size .* could be decompression bomb")
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -75,7 +81,7 @@ def read_picture(data: bytes) -> Picture:
     return Picture(width, height, files)
 
 
-def _decode(data: bytes) -> Image.Image:
+def _decode(data: bytes) -> "Image.Image":
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
@@ -92,7 +98,7 @@ def _decode(data: bytes) -> Image.Image:
         raise _invalid_attachment("is not a valid PNG, JPEG, WebP or GIF image") from None
 
 
-def _normalize(image: Image.Image) -> Image.Image:
+def _normalize(image: "Image.Image") -> "Image.Image":
     """Rotates an image upright and converts it to 8-bit RGB or RGBA; drops all metadata."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
@@ -101,7 +107,7 @@ def _normalize(image: Image.Image) -> Image.Image:
     return upright.convert("RGBA" if upright.has_transparency_data else "RGB")
 
 
-def _encode(image: Image.Image) -> bytes:
+def _encode(image: "Image.Image") -> bytes:
     out = BytesIO()
     image.save(out, "WEBP", quality=_QUALITY, method=_EFFORT)
     return out.getvalue()

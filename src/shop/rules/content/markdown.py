@@ -6,10 +6,19 @@ here. A link or an image with an address that is not allowed is replaced by its 
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+
+from shop.base.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    import markdown_it
+    from markdown_it import token as token_module
+    from markdown_it.token import Token
+else:
+    markdown_it, token_module = LazyModule("markdown_it"), LazyModule("markdown_it.token")
 
 MAX_MARKDOWN_BYTES = 64 * 1024
 """Bytes of UTF-8."""
@@ -33,27 +42,27 @@ class RenderedMarkdown(msgspec.Struct, frozen=True):
     text: str
 
 
-class _Parser(MarkdownIt):
-    def validateLink(self, url: str) -> bool:  # noqa: N802  The library's name.
-        """Accepts every address: for a rejected link, the parser would leave the markup in the text."""
-        return True
-
-
-_parser = _Parser("js-default", {"html": False, "maxNesting": 20})
+@lru_cache(maxsize=1)
+def _build_parser() -> "markdown_it.MarkdownIt":
+    """Returns the parser. It accepts every address: for a rejected link, it would leave the markup in the text."""
+    parser = markdown_it.MarkdownIt("js-default", {"html": False, "maxNesting": 20})
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
 
 
 def render_markdown(markdown: str) -> RenderedMarkdown:
     """Renders Markdown; raises TooMuchHtml if the HTML would be larger than MAX_HTML_BYTES."""
-    tokens = _clean(_parser.parse(markdown))
+    parser = _build_parser()
+    tokens = _clean(parser.parse(markdown))
     if sum(map(_attribute_size, _walk(tokens))) > MAX_HTML_BYTES:
         raise TooMuchHtml
-    html: str = _parser.renderer.render(tokens, _parser.options, {})
+    html: str = parser.renderer.render(tokens, parser.options, {})
     if len(html) > MAX_HTML_BYTES:
         raise TooMuchHtml
     return RenderedMarkdown(html, "\n\n".join(filter(None, map(_text, tokens))))
 
 
-def _clean(tokens: Iterable[Token]) -> list[Token]:
+def _clean(tokens: "Iterable[Token]") -> "list[Token]":
     """Returns the tokens that are safe to render, with only their allowed attributes."""
     safe_tokens: list[Token] = []
     open_links: list[bool] = []
@@ -70,7 +79,7 @@ def _clean(tokens: Iterable[Token]) -> list[Token]:
     return safe_tokens
 
 
-def _clean_token(token: Token) -> Token:
+def _clean_token(token: "Token") -> "Token":
     attributes = token.attrs
     titles = {"title": title} if (title := attributes.get("title")) and len(str(title)) <= _MAX_TITLE_LENGTH else {}
     token.attrs = {}
@@ -78,7 +87,7 @@ def _clean_token(token: Token) -> Token:
         case "link_open":
             token.attrs = {"href": attributes["href"], **titles, "rel": _REL}
         case "image" if not _is_allowed(_IMAGE, attributes.get("src")):
-            return Token("text", "", 0, content=token.content)
+            return token_module.Token("text", "", 0, content=token.content)
         case "image":
             token.attrs = {"src": attributes["src"], "alt": "", **titles}
         case "ordered_list_open" if "start" in attributes:
@@ -86,7 +95,7 @@ def _clean_token(token: Token) -> Token:
         case "fence":
             token.info = ""
         case "html_block" | "html_inline":
-            return Token("text", "", 0, content=token.content)
+            return token_module.Token("text", "", 0, content=token.content)
     return token
 
 
@@ -95,23 +104,23 @@ def _is_allowed(pattern: re.Pattern[str], address: object) -> bool:
     return len(text) <= _MAX_ADDRESS_LENGTH and pattern.fullmatch(text) is not None
 
 
-def _walk(tokens: Iterable[Token]) -> Iterable[Token]:
+def _walk(tokens: "Iterable[Token]") -> "Iterable[Token]":
     for token in tokens:
         yield token
         yield from _walk(token.children or ())
 
 
-def _attribute_size(token: Token) -> int:
+def _attribute_size(token: "Token") -> int:
     return sum(len(str(value)) for value in token.attrs.values())
 
 
-def _text(block: Token) -> str:
+def _text(block: "Token") -> str:
     """Returns the text of a paragraph, heading, table cell or code block; empty for other blocks."""
     if block.type in {"fence", "code_block"}:
         return block.content.strip()
     return _inline_text(block.children or ())
 
 
-def _inline_text(tokens: Sequence[Token]) -> str:
+def _inline_text(tokens: "Sequence[Token]") -> str:
     breaks = {"softbreak": "\n", "hardbreak": "\n"}
     return "".join(breaks.get(token.type, token.content) for token in tokens).strip()

@@ -1,6 +1,7 @@
 """The e-mails to customers: when each is sent, its default texts, and the variables that its texts can use."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,10 @@ class MailDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """The label of the link; empty for an e-mail without a link."""
     footer: str = ""
     can_turn_off: bool = True
+    part_example: Mapping[str, Any] | None = None
+    """For an e-mail of an extension with a part of its own, the templates `parts/<kind>.html` and `.txt`: example
+    values of the part.
+    """
 
     @property
     def examples(self) -> dict[str, str]:
@@ -264,4 +269,5 @@ _ALL = (
         "address by mistake.",
     ),
 )
-DEFINITIONS: Mapping[str, MailDefinition] = {each.kind: each for each in _ALL}
+DEFINITIONS: dict[str, MailDefinition] = {each.kind: each for each in _ALL}
+"""By kind. Extensions add theirs when a process starts."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from shop.base.errors import Malformed
-from shop.models.shop_files.manifest import FORMAT, ShopFileManifest
+from shop.models.shop_files.manifest import FORMAT, ShopFileManifest, TableManifest
 
 MAX_MANIFEST_BYTES = 4 << 20
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -30,6 +30,8 @@ def read_manifest(data: bytes, revisions: Collection[str]) -> ShopFileManifest:
                 f"The file has format {file_format}; this version reads up to {FORMAT}. Install a newer one."
             )
         manifest = msgspec.convert(head, ShopFileManifest)
+        if manifest.format != FORMAT:
+            raise Malformed(f"The file has format {manifest.format}, which no version writes; export the shop again.")
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Malformed("The manifest of the file cannot be read; export the shop again.") from None
     if manifest.revision not in revisions:
@@ -40,19 +42,23 @@ def read_manifest(data: bytes, revisions: Collection[str]) -> ShopFileManifest:
     return manifest
 
 
-def check_tables(manifest: ShopFileManifest, tables: Mapping[str, TableColumns]) -> None:
+def check_tables(manifests: Sequence[TableManifest], tables: Mapping[str, TableColumns]) -> None:
     """Raises Malformed if the file has tables or columns that this version does not know, or lacks required ones."""
-    names = [table.name for table in manifest.tables]
+    names = [table.name for table in manifests]
     if len(set(names)) != len(names):
         raise Malformed("The manifest of the file names a table twice; export the shop again.")
-    for table in manifest.tables:
+    for table in manifests:
         known_columns = tables.get(table.name)
         if known_columns is None:
             raise Malformed(f"The file has a table that this version does not know: {table.name[:60]!r}.")
         _check_columns(table.name, table.columns, known_columns)
-    for table in (*manifest.tables, manifest.media):
-        if min(table.size, table.rows) < 0 or not _SHA256.fullmatch(table.sha256):
-            raise Malformed("The manifest of the file cannot be read; export the shop again.")
+        check_member(table)
+
+
+def check_member(manifest: TableManifest) -> None:
+    """Raises Malformed if the size or the checksum of a member cannot be one."""
+    if min(manifest.size, manifest.rows) < 0 or not _SHA256.fullmatch(manifest.sha256):
+        raise Malformed("The manifest of the file cannot be read; export the shop again.")
 
 
 def _check_columns(table: str, columns: Sequence[str], known_columns: TableColumns) -> None:

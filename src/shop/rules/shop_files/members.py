@@ -27,7 +27,8 @@ def is_media_name(name: str) -> bool:
 
 def check_members(manifest: ShopFileManifest, names: Collection[str]) -> None:
     """Raises Malformed if the file has a member that its manifest does not explain."""
-    expected_names = {MANIFEST, MEDIA_LIST, *(records_member(table.name) for table in manifest.tables)}
+    tables = [*manifest.tables, *(table for extension in manifest.extensions for table in extension.tables)]
+    expected_names = {MANIFEST, MEDIA_LIST, *(records_member(table.name) for table in tables)}
     for name in names:
         if name not in expected_names and not (name.startswith("media/") and is_media_name(name[len("media/") :])):
             raise Malformed(f"The file has a member that is not part of an export: {name[:80]!r}.")

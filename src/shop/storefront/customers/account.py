@@ -2,6 +2,7 @@
 
 from typing import get_type_hints
 
+from shop.actions.archive.views import read_list, read_own
 from shop.actions.context import Context
 from shop.actions.customers import account
 from shop.actions.orders import resources as order_actions
@@ -93,18 +94,24 @@ async def list_orders(request: Request, ctx: Context) -> Reply:
     read_filters(NoFilters, request.params)
     sort = read_sort(request.params, order_actions.SORTS) or order_actions.NEWEST
     page = read_keyset(request.params, get_type_hints(Order)[sort.name]) or read_page(request.params)
-    listing = await order_actions.list_completed(ctx, page, sort)
-    records = await load_order_records(
-        await order_actions.list_parts(ctx, listing.orders), ctx, options.query.include or {}
-    )
-    return page_reply(request, ctx, ORDER, options, PageWindow(records, listing.total, page, listing.next_cursor))
+
+    async def reply(listing: order_actions.ListedOrders) -> Reply:
+        parts = await order_actions.list_parts(ctx, listing.orders)
+        records = await load_order_records(parts, ctx, options.query.include or {})
+        return page_reply(request, ctx, ORDER, options, PageWindow(records, listing.total, page, listing.next_cursor))
+
+    return await read_list(ctx, page, sort, reply)
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
-    options = read_render_options(request, ctx, ORDER)
-    order = await order_actions.get_completed(ctx, request.path_params["number"])
-    (record,) = await load_order_records(await order_actions.list_parts(ctx, [order]), ctx, options.query.include or {})
-    return document_reply(document(ORDER, record, options))
+    options, number = read_render_options(request, ctx, ORDER), request.path_params["number"]
+
+    async def read() -> Record:
+        parts = await order_actions.list_parts(ctx, [await order_actions.get_completed(ctx, number)])
+        (record,) = await load_order_records(parts, ctx, options.query.include or {})
+        return record
+
+    return document_reply(document(ORDER, await read_own(ctx, number, read), options))
 
 
 async def list_sessions(request: Request, ctx: Context) -> Reply:

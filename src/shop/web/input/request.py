@@ -3,23 +3,22 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from itertools import chain, pairwise
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import chain
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.asgi import Message, Receive, Scope
+from shop.web.input.parameters import MAX_PARAMS, build_tree, read_form
 from shop.web.input.strict_json import load_json
 from shop.web.input.uploads import MAX_PARTS, MULTIPART, FileStream, Parts, read_parts
 
 MAX_PATH = 2048
 MAX_QUERY = 8192
 MAX_HEADERS = 16_384
-MAX_PARAMS = 200
-MAX_STEPS = 8
 BODY_SECONDS = 30
 MIN_BODY_RATE = 256 * 1024
 """The minimum upload rate in bytes per second; a larger size limit extends the body timeout accordingly."""
@@ -35,7 +34,6 @@ LINES = ("application/x-ndjson", "application/jsonl")
 """The media types of an NDJSON body."""
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
 
 
 class Request:
@@ -115,7 +113,7 @@ class Request:
         if self.is_form:
             return read_form(self.body, self.most_params)
         if self._media_type() == MULTIPART:
-            return _build_tree(self._upload().fields)
+            return build_tree(self._upload().fields)
         value = load_json(self.body)
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object.")
@@ -189,7 +187,7 @@ class Request:
         self._file = FileStream(self.headers.get(b"content-type", b""))
         while not self._is_read and not self._file.has_file:
             await self._feed(self._file)
-        self._body_params = _build_tree(self._file.fields)
+        self._body_params = build_tree(self._file.fields)
 
     async def file_chunks(self) -> AsyncGenerator[bytes]:
         """Yields the data of the file of a form: no limit on the total size, and a timeout for each chunk."""
@@ -267,85 +265,3 @@ class Request:
         parameters = self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[2]
         if "charset" in parameters.lower() and not _CHARSET.search(parameters):
             raise UnsupportedMedia()
-
-
-def read_form(data: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
-    """Parses `a=1&b[c]=2&d[]=3` into `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` into
-    `{"e": [{"f": "4"}]}`; the last of two plain values wins.
-    """
-    try:
-        pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
-    except ValueError:
-        raise Malformed(f"The parameters are invalid: send percent-encoded UTF-8, at most {most} parameters.") from None
-    return _build_tree(pairs)
-
-
-def _build_tree(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for name, value in pairs:
-        if "\x00" in name or "\x00" in value:
-            raise Malformed("The parameters contain a NUL character.")
-        _insert_parameter(tree, name, value)
-    return tree
-
-
-def _insert_parameter(tree: dict[str, Any], name: str, value: str) -> None:
-    head, bracket, _ = name.partition("[")
-    steps = _BRACKET.findall(name) if bracket else []
-    # `a[][]` would be a list of lists, which no endpoint accepts.
-    fits = head and len(steps) <= MAX_STEPS and ("", "") not in pairwise(steps)
-    if bracket and (not fits or head + "".join(f"[{step}]" for step in steps) != name):
-        raise Malformed(f"The parameter {name[:100]!r} has malformed brackets.")
-    _put(tree, [head, *steps], name, value)
-
-
-def _put(here: dict[str, Any], steps: list[str], name: str, value: str) -> None:
-    step, *rest = steps
-    if not rest:
-        if isinstance(here.get(step), dict | list):
-            raise _clash(name)
-        here[step] = value
-    elif rest == [""]:
-        values = _list(here, step, name)
-        if isinstance((values or [""])[-1], dict):
-            raise _clash(name)
-        values.append(value)
-    elif rest[0]:
-        _put(_group(here, step, name), rest, name, value)
-    else:
-        _put(_last_group(_list(here, step, name), rest[1:], name), rest[1:], name, value)
-
-
-def _last_group(groups: list[Any], steps: list[str], name: str) -> dict[str, Any]:
-    """Returns the group to fill in `a[][b]=1&a[][c]=2&a[][b]=3`: as in Rails, a repeated name starts a new group."""
-    if not all(isinstance(group, dict) for group in groups[-1:]):
-        raise _clash(name)
-    if not groups or _has(groups[-1], steps):
-        groups.append({})
-    return cast(dict[str, Any], groups[-1])
-
-
-def _has(group: Mapping[str, Any], steps: list[str]) -> bool:
-    step, *rest = steps
-    value = group.get(step)
-    if not rest or not isinstance(value, dict):
-        return value is not None and (not rest or rest[0] != "")
-    return _has(value, rest)
-
-
-def _group(here: dict[str, Any], step: str, name: str) -> dict[str, Any]:
-    group = here.setdefault(step, {})
-    if not isinstance(group, dict):
-        raise _clash(name)
-    return group
-
-
-def _list(here: dict[str, Any], step: str, name: str) -> list[Any]:
-    values = here.setdefault(step, [])
-    if not isinstance(values, list):
-        raise _clash(name)
-    return values
-
-
-def _clash(name: str) -> Malformed:
-    return Malformed(f"The parameter {name[:100]!r} is sent both as a value and as a group or list.")

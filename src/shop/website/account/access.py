@@ -13,7 +13,8 @@ import msgspec
 from shop.actions.context import Context
 from shop.base.errors import RateLimitError
 from shop.web.cookies import read_cookies
-from shop.web.input.request import MAX_PARAMS, Request
+from shop.web.input.parameters import MAX_PARAMS
+from shop.web.input.request import Request
 from shop.web.reply import Reply
 from shop.website.layout import show_page
 from shop.website.pages import redirect

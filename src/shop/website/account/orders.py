@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from shop.actions.archive.views import list_own
 from shop.actions.context import Context
 from shop.actions.orders import resources as orders
 from shop.base.errors import NotFound
@@ -33,7 +34,7 @@ class OrderRow(msgspec.Struct, frozen=True):
 
 async def show_list(request: Request, ctx: Context, visit: Visit) -> Reply:
     number = read_page_number(request)
-    listing = await orders.list_completed(ctx, Page(number, PAGE_SIZE), orders.NEWEST)
+    listing = await list_own(ctx, Page(number, PAGE_SIZE), orders.NEWEST)
     page_count = max(1, -(-listing.total // PAGE_SIZE))
     if number > page_count:
         raise NotFound()

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from shop.actions.archive.views import export_personal_data, list_own
 from shop.actions.context import Context
 from shop.actions.customers import account
-from shop.actions.customers.export import export_personal_data
 from shop.actions.orders import resources as orders
 from shop.base.errors import Invalid
 from shop.base.listing import Page
@@ -25,7 +25,7 @@ _NOTICES = {"saved": "Your changes are saved."}
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     user, addresses = await account.get_account(ctx)
-    recent = await orders.list_completed(ctx, Page(1, RECENT_ORDERS), orders.NEWEST)
+    recent = await list_own(ctx, Page(1, RECENT_ORDERS), orders.NEWEST)
     return await show_page(
         ctx,
         request,

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.catalog import storefront, website
+from shop.actions.catalog import product_lists, website
 from shop.actions.context import Context
 from shop.base.errors import NotFound
+from shop.models.catalog.storefront import StorefrontProduct
 from shop.website.caching import TimedPage
 from shop.website.catalog.cards import ProductCard, build_cards
 from shop.website.catalog.facets import ActiveFilter, FacetGroup, build_groups, list_active
@@ -60,19 +61,20 @@ async def load_product_list(
 ) -> ProductList:
     """Loads a page of the list; raises NotFound for a page after the last one."""
     shop = ctx.shared.shop
-    listing = await storefront.list_products(ctx, build_query(filters, shop.currencies[0], taxon_id), {})
-    if filters.page > 1 and (not listing.records or filters.page > LAST_PAGE):
+    listing = await product_lists.list_products(
+        ctx, build_query(filters, shop.currencies[0], taxon_id), StorefrontProduct
+    )
+    if filters.page > 1 and (not listing.rows or filters.page > LAST_PAGE):
         raise NotFound()
-    rows = [record.row for record in listing.records]
     page_count = min(ceil(listing.total / PAGE_SIZE), LAST_PAGE)
     has_previous, has_next = filters.page > 1, filters.page < page_count
     return ProductList(
         path=path,
         filters=filters,
-        cards=build_cards(rows, await website.load_first_images(ctx, rows)),
+        cards=build_cards(listing.rows, await website.load_first_images(ctx, listing.rows)),
         total=count_text(listing.total, is_estimate=listing.is_estimate),
-        groups=build_groups(listing.facets, filters),
-        active=list_active(listing.facets, filters, path, shop.currencies[0], shop.default_locale),
+        groups=build_groups(listing.facets.values, filters),
+        active=list_active(listing.facets.values, filters, path, shop.currencies[0], shop.default_locale),
         sorts=[(DEFAULT_SORT, default_sort_name), *SORT_NAMES.items()],
         price_min=amount_text(filters.price_min),
         price_max=amount_text(filters.price_max),

@@ -1,5 +1,6 @@
 """The order status page, the links that open it, and reordering."""
 
+from shop.actions.archive.views import read_own
 from shop.actions.checkout import views
 from shop.actions.context import Context
 from shop.actions.orders import reorder, status
@@ -29,9 +30,13 @@ async def open_link(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     try:
-        page = await status.get_status(ctx, request.path_params["number"], visit.cookies.get(ORDER_COOKIE))
+        return await read_own(ctx, request.path_params["number"], lambda: _show_order(request, ctx, visit))
     except (NotFound, ExpiredLink) as error:
         return await show_missing(request, ctx, visit, error)
+
+
+async def _show_order(request: Request, ctx: Context, visit: Visit) -> Reply:
+    page = await status.get_status(ctx, request.path_params["number"], visit.cookies.get(ORDER_COOKIE))
     order = page.order
     is_new = request.query.get("done") == "completed"
     return await show_page(

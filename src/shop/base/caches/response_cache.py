@@ -6,6 +6,10 @@ from typing import Any
 
 import msgspec
 
+from shop.base.caches.sized_cache import SizedCache
+
+ID_BYTES = 100
+
 
 class CachedResponse(msgspec.Struct, frozen=True):
     """A cached body, its ETag, and the version of its data."""
@@ -19,17 +23,13 @@ class CachedResponse(msgspec.Struct, frozen=True):
 
 
 class ResponseCache:
-    """An LRU cache with a maximum total size. Keys count too: any caller can request the same page with many long
-    addresses.
-    """
+    """A cache with a maximum total size. Keys count too: any caller can request a page with many long addresses."""
 
     MAX_BYTES = 8 * 1024 * 1024
-    ENTRY_BYTES = 1024
-    """What an entry takes in addition to its body and its key."""
+    ENTRY_BYTES = SizedCache.ENTRY_BYTES
 
     def __init__(self) -> None:
-        self._entries: dict[Any, CachedResponse] = {}
-        self._size = 0
+        self._entries = SizedCache(self.MAX_BYTES)
         self._version: Any = None
         self._checked_at = 0.0
 
@@ -39,20 +39,17 @@ class ResponseCache:
     def find(self, key: Any, version: Any) -> CachedResponse | None:
         """Returns the cached response for the version that the database has just confirmed as current."""
         self._version, self._checked_at = version, monotonic()
-        entry = self._entries.pop(key, None)
-        if entry is None:
+        entry: CachedResponse | None = self._entries.find(key)
+        if entry is not None and entry.version != version:
+            self._entries.remove(key)
             return None
-        if entry.version != version:
-            self._size -= self._size_of(key, entry)
-            return None
-        self._entries[key] = entry  # Moves it to the end: the least recently used entry is evicted first.
         return entry
 
     def find_stale(self, key: Any, seconds: int) -> tuple[CachedResponse, int] | None:
         """Returns a response that cannot be validated now, with its age since its version was last confirmed; None if
         it is older than `seconds`.
         """
-        entry = self._entries.get(key)
+        entry: CachedResponse | None = self._entries.peek(key)
         if entry is None:
             return None
         age = monotonic() - (self._checked_at if entry.version == self._version else entry.made_at)
@@ -60,19 +57,14 @@ class ResponseCache:
 
     def has_stale(self, seconds: int) -> bool:
         """Returns whether any response can be served while the database is unavailable."""
-        return bool(self._entries) and monotonic() - self._checked_at < seconds
+        return len(self._entries) > 0 and monotonic() - self._checked_at < seconds
 
     def save(self, key: Any, entry: CachedResponse) -> None:
-        """Caches a response, unless it is so large that it would evict too many others."""
-        if len(entry.body) > self.MAX_BYTES // 16:
-            return
-        if (before := self._entries.pop(key, None)) is not None:
-            self._size -= self._size_of(key, before)
-        self._entries[key] = entry
-        self._size += self._size_of(key, entry)
-        while self._size > self.MAX_BYTES:
-            oldest_key = next(iter(self._entries))
-            self._size -= self._size_of(oldest_key, self._entries.pop(oldest_key))
+        self._entries.save(key, entry, len(entry.body) + _size_of(key))
 
-    def _size_of(self, key: Any, entry: CachedResponse) -> int:
-        return len(entry.body) + len(repr(key)) + self.ENTRY_BYTES
+
+def _size_of(key: Any) -> int:
+    """Returns the length of the texts of a key; the ids of a set count with what they take."""
+    parts = key if isinstance(key, tuple) else (key,)
+    texts = sum(len(part) for part in parts if isinstance(part, str))
+    return texts + sum(ID_BYTES * len(part) for part in parts if isinstance(part, frozenset))

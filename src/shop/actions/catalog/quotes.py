@@ -1,0 +1,80 @@
+"""Quotes and variants at base prices, in memory until the catalog changes. Stock counts are never cached.
+
+The version of the catalog is read before the data: what is cached may be newer than its version, and is never older.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import cast
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.catalog import storefront
+from shop.actions.context import Context
+from shop.base.record import Record
+from shop.models.cart.quotes import AvailableStock, CatalogMoment, Quote
+from shop.queries.catalog import quotes
+from shop.queries.catalog.prices import Pricing
+
+QUOTE_BYTES, RECORD_BYTES = 600, 3000
+"""About what a quote and a variant take in memory."""
+_encode = msgspec.json.Encoder().encode
+
+
+async def list_base_quotes(
+    ctx: Context, currency: str, stocks: Sequence[AvailableStock], catalog: CatalogMoment | None
+) -> dict[UUID, Quote]:
+    """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
+    if catalog is None:
+        return {}
+    current: dict[UUID, Quote] = {}
+    missing_ids: list[UUID] = []
+    for stock in stocks:
+        quote = _find_quote(ctx, stock.variant_id, currency, catalog)
+        if quote is None:
+            missing_ids.append(stock.variant_id)
+        else:
+            current[stock.variant_id] = quote
+    if missing_ids:
+        for variant_id, quote in (
+            await quotes.list_quotes(ctx.db, Pricing(currency), dict.fromkeys(missing_ids, 1))
+        ).items():
+            current[variant_id] = quote
+            ctx.shared.quotes.save((variant_id, currency), (catalog.version, quote), QUOTE_BYTES)
+    return {stock.variant_id: _with_stock(quote, stock) for stock in stocks if (quote := current.get(stock.variant_id))}
+
+
+def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> Quote | None:
+    """Returns a cached quote, unless the catalog or a date may have changed it."""
+    version, quote = ctx.shared.quotes.find((variant_id, currency)) or (None, None)
+    if quote is None or version != catalog.version:
+        return None
+    return None if quote.changes_at is not None and quote.changes_at <= catalog.now else cast(Quote, quote)
+
+
+def _with_stock(quote: Quote, stock: AvailableStock) -> Quote:
+    if quote.on_hand == stock.on_hand and quote.backorderable == stock.backorderable:
+        return quote
+    return msgspec.structs.replace(quote, on_hand=stock.on_hand, backorderable=stock.backorderable)
+
+
+async def load_current_variants(
+    ctx: Context, ids: Collection[UUID], include: storefront.Tree, currency: str, catalog: CatalogMoment
+) -> dict[UUID, Record]:
+    """Loads variants at base prices like `load_variants`, or returns cached ones with current quotes."""
+    # A product shows other variants, which have dates of their own.
+    variation = None if "product" in include else (currency, _encode(include))
+    records: dict[UUID, Record] = {}
+    for variant_id in ids if variation else ():
+        version, record = ctx.shared.quotes.find((variant_id, variation)) or (None, None)
+        if record is not None and version == catalog.version and _find_quote(ctx, variant_id, currency, catalog):
+            records[variant_id] = record
+    missing_ids = [variant_id for variant_id in ids if variant_id not in records]
+    if missing_ids:
+        for variant_id, record in (
+            await storefront.load_variants(ctx, missing_ids, include, Pricing(currency))
+        ).items():
+            records[variant_id] = record
+            if variation:
+                ctx.shared.quotes.save((variant_id, variation), (catalog.version, record), RECORD_BYTES)
+    return records

@@ -1,0 +1,49 @@
+"""A cache in memory with a maximum total size, which evicts the least recently used entries."""
+
+from typing import Any
+
+
+class SizedCache:
+    """An LRU cache. The caller states the size of each entry, with its key: callers of the API choose keys too."""
+
+    ENTRY_BYTES = 1024
+    """What an entry takes at least, in addition to its data."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: dict[Any, tuple[Any, int]] = {}
+        self.size = 0
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def peek(self, key: Any) -> Any:
+        """Returns a value or None; does not count as a use."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[0]
+
+    def find(self, key: Any) -> Any:
+        """Returns a value or None."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        self._entries[key] = entry  # Moves it to the end: the first entry is evicted first.
+        return entry[0]
+
+    def save(self, key: Any, value: Any, size: int) -> None:
+        """Caches a value, unless it is so large that it would evict too many others."""
+        self.remove(key)
+        if size > self._max_bytes // 16:
+            return
+        size += self.ENTRY_BYTES
+        self._entries[key] = (value, size)
+        self.size += size
+        while self.size > self._max_bytes:
+            self.remove(next(iter(self._entries)))
+
+    def remove(self, key: Any) -> None:
+        _, size = self._entries.pop(key, (None, 0))
+        self.size -= size

@@ -1,0 +1,114 @@
+"""The statement that reads the parts of an order, besides its lines, and what its checkout depends on."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import Table, Text, exists, func, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+from shop.db.pool import DatabaseSession
+from shop.db.statements import opaque_param, statement
+from shop.models.cart.orders import stock_holds
+from shop.models.cart.promotions import promotion_versions
+from shop.models.checkout.payments import Payment, payments
+from shop.models.checkout.shipments import (
+    Shipment,
+    ShipmentItem,
+    ShippingRate,
+    shipment_items,
+    shipments,
+    shipping_rates,
+)
+from shop.models.customers.addresses import addresses
+from shop.queries.cart.promotions import CODES, Code
+from shop.queries.setup.versions import SETUP_VERSION
+
+_ID = PG_UUID(as_uuid=True)
+_order_id = opaque_param("order_id", _ID)
+
+
+class ShippingDestination(msgspec.Struct, frozen=True, array_like=True):
+    """The country and the state of an address."""
+
+    address_id: UUID
+    country_id: UUID
+    state_id: UUID | None
+
+
+class CheckoutParts(msgspec.Struct, frozen=True):
+    """The parts of an order, and the codes on it."""
+
+    shipments: Sequence[Shipment]
+    items: Sequence[ShipmentItem]
+    rates: Sequence[ShippingRate]
+    payments: Sequence[Payment]
+    codes: list[Code]
+    destination: ShippingDestination | None
+    has_reservations: bool
+    """Whether stock is reserved for the order."""
+    promotion_version: int
+    setup_version: str
+    now: datetime
+
+
+def _rows_of(table: Table, *order: Any) -> Any:
+    """Returns the rows of an order as text, a JSON array of objects; null if there are none."""
+    rows = func.json_agg(aggregate_order_by(func.row_to_json(table.table_valued()), *order))
+    return select(sql_cast(rows, Text)).where(table.c.order_id == _order_id).scalar_subquery().label(table.name)
+
+
+_codes = CODES.subquery("codes")
+_destination = select(
+    sql_cast(func.json_build_array(addresses.c.id, addresses.c.country_id, addresses.c.state_id), Text)
+).where(addresses.c.id == opaque_param("address_id", _ID))
+_READERS = [
+    msgspec.json.Decoder(kind).decode
+    for kind in (
+        list[Shipment],
+        list[ShipmentItem],
+        list[ShippingRate],
+        list[Payment],
+        list[Code],
+        ShippingDestination | None,
+    )
+]
+_NOTHING = ("[]", "[]", "[]", "[]", "[]", "null")
+
+
+def _read_parts(record: Any) -> CheckoutParts:
+    values: list[Any] = list(record)
+    for index, (read, nothing) in enumerate(zip(_READERS, _NOTHING, strict=True)):
+        values[index] = read(values[index] or nothing)
+    return CheckoutParts(*values)
+
+
+_PARTS = statement(
+    select(
+        _rows_of(shipments, shipments.c.created_at, shipments.c.id),
+        _rows_of(shipment_items, shipment_items.c.id),
+        _rows_of(
+            shipping_rates,
+            *(shipping_rates.c[name] for name in ("shipment_id", "cost", "name", "id")),
+        ),
+        _rows_of(payments, payments.c.created_at, payments.c.id),
+        select(sql_cast(func.json_agg(func.row_to_json(_codes.table_valued())), Text)).scalar_subquery().label("codes"),
+        _destination.scalar_subquery().label("destination"),
+        exists().where(stock_holds.c.order_id == _order_id).label("has_reservations"),
+        select(promotion_versions.c.version).scalar_subquery().label("promotion_version"),
+        SETUP_VERSION.label("setup_version"),
+        func.now().label("now"),
+    ),
+    _read_parts,
+)
+
+
+async def find_parts(db: DatabaseSession, order_id: UUID, ship_address_id: UUID | None) -> CheckoutParts:
+    parts = await db.one(_PARTS, order_id=order_id, address_id=ship_address_id)
+    if parts is None:
+        raise AssertionError("a select without a table has one row")
+    return parts

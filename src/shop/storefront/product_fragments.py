@@ -1,0 +1,157 @@
+"""Lists of products from cached fragments: the encoded document of each product, with what it includes.
+
+A fragment is valid while the version of its product, read with the list, is unchanged. It has no host name and the
+regular prices; the origin of image addresses and a customer's own prices are inserted into each response.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.catalog import storefront
+from shop.actions.context import Context
+from shop.base.record import Record
+from shop.jsonapi.document import Extras, RenderOptions, join_document, list_included
+from shop.jsonapi.encoder import ENCODED_MARK, MARK, encoder
+from shop.jsonapi.resource import RenderContext, Resource
+from shop.models.catalog.storefront import ProductOnPage
+from shop.queries.catalog.prices import Pricing
+from shop.storefront.resources.catalog import PRODUCT
+from shop.web.image_urls import ImageOptions
+
+PART_BYTES = 300
+"""What a part takes in memory in addition to its text."""
+_encode = msgspec.json.Encoder().encode
+
+
+class ShownAmounts(msgspec.Struct, frozen=True, gc=False):
+    """The amounts of a product or a variant."""
+
+    currency: str
+    price: int | None
+    compare_at_price: int | None
+
+
+class FragmentPart(msgspec.Struct, frozen=True, gc=False):
+    """An encoded record. If it shows amounts, they are the text from `start` to `end`."""
+
+    type: str
+    id: UUID
+    body: bytes
+    start: int = 0
+    end: int = 0
+    variant_id: UUID | None = None
+    """The variant whose price it shows."""
+    compare_at_price: int | None = None
+
+
+class Fragment(msgspec.Struct, frozen=True, gc=False):
+    """The document of a product at a version: the product, and what it includes."""
+
+    version: tuple[Any, ...]
+    data: FragmentPart
+    included: tuple[FragmentPart, ...]
+
+
+class ShownProduct(msgspec.Struct, frozen=True, gc=False):
+    """A product of a list with its fragment."""
+
+    row: ProductOnPage
+    fragment: Fragment
+
+
+async def find_products(
+    ctx: Context, rows: Sequence[ProductOnPage], options: RenderOptions, pricing: Pricing
+) -> list[ShownProduct]:
+    """Returns the products with their fragments; loads those that are missing or out of date."""
+    include, size = options.query.include, options.render_context.props.image_options.size
+    fields = {name: sorted(names) for name, names in options.query.fields.items()}
+    variation = _encode((pricing.currency, include, fields, size))
+    state = await storefront.find_version(ctx, pricing)
+    # A taxon shows whether it has any products.
+    common = ctx.shared.shop.version, state.shared, state.facets if b'"taxons"' in variation else None
+    cache, fragments = ctx.shared.fragments, dict[UUID, Fragment]()
+    for row in rows:
+        fragment: Fragment | None = cache.find((row.id, variation))
+        if fragment is not None and fragment.version == (row.version, row.available, common) and not row.is_due:
+            fragments[row.id] = fragment
+    missing = {row.id: row for row in rows if row.id not in fragments}
+    regular_pricing = Pricing(pricing.currency)
+    for record in await storefront.load_products(ctx, list(missing), include or {}, regular_pricing):
+        row = missing[record.row.id]
+        fragments[row.id] = fragment = _build_fragment(record, options, (row.version, row.available, common))
+        if not row.is_due:
+            cache.save((row.id, variation), fragment, len(variation) + _size_of(fragment))
+    return [ShownProduct(row, fragments[row.id]) for row in rows if row.id in fragments]
+
+
+def _size_of(fragment: Fragment) -> int:
+    return sum(len(part.body) + PART_BYTES for part in (fragment.data, *fragment.included))
+
+
+def _build_fragment(record: Record, options: RenderOptions, version: tuple[Any, ...]) -> Fragment:
+    context = options.render_context
+    image_options = ImageOptions(MARK, context.props.image_options.size)
+    context = RenderContext(context.locale, msgspec.structs.replace(context.props, image_options=image_options))
+    options = RenderOptions(options.resources, context, options.query)
+    included = () if options.query.include is None else list_included(PRODUCT, [record], options)
+    return Fragment(
+        version, _build_part(PRODUCT, record, options), tuple(_build_part(*related, options) for related in included)
+    )
+
+
+def _build_part(resource: Resource, record: Record, options: RenderOptions) -> FragmentPart:
+    row, encode = record.row, encoder(resource, options.query.fields.get(resource.type))
+    before, after = encode.encode_around_amounts(record, options.render_context)
+    if not encode.has_amounts:
+        return FragmentPart(resource.type, row.id, before)
+    amounts = encode.encode_amounts(row, options.render_context)
+    start, variant_id = len(before), getattr(row, "default_variant_id", row.id)
+    end = start + len(amounts)
+    return FragmentPart(resource.type, row.id, before + amounts + after, start, end, variant_id, row.compare_at_price)
+
+
+async def render_list(
+    ctx: Context, products: Sequence[ShownProduct], options: RenderOptions, pricing: Pricing, extras: Extras
+) -> bytes:
+    """Renders the document of a list; what several products include appears once."""
+    data = [product.fragment.data for product in products]
+    included: dict[tuple[str, UUID], FragmentPart] = {}
+    for product in products:
+        for part in product.fragment.included:
+            included.setdefault((part.type, part.id), part)
+    related = list(included.values())
+    if pricing.is_personal:
+        prices = await _find_prices(ctx, products, [*data, *related], pricing)
+        data, related = ([_with_price(part, prices, options, pricing) for part in parts] for parts in (data, related))
+    origin = _encode(options.render_context.props.image_options.origin)[:-1]
+    return join_document(
+        b",".join([part.body for part in data]),
+        None
+        if options.query.include is None
+        else b",".join([part.body for part in related]).replace(ENCODED_MARK, origin),
+        extras,
+    )
+
+
+async def _find_prices(
+    ctx: Context, products: Sequence[ShownProduct], parts: Sequence[FragmentPart], pricing: Pricing
+) -> Mapping[UUID, int | None]:
+    """Returns the customer's prices by variant; those of default variants are known from the list."""
+    prices = {product.row.default_variant_id: product.row.price for product in products}
+    others = {part.variant_id for part in parts if part.variant_id is not None} - prices.keys()
+    return prices | await storefront.find_prices(ctx, pricing, others)
+
+
+def _with_price(
+    part: FragmentPart, prices: Mapping[UUID, int | None], options: RenderOptions, pricing: Pricing
+) -> FragmentPart:
+    """Replaces the amounts of a part."""
+    if part.variant_id is None:
+        return part
+    encode = encoder(options.resources[part.type], options.query.fields.get(part.type))
+    amounts = ShownAmounts(pricing.currency, prices.get(part.variant_id), part.compare_at_price)
+    text = encode.encode_amounts(amounts, options.render_context)
+    return FragmentPart(part.type, part.id, part.body[: part.start] + text + part.body[part.end :])
