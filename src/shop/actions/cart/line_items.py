@@ -30,7 +30,7 @@ from shop.models.cart.quotes import Quote
 from shop.queries import writes
 from shop.queries.cart.line_items import OrderChanged
 from shop.queries.cart.promotions import delete_order_codes
-from shop.queries.cart.snapshots import find_snapshot, list_stocked_lines
+from shop.queries.cart.snapshots import find_snapshot
 from shop.queries.catalog import quotes
 from shop.queries.catalog.prices import Pricing
 from shop.queries.checkout import adjustments
@@ -66,13 +66,12 @@ async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_
     """Adds items to a guest's cart; returns None if that requires a lock, because another request changes the cart at
     the same time, or because reservations or payments must be released first.
     """
-    snapshot = await find_snapshot(ctx.db, ctx.claim)
+    snapshot = await find_snapshot(ctx.db, ctx.claim, [item.variant_id for item in items])
     if snapshot is None or snapshot.order.state not in _UNRESERVED_STATES or snapshot.order.store_credit_total:
         return None
-    order, ctx.setup_version = snapshot.order, snapshot.setup_version
-    quotable = await list_stocked_lines(ctx.db, order, [item.variant_id for item in items])
-    variant_quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, quotable.catalog)
-    unlocked_cart = LockedCart(order, quotable.lines, Pricing(order.currency), snapshot, quotable.catalog)
+    order, stocked, ctx.setup_version = snapshot.order, snapshot.stocked, snapshot.setup_version
+    variant_quotes = await list_base_quotes(ctx, order.currency, stocked.stocks, stocked.catalog)
+    unlocked_cart = LockedCart(order, stocked.lines, Pricing(order.currency), snapshot, stocked.catalog)
     try:
         return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)
     except OrderChanged:

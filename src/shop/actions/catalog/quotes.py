@@ -22,11 +22,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def list_base_quotes(
-    ctx: Context, currency: str, stocks: Sequence[AvailableStock], catalog: CatalogMoment | None
+    ctx: Context, currency: str, stocks: Sequence[AvailableStock], catalog: CatalogMoment
 ) -> dict[UUID, Quote]:
     """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
-    if catalog is None:
-        return {}
     current: dict[UUID, Quote] = {}
     missing_ids: list[UUID] = []
     for stock in stocks:

@@ -31,9 +31,9 @@ _metadata_texts = {
     for name in METADATA
 }
 _NO_METADATA = msgspec.Raw(b"{}")
-LINE_COLUMNS = [_metadata_texts.get(each.name, each) for each in line_items.c]
+_LINE_COLUMNS = [_metadata_texts.get(each.name, each) for each in line_items.c]
 _lines = (
-    select(*LINE_COLUMNS, orders.c.currency)
+    select(*_LINE_COLUMNS, orders.c.currency)
     .join(orders, orders.c.id == line_items.c.order_id)
     .order_by(line_items.c.created_at, line_items.c.id)
 )
@@ -43,7 +43,7 @@ _build_line = positional_type(CartLine)
 _METADATA_AT = [list(line_items.c.keys()).index(name) for name in METADATA]
 
 
-def read_line(values: Iterable[Any]) -> CartLine:
+def _read_line(values: Iterable[Any]) -> CartLine:
     """Reads the columns of a line, followed by the currency of its cart."""
     fields = list(values)
     for index in _METADATA_AT:
@@ -52,8 +52,8 @@ def read_line(values: Iterable[Any]) -> CartLine:
     return cast(CartLine, _build_line(*fields))
 
 
-_LINES = statement(_lines.where(line_items.c.order_id == opaque_param("order_id", _ID)), read_line)
-_LINES_OF = statement(_lines.where(line_items.c.order_id == any_of("order_ids", _ID)), read_line)
+_LINES = statement(_lines.where(line_items.c.order_id == opaque_param("order_id", _ID)), _read_line)
+_LINES_OF = statement(_lines.where(line_items.c.order_id == any_of("order_ids", _ID)), _read_line)
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
 _source_rows = func.jsonb_populate_recordset(
@@ -118,7 +118,8 @@ _delete_shipments = (
     .returning(shipments.c.id)
     .cte("unpacked")
 )
-_WRITE = statement(select(_save).add_cte(_delete_lines, _delete_shipments, _put), into(Order))
+_PUT = statement(select(_save).add_cte(_put), into(Order))
+_REPLACE = statement(select(_save).add_cte(_delete_lines, _delete_shipments, _put), into(Order))
 
 
 async def list_lines(db: DatabaseSession, order_id: UUID) -> list[CartLine]:
@@ -135,7 +136,7 @@ async def write_lines(
     order_id: UUID,
     *,
     put: Sequence[LineItem],
-    removed_ids: Iterable[UUID],
+    removed_ids: Sequence[UUID],
     unpacks: bool,
     order: Mapping[str, Any],
     row_version: str | None = None,
@@ -147,15 +148,11 @@ async def write_lines(
     """
     rows = [{name: getattr(line, name) for name in _names} for line in put]
     values = {f"new_{name}": order[name] for name in SAVED_ORDER_COLUMNS}
-    saved_order = await db.one(
-        _WRITE,
-        order_id=order_id,
-        row_version=row_version,
-        rows=rows,
-        gone=list(removed_ids),
-        unpacks=unpacks,
-        **values,
-    )
+    values |= {"order_id": order_id, "row_version": row_version, "rows": rows}
+    if removed_ids or unpacks:
+        saved_order = await db.one(_REPLACE, gone=removed_ids, unpacks=unpacks, **values)
+    else:
+        saved_order = await db.one(_PUT, **values)
     if saved_order is None:
         raise OrderChanged()
     return saved_order

@@ -22,6 +22,7 @@ from sqlalchemy import (
     or_,
     select,
 )
+from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -71,6 +72,10 @@ _default_tax_id = (
 _tax_category_id = func.coalesce(variants.c.tax_category_id, products.c.tax_category_id, _default_tax_id)
 
 
+# The locations are read once for all variants.
+_active_locations = sql_any(func.array(select(stock_locations.c.id).where(stock_locations.c.active).scalar_subquery()))
+
+
 def select_stock(variant_id: Any) -> Select[Any, Any]:
     """Selects the stock of a variant at all active locations."""
     return (
@@ -78,16 +83,14 @@ def select_stock(variant_id: Any) -> Select[Any, Any]:
         select(
             sql_cast(func.coalesce(func.sum(stock_items.c.count_on_hand), 0), BigInteger).label("on_hand"),
             func.coalesce(func.bool_or(stock_items.c.backorderable), literal_column("false")).label("backorderable"),
-        )
-        .select_from(stock_items.join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id))
-        .where(stock_items.c.variant_id == variant_id, stock_locations.c.active)
+        ).where(stock_items.c.variant_id == variant_id, stock_items.c.stock_location_id == _active_locations)
     )
 
 
 _location_stock = func.json_build_array(
     *(stock_items.c[name] for name in ("id", "stock_location_id", "variant_id", "count_on_hand", "backorderable"))
 )
-LOCATION_STOCK = sql_cast(func.json_agg(_location_stock), Text).label("by_location")
+LOCATION_STOCK = func.json_agg(_location_stock).label("by_location")
 """The stock at each location as JSON, to be added to `select_stock`."""
 STOCK = select_stock(variants.c.id).correlate(variants).lateral("stock")
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
