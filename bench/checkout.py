@@ -2,23 +2,23 @@
 
 import asyncio
 import json
+import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from statistics import median
-
-import httpx2
 
 from bench.catalog_data import fill_catalog
 from bench.client_load import ClientLoad
 from bench.http_client import Connection, send_all
 from bench.load_test import Sample, Server, run_sql
-from bench.purchases import SETUP, begin_purchase, buy
+from bench.purchases import SETUP, begin_purchase
 from bench.rounds import Bench, console, figure_table, load_table
 
 JOURNEYS = 60
 COMPLETIONS = 300
+COMPLETE = "/api/v2/storefront/checkout/complete"
 STEPS = {
     "PATCH checkout": "PATCH /api/v2/storefront/checkout",
     "GET shipping_rates": "GET /api/v2/storefront/checkout/shipping_rates",
@@ -32,17 +32,25 @@ def checkout_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     fill_catalog(url, 200)
     run_sql(url, *SETUP.split(";")[:-1], "vacuum analyze", "select 1")
     (method,) = run_sql(url, "select id from payment_methods where type = 'check'")
-    variants = [str(row["id"]) for row in run_sql(url, "select id from variants where not is_master limit 3")]
+    variants = [str(row["id"]) for row in run_sql(url, "select id from variants where not is_master")]
     shop = bench.shop(url, "checkout")
-    begin = partial(begin_purchase, variants=variants, method=str(method["id"]))
+    begin = partial(begin_purchase, method=str(method["id"]))
     with console.status("a guest's requests"):
-        journey = asyncio.run(_journeys(shop.url, variants, str(method["id"])))
+        journey = asyncio.run(_journeys(shop.url, partial(begin, variants=variants[:3])))
         statements = _read_statements(shop)
-    results = bench.interleaved({"complete (check)": lambda: _complete(bench, shop, begin)})
+    results = bench.interleaved(
+        {
+            "complete (check)": lambda: _complete(bench, shop, begin, lambda: random.sample(variants, 3)),
+            "complete (check), the same three items": lambda: _complete(bench, shop, begin, lambda: variants[:3]),
+        }
+    )
     shop.stop()
     load_table(bench, results)
     bench.say(
-        "", f"{COMPLETIONS} carts with three items a round, prepared before, over 8 connections; the client is not wrk."
+        "",
+        f"{COMPLETIONS} carts of different guests a round, with three items each, prepared before, over 8 connections; the",
+        "client is not wrk. The items are three of 200 products at random. If all guests buy the same three, each completion",
+        "waits for the one before, which has locked their stock.",
     )
     steps = {f"statements of {name}": statements[route] for name, route in STEPS.items()}
     order = statements["POST /api/v2/storefront/cart"] + 3 * statements["POST /api/v2/storefront/cart/add_item"]
@@ -59,12 +67,12 @@ def checkout_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     )
 
 
-async def _journeys(base: str, variants: list[str], method: str) -> float:
+async def _journeys(url: str, begin: Callable[[Connection], Awaitable[str]]) -> float:
     durations = []
-    async with httpx2.AsyncClient(base_url=f"{base}/api/v2/storefront", timeout=30) as http:
+    async with Connection(url) as http:
         for _ in range(JOURNEYS):
             start = time.perf_counter()
-            await buy(http, variants, method)
+            await http.send("PATCH", COMPLETE, X_Shop_Order_Token=await begin(http))
             durations.append(time.perf_counter() - start)
     return median(durations) * 1000
 
@@ -80,9 +88,13 @@ def _read_statements(shop: Server) -> Mapping[str, float]:
     return {route: median(each) for route, each in counts.items()}
 
 
-def _complete(bench: Bench, shop: Server, begin: Callable[[Connection], object]) -> Sample:
-    tokens = asyncio.run(send_all(shop.url, range(COMPLETIONS), lambda connection, _: begin(connection)))  # type: ignore[arg-type,return-value]
+def _complete(
+    bench: Bench, shop: Server, begin: Callable[..., Awaitable[str]], choose: Callable[[], list[str]]
+) -> Sample:
+    def prepare(connection: Connection, number: int) -> Awaitable[str]:
+        return begin(connection, variants=choose(), email=f"guest{number}@example.org")
+
+    tokens = asyncio.run(send_all(shop.url, range(COMPLETIONS), prepare))
     completions = ClientLoad(bench.wrk, shop)
-    path = "/api/v2/storefront/checkout/complete"
-    completions.send(tokens, lambda connection, token: connection.send("PATCH", path, X_Shop_Order_Token=token))
+    completions.send(tokens, lambda connection, token: connection.send("PATCH", COMPLETE, X_Shop_Order_Token=token))
     return completions.sample()

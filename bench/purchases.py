@@ -190,7 +190,7 @@ async def buy(http: httpx2.AsyncClient, variants: list[str], method: str) -> Non
         sys.exit(f"bench: an order was not completed: {response.text}")
 
 
-async def begin_purchase(http: Connection, *, variants: list[str], method: str) -> str:
+async def begin_purchase(http: Connection, *, variants: list[str], method: str, email: str = "ada@example.org") -> str:
     """Makes a guest's purchase up to its payment; returns the order token."""
     store = "/api/v2/storefront"
     cart = await http.send("POST", f"{store}/cart")
@@ -198,7 +198,7 @@ async def begin_purchase(http: Connection, *, variants: list[str], method: str) 
     send = partial(http.send, X_Shop_Order_Token=token)
     for variant in variants:
         await send("POST", f"{store}/cart/add_item", {"variant_id": variant})
-    details = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+    details = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
     await send("PATCH", f"{store}/checkout", {"order": details})
     await send("GET", f"{store}/checkout/shipping_rates")
     await send("POST", f"{store}/checkout/create_payment", {"payment_method_id": method})

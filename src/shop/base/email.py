@@ -1,6 +1,7 @@
 """E-mail addresses: for delivery, as an identity, and as the key of a mail budget."""
 
 import string
+from functools import lru_cache
 
 import idna
 import msgspec
@@ -22,6 +23,11 @@ class Email(msgspec.Struct, frozen=True):
 
 def read_email(text: str) -> Email | None:
     """Parses an address; None unless it is a single deliverable ASCII mailbox."""
+    return _read_email(text) if len(text) <= MAX_OCTETS else None
+
+
+@lru_cache(maxsize=256)  # A purchase reads its address four times.
+def _read_email(text: str) -> Email | None:
     local, at, domain = text.rpartition("@")
     # Checked before lowercasing: the Kelvin sign lowercases to an ASCII k, which is a different mailbox.
     # A mailer decodes an encoded word: many spellings would reach one mailbox, each with its own budget.

@@ -69,9 +69,9 @@ async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_
     snapshot = await find_snapshot(ctx.db, ctx.claim, [item.variant_id for item in items])
     if snapshot is None or snapshot.order.state not in _UNRESERVED_STATES or snapshot.order.store_credit_total:
         return None
-    order, stocked, ctx.setup_version = snapshot.order, snapshot.stocked, snapshot.setup_version
-    variant_quotes = await list_base_quotes(ctx, order.currency, stocked.stocks, stocked.catalog)
-    unlocked_cart = LockedCart(order, stocked.lines, Pricing(order.currency), snapshot, stocked.catalog)
+    order, cart_lines, ctx.setup_version = snapshot.order, snapshot.cart_lines, snapshot.setup_version
+    variant_quotes = await list_base_quotes(ctx, order.currency, cart_lines.stocks, cart_lines.catalog)
+    unlocked_cart = LockedCart(order, cart_lines.lines, Pricing(order.currency), snapshot, cart_lines.catalog)
     try:
         return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)
     except OrderChanged:

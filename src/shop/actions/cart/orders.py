@@ -14,10 +14,9 @@ from shop.models.checkout.payments import STORE_CREDIT_METHOD, Payment
 from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import writes
 from shop.queries.cart import line_items as line_queries
-from shop.queries.cart import snapshots
 from shop.queries.cart.promotions import PromotionFacts
 from shop.queries.checkout import shipments as shipment_queries
-from shop.queries.checkout.parts import ShippingDestination, find_parts
+from shop.queries.checkout.parts import CheckoutParts, ShippingDestination, find_parts, list_lines_and_parts
 from shop.queries.payments import payments as payment_queries
 from shop.rules.cart.line_items import CartWarning
 from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
@@ -103,25 +102,29 @@ def build_payment_amounts(payment: Payment) -> PaymentAmounts:
 
 
 async def load_checkout(ctx: Context, order: Order) -> Checkout:
-    """Loads an order with its parts; the number of statements does not depend on the number of lines."""
-    return await load_parts(ctx, order, await line_queries.list_lines(ctx.db, order.id) if order.item_count else [])
+    """Loads an order with its lines and other parts, in one statement."""
+    cart_lines, parts = await list_lines_and_parts(ctx.db, order)
+    return _build_checkout(ctx, order, cart_lines.lines, parts)
 
 
 async def load_quoted_checkout(ctx: Context, order: Order) -> Checkout:
-    """Loads an open order with its parts, and the quotes and stock of its lines. Those of an owner, whose prices depend
-    on price lists, are read when they are needed.
+    """Loads an open order with its parts, and the quotes and stock of its lines. The quotes of an owner, whose prices
+    depend on price lists, are read when they are needed.
     """
-    if order.user_id is not None or not order.item_count:
-        return await load_checkout(ctx, order)
-    quotable = await snapshots.list_lines_by_location(ctx.db, order)
-    quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, quotable.catalog)
-    checkout = await load_parts(ctx, order, quotable.lines)
-    return msgspec.structs.replace(checkout, quotes=quotes, stock=quotable.location_stock)
+    cart_lines, parts = await list_lines_and_parts(ctx.db, order)
+    quotes = None
+    if order.user_id is None:
+        quotes = await list_base_quotes(ctx, order.currency, cart_lines.stocks, cart_lines.catalog)
+    checkout = _build_checkout(ctx, order, cart_lines.lines, parts)
+    return msgspec.structs.replace(checkout, quotes=quotes, stock=cart_lines.location_stock)
 
 
 async def load_parts(ctx: Context, order: Order, lines: Sequence[CartLine]) -> Checkout:
     """Loads the parts of an order besides its lines, and the version of the setup."""
-    parts = await find_parts(ctx.db, order.id, order.ship_address_id)
+    return _build_checkout(ctx, order, lines, await find_parts(ctx.db, order.id, order.ship_address_id))
+
+
+def _build_checkout(ctx: Context, order: Order, lines: Sequence[CartLine], parts: CheckoutParts) -> Checkout:
     ctx.setup_version = parts.setup_version
     facts = PromotionFacts(parts.now, parts.promotion_version, [], False, {}, parts.codes)
     return Checkout(

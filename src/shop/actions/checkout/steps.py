@@ -35,12 +35,9 @@ _FROM_ACCOUNT = ("email", "bill_address_id", "ship_address_id")
 """Fields that default to the owner's account and determine where the order and its e-mails are sent."""
 
 
-async def lock_open_checkout(
-    ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False, has_quotes: bool = True
-) -> Checkout:
-    """Locks and loads the checkout, with the quotes of its lines unless they are hardly needed."""
-    order = await lock_cart(ctx, order_id, may_be_paid=may_be_paid)
-    return await load_quoted_checkout(ctx, order) if has_quotes else await load_checkout(ctx, order)
+async def lock_open_checkout(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Checkout:
+    """Locks and loads the checkout, with the quotes of its lines."""
+    return await load_quoted_checkout(ctx, await lock_cart(ctx, order_id, may_be_paid=may_be_paid))
 
 
 def build_missing_error(missing: Sequence[CheckoutRequirement]) -> Invalid:

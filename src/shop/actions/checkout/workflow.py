@@ -94,7 +94,7 @@ async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | No
 
 async def create_payment(ctx: Context, choice: CheckoutPaymentInput) -> Checkout:
     async with ctx.transaction() as idempotency:
-        checkout = await steps.lock_open_checkout(ctx, has_quotes=bool(ctx.shared.settings.hold_seconds))
+        checkout = await steps.lock_open_checkout(ctx)
         if not idempotency.existing_id:
             checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
             checkout = await choose_payment(ctx, checkout, choice)

@@ -32,9 +32,9 @@ from shop.models.checkout.payments import payments
 from shop.models.order_edits.edits import OrderEdit
 from shop.queries import writes
 from shop.queries.cart import line_items as line_queries
+from shop.queries.cart.sales import add_sales
 from shop.queries.checkout import adjustments
 from shop.queries.checkout import shipments as shipment_queries
-from shop.queries.orders.sales import add_sales
 from shop.queries.payments import payments as payment_queries
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import MAX_CART_AMOUNT, taxable, with_amounts

@@ -31,7 +31,6 @@ from shop.queries import bulk
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.checkout import adjustments
-from shop.queries.orders import sales
 from shop.queries.payments import payments as queries
 from shop.queries.payments.payments import PaymentChange
 from shop.rules.cart.totals import Rate
@@ -234,13 +233,13 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
         ctx.db,
         order.id,
         changes,
+        {line.variant_id: line.quantity for line in checkout.lines},
         payment_total=balance.payment_total,
         payment_state=balance.state,
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
     await save_adjustments(ctx, order, steps)
-    await sales.add_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
     shipments = [

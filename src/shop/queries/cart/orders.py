@@ -17,6 +17,7 @@ from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
 from shop.models.customers.addresses import addresses
 from shop.queries.bulk import insert_clause
+from shop.queries.cart.sales import ADD_SALES, describe_sales
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -159,7 +160,8 @@ _COMPLETE = statement(
         update(shipments)
         .where(shipments.c.id == _states.c.id)
         .values(state=_states.c.state, updated_at=func.now())
-        .cte("new_states")
+        .cte("new_states"),
+        ADD_SALES.cte("new_sales"),
     ),
     into(Order),
 )
@@ -222,14 +224,19 @@ async def lock_order(db: DatabaseSession, order_id: UUID) -> Order | None:
 
 
 async def complete_order(
-    db: DatabaseSession, order_id: UUID, shipment_states: Mapping[UUID, str], **values: Any
+    db: DatabaseSession,
+    order_id: UUID,
+    shipment_states: Mapping[UUID, str],
+    sold_quantities: Mapping[UUID, int],
+    **values: Any,
 ) -> Order:
-    """Completes an order, and changes the states of its shipments."""
+    """Completes an order, changes its shipments' states, and adds the quantities sold, by variant, to products."""
     order = await db.one(
         _COMPLETE,
         order_id=order_id,
         shipment_ids=list(shipment_states),
         shipment_states=list(shipment_states.values()),
+        **describe_sales(sold_quantities),
         **{f"new_{name}": value for name, value in values.items()},
     )
     if order is None:

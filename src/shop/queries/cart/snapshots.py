@@ -6,7 +6,8 @@ every change of its lines, codes or addresses updates the row.
 Lines are read as JSON, which takes less than half of the time that the driver takes to read as many columns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from types import GenericAlias
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.actor import Claim
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, opaque_param, positional_type, statement
+from shop.db.statements import opaque_param, positional_type, statement
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.cart.promotions import promotion_versions
 from shop.models.cart.quotes import AvailableStock, CatalogMoment
@@ -77,7 +78,7 @@ class CartSnapshot(msgspec.Struct, frozen=True):
     """A cart with its lines, and what its totals depend on."""
 
     order: Order
-    stocked: StockedLines
+    cart_lines: StockedLines
     row_version: str
     facts: PromotionFacts
     setup_version: str
@@ -156,21 +157,14 @@ _FIND = statement(
 )
 
 
-_Rows = tuple[Sequence[Any], CatalogMoment]
+def _read_rows(record: Any) -> tuple[Sequence[Any], CatalogMoment]:
+    lines, version, now = record
+    return _read_lines(lines) if lines else (), CatalogMoment(version, now)
 
 
-def _select_lines(read: Callable[[str], Sequence[Any]], *details: Any) -> Statement[_Rows]:
-    def read_rows(record: Any) -> _Rows:
-        lines, version, now = record
-        return read(lines) if lines else (), CatalogMoment(version, now)
-
-    return statement(
-        select(_select_lines_text(_order_id, *details), _CATALOG_VERSION, func.now().label("now")), read_rows
-    )
-
-
-_LINES = _select_lines(_read_lines)
-_LINES_BY_LOCATION = _select_lines(_read_lines_by_location, LOCATION_STOCK)
+_LINES = statement(select(_select_lines_text(_order_id), _CATALOG_VERSION, func.now().label("now")), _read_rows)
+LINES_BY_LOCATION = (_select_lines_text(_order_id, LOCATION_STOCK), _CATALOG_VERSION)
+"""Columns of the lines of an order, which `read_lines_by_location` reads."""
 
 
 async def find_snapshot(db: DatabaseSession, claim: Claim, added_ids: Sequence[UUID]) -> CartSnapshot | None:
@@ -182,19 +176,17 @@ async def find_snapshot(db: DatabaseSession, claim: Claim, added_ids: Sequence[U
 
 async def list_stocked_lines(db: DatabaseSession, order: Order) -> StockedLines:
     """Returns the lines of a cart, with the stock of their variants."""
-    rows, catalog = await _read(db, _LINES, order)
+    result = await db.one(_LINES, order_id=order.id)
+    if result is None:
+        raise AssertionError("a select without a table has one row")
+    rows, catalog = result
     return StockedLines(_build_lines(rows, order.currency), _build_stocks(rows), catalog)
 
 
-async def list_lines_by_location(db: DatabaseSession, order: Order) -> StockedLines:
-    """Returns the lines of a cart, with the stock of their variants at each location."""
-    rows, catalog = await _read(db, _LINES_BY_LOCATION, order)
+def read_lines_by_location(order: Order, text: str | None, version: str, now: datetime) -> StockedLines:
+    """Returns the lines of an order, with the stock of their variants at each location."""
+    rows = _read_lines_by_location(text) if text else []
     location_stock = [LocationStock(*each) for *_, stock in rows for each in stock or ()]
-    return StockedLines(_build_lines(rows, order.currency), _build_stocks(rows), catalog, location_stock)
-
-
-async def _read(db: DatabaseSession, lines: Statement[_Rows], order: Order) -> _Rows:
-    rows = await db.one(lines, order_id=order.id)
-    if rows is None:
-        raise AssertionError("a select without a table has one row")
-    return rows
+    return StockedLines(
+        _build_lines(rows, order.currency), _build_stocks(rows), CatalogMoment(version, now), location_stock
+    )

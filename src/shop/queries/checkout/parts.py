@@ -1,4 +1,4 @@
-"""The statement that reads the parts of an order, besides its lines, and what its checkout depends on."""
+"""Reads the parts of an order, with or without its lines, and what its checkout depends on."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from shop.db.pool import DatabaseSession
 from shop.db.statements import opaque_param, statement
-from shop.models.cart.orders import stock_holds
+from shop.models.cart.orders import Order, stock_holds
 from shop.models.cart.promotions import promotion_versions
 from shop.models.checkout.payments import Payment, payments
 from shop.models.checkout.shipments import (
@@ -26,6 +26,7 @@ from shop.models.checkout.shipments import (
 )
 from shop.models.customers.addresses import addresses
 from shop.queries.cart.promotions import CODES, Code
+from shop.queries.cart.snapshots import LINES_BY_LOCATION, StockedLines, read_lines_by_location
 from shop.queries.setup.versions import SETUP_VERSION
 
 _ID = PG_UUID(as_uuid=True)
@@ -87,24 +88,34 @@ def _read_parts(record: Any) -> CheckoutParts:
     return CheckoutParts(*values)
 
 
-_PARTS = statement(
-    select(
-        _rows_of(shipments, shipments.c.created_at, shipments.c.id),
-        _rows_of(shipment_items, shipment_items.c.id),
-        _rows_of(
-            shipping_rates,
-            *(shipping_rates.c[name] for name in ("shipment_id", "cost", "name", "id")),
-        ),
-        _rows_of(payments, payments.c.created_at, payments.c.id),
-        select(sql_cast(func.json_agg(func.row_to_json(_codes.table_valued())), Text)).scalar_subquery().label("codes"),
-        _destination.scalar_subquery().label("destination"),
-        exists().where(stock_holds.c.order_id == _order_id).label("has_reservations"),
-        select(promotion_versions.c.version).scalar_subquery().label("promotion_version"),
-        SETUP_VERSION.label("setup_version"),
-        func.now().label("now"),
+_COLUMNS = (
+    _rows_of(shipments, shipments.c.created_at, shipments.c.id),
+    _rows_of(shipment_items, shipment_items.c.id),
+    _rows_of(
+        shipping_rates,
+        *(shipping_rates.c[name] for name in ("shipment_id", "cost", "name", "id")),
     ),
-    _read_parts,
+    _rows_of(payments, payments.c.created_at, payments.c.id),
+    select(sql_cast(func.json_agg(func.row_to_json(_codes.table_valued())), Text)).scalar_subquery().label("codes"),
+    _destination.scalar_subquery().label("destination"),
+    exists().where(stock_holds.c.order_id == _order_id).label("has_reservations"),
+    select(promotion_versions.c.version).scalar_subquery().label("promotion_version"),
+    SETUP_VERSION.label("setup_version"),
+    func.now().label("now"),
 )
+_PARTS = statement(select(*_COLUMNS), _read_parts)
+_LINES_AND_PARTS = statement(
+    select(*_COLUMNS, *LINES_BY_LOCATION), lambda record: (_read_parts(record[:-2]), record[-2], record[-1])
+)
+
+
+async def list_lines_and_parts(db: DatabaseSession, order: Order) -> tuple[StockedLines, CheckoutParts]:
+    """Returns the lines of an order, with their stock, and its other parts."""
+    result = await db.one(_LINES_AND_PARTS, order_id=order.id, address_id=order.ship_address_id)
+    if result is None:
+        raise AssertionError("a select without a table has one row")
+    parts, lines, version = result
+    return read_lines_by_location(order, lines, version, parts.now), parts
 
 
 async def find_parts(db: DatabaseSession, order_id: UUID, ship_address_id: UUID | None) -> CheckoutParts:

@@ -1,7 +1,7 @@
-"""The statement that updates `sold_count` of products, the sort column of best-seller lists."""
+"""Updates `sold_count` of products, the sort column of best-seller lists."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, column, func, select, update
@@ -16,7 +16,7 @@ from shop.models.catalog.products import variants
 
 _ID = PG_UUID(as_uuid=True)
 _quantities = (
-    func.unnest(opaque_param("ids", ARRAY(_ID)), opaque_param("quantities", ARRAY(BigInteger)))
+    func.unnest(opaque_param("sold_ids", ARRAY(_ID)), opaque_param("sold_quantities", ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="sold")
     .render_derived()
 )
@@ -26,15 +26,19 @@ _sums = (
     .group_by(variants.c.product_id)
     .subquery("sums")
 )
-_ADD = statement(
+ADD_SALES = (
     update(listings)
     .where(listings.c.product_id == _sums.c.product_id)
     .values(sold_count=listings.c.sold_count + _sums.c.quantity)
-    .returning(listings.c.product_id),
-    lambda record: cast(UUID, record[0]),
 )
+"""Adds the quantities sold, by variant, to their products; its parameters are those of `describe_sales`."""
+_ADD = statement(ADD_SALES.returning(listings.c.product_id), lambda record: cast(UUID, record[0]))
 
 
 async def add_sales(db: DatabaseSession, quantities: Mapping[UUID, int]) -> None:
     """Adds the quantities sold, by variant, to their products."""
-    await db.all(_ADD, ids=list(quantities), quantities=list(quantities.values()))
+    await db.all(_ADD, **describe_sales(quantities))
+
+
+def describe_sales(quantities: Mapping[UUID, int]) -> dict[str, list[Any]]:
+    return {"sold_ids": list(quantities), "sold_quantities": list(quantities.values())}
