@@ -9,6 +9,7 @@ from shop.actions.context import Context
 from shop.actions.events import Subject, note_replacement
 from shop.models.documents.invoices import InvoiceSummary, invoices
 from shop.models.setup.shop import STORE_ID, Shop, shops
+from shop.models.setup.taxes import TaxCategory, tax_categories
 from shop.queries.access.records import APPLICATIONS, OPERATORS, ROLES
 from shop.queries.catalog.records import (
     IMAGES,
@@ -84,6 +85,7 @@ APPLICATION = Subject("application", APPLICATIONS)
 OPERATOR = Subject("operator", OPERATORS)
 ROLE = Subject("role", ROLES)
 ZONE = Subject("zone", ZONES)
+TAX_CATEGORY = Subject("tax_category", Records(table=tax_categories, row=TaxCategory))
 MENU_ITEM = Subject("menu_item", MENU_ITEMS)
 SHOP = Subject("shop", Records(table=shops, row=ShopSettings))
 

@@ -10,7 +10,13 @@ from shop.actions.setup.shipping import (
     delete_shipping_method,
     update_shipping_method,
 )
-from shop.actions.setup.taxes import create_tax_rate, delete_tax_rate, update_tax_rate
+from shop.actions.setup.taxes import (
+    create_tax_category,
+    create_tax_rate,
+    delete_tax_rate,
+    update_tax_category,
+    update_tax_rate,
+)
 from shop.actions.setup.zones import create_zone, delete_zone, update_zone
 from shop.models.checkout.payments import (
     PaymentMethod,
@@ -37,7 +43,13 @@ class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
 _tax_records = Records(table=tax_categories, row=TaxCategory)
 
 
-TAX_CATEGORY = ResourceActions("tax_category", _tax_records, **default_actions(_tax_records))
+TAX_CATEGORY = ResourceActions(
+    "tax_category",
+    _tax_records,
+    create_tax_category,
+    update_tax_category,
+    default_actions(_tax_records)["delete"],
+)
 
 
 ZONE = ResourceActions(

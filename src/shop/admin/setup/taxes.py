@@ -39,18 +39,13 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     )
 
 
-async def _read_category(fields: Fields, ctx: Context, category_id: UUID | None) -> Values:
-    values = {
+async def _read_category(fields: Fields, _ctx: Context, _category_id: UUID | None) -> Values:
+    return {
         "name": fields.line("name", most=100, required=True),
         "description": fields.line("description", most=500) or None,
         "tax_code": fields.line("tax_code", most=100) or None,
         "is_default": fields.flag("is_default"),
     }
-    if values["is_default"]:
-        for other in await list_all(ctx, TAX_CATEGORY):
-            if other.row.is_default and other.row.id != category_id:
-                fields.refuse("is_default", f"is already {other.row.name}; change that one first")
-    return values
 
 
 async def _read_rate(fields: Fields, _ctx: Context, _rate_id: UUID | None) -> Values:

@@ -37,5 +37,6 @@ tax_categories = table(
     key("id"),
     unique("name"),
     index("ix_tax_categories_created_at", "created_at", "id"),
+    index("uq_tax_categories_is_default", "is_default", where="is_default", is_unique=True),
 )
 shipping_categories = table("shipping_categories", ShippingCategory, key("id"), unique("name"))

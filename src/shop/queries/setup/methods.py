@@ -12,6 +12,7 @@ from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.shipments import shipping_method_amounts, shipping_methods
+from shop.models.setup.taxes import TaxCategory, tax_categories
 from shop.models.setup.zones import Zone, zone_members, zones
 
 _ID = PG_UUID(as_uuid=True)
@@ -54,6 +55,13 @@ _UNSET_DEFAULT_TAX = statement(
     .returning(zones),
     into(Zone),
 )
+_UNSET_DEFAULT_CATEGORY = statement(
+    update(tax_categories)
+    .where(tax_categories.c.is_default, tax_categories.c.id != bindparam("but", type_=_ID))
+    .values(is_default=False, updated_at=func.now())
+    .returning(tax_categories),
+    into(TaxCategory),
+)
 _REMOVE_AMOUNTS = statement(
     delete(shipping_method_amounts)
     .where(shipping_method_amounts.c.shipping_method_id == bindparam("method_id", type_=_ID))
@@ -65,6 +73,11 @@ _REMOVE_AMOUNTS = statement(
 async def unset_default_tax(db: DatabaseSession, but: UUID) -> list[Zone]:
     """Returns the zones that are no longer the default for taxes."""
     return await db.all(_UNSET_DEFAULT_TAX, but=but)
+
+
+async def unset_default_category(db: DatabaseSession, but: UUID) -> list[TaxCategory]:
+    """Returns the tax categories that are no longer the default."""
+    return await db.all(_UNSET_DEFAULT_CATEGORY, but=but)
 
 
 async def remove_amounts(db: DatabaseSession, method_id: UUID) -> None:
