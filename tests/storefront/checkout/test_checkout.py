@@ -514,6 +514,25 @@ async def test_items_of_two_stock_locations_and_backorders_are_separate_shipment
     assert len(related_ids(order.json["data"], "shipments")) == 3
 
 
+@pytest.mark.parametrize(("at_hand", "ordered"), [(1, 3), (2, 3), (3, 4)])
+async def test_what_is_not_at_hand_is_backordered(
+    buyer: Buyer, checkout_setup: CheckoutSetup, db: Any, at_hand: int, ordered: int
+) -> None:
+    mug = await checkout_setup.product(on_hand=at_hand)
+    await db.execute("update stock_items set backorderable = true where variant_id = $1", UUID(mug.variant_id))
+    await buyer.ready((mug, ordered))
+
+    order = await buyer.complete()
+
+    assert (order.status, order["shipment_state"]) == (200, "backorder")
+    assert await on_hand(db, mug.variant_id) == at_hand - ordered
+    items = "select quantity, backordered from shipment_items where order_id = $1 order by backordered"
+    assert [tuple(row) for row in await db.fetch(items, UUID(order.id))] == [
+        (at_hand, 0),
+        (ordered - at_hand, ordered - at_hand),
+    ]
+
+
 async def test_an_order_is_404_for_other_guests_and_users(
     buyer: Buyer, checkout_setup: CheckoutSetup, guest: Shopper, http: httpx2.AsyncClient
 ) -> None:

@@ -64,18 +64,22 @@ async def allocate_stock(
         places = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
         quantities: dict[UUID, int] = {}
         fits = True
-        for item in checkout.items:
+        # Units at hand come first: those of the same stock item that are backordered get what they leave.
+        for item in sorted(checkout.items, key=lambda item: item.backordered):
             if not variant_quotes[item.variant_id].is_tracked:
                 continue
             stock_level = levels_by_location.get((places[item.shipment_id], item.variant_id))
-            is_available = stock_level is not None and (
-                stock_level.backorderable or stock_level.on_hand >= item.quantity
-            )
-            is_same = stock_level is not None and (item.backordered == 0 or stock_level.on_hand < item.quantity)
-            if stock_level is None or not is_available or not is_same:
+            if stock_level is None:
                 fits = False
                 break
-            quantities[stock_level.stock_item_id] = quantities.get(stock_level.stock_item_id, 0) + item.quantity
+            taken = quantities.get(stock_level.stock_item_id, 0)
+            left = stock_level.on_hand - taken
+            is_available = stock_level.backorderable or left >= item.quantity
+            is_same = item.backordered == 0 or left < item.quantity
+            if not is_available or not is_same:
+                fits = False
+                break
+            quantities[stock_level.stock_item_id] = taken + item.quantity
         if fits:
             return checkout, quantities
         checkout = await pack_order(ctx, checkout)
