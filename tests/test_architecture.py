@@ -103,6 +103,7 @@ ACTIONS_WITHOUT_NAMESAKE = {
         "operations/mail_previews",
         "operations/mail_templates",
         "operations/order_mail",
+        "order_edits/cancellations",
         "order_edits/contacts",
         "order_edits/divisions",
         "order_edits/line_items",

@@ -38,7 +38,14 @@ WITHOUT_A_COUNT = {
     "the parts of a record": {
         *("account", "account with a passkey", "application", "customer", "delivery", "transfer"),
         *("draft", "draft with customers and products", "import", "import of customers", "import of stock"),
-        *("order, cancel items", "order, edit", "order, in part refunded", "order, refund", "order, unpaid"),
+        *(
+            "order, cancel",
+            "order, cancel items",
+            "order, edit",
+            "order, in part refunded",
+            "order, refund",
+            "order, unpaid",
+        ),
         *("order, waits for an approval", "prices", "product", "promotion, try", "promotion, tried"),
         *("shipment, divide", "variants"),
     },

@@ -12,6 +12,7 @@ import pytest
 
 from shop.actions.context import Context
 from shop.actions.operations.verify import find_inconsistencies
+from shop.actions.order_edits import cancellations
 from shop.actions.orders import operations
 from shop.demo import shop
 from shop.demo.artwork import draw_moon
@@ -248,7 +249,7 @@ async def test_operators_can_work_with_them_and_totals_stay_right(plain_demo: tu
     shipment = await connection.fetchval("select id from shipments where order_id = $1", other["id"])
     payment = await connection.fetchval("select id from payments where order_id = $1", unpaid)
 
-    await operations.cancel(ctx.with_new_session(), ready["id"])
+    await cancellations.cancel(ctx.with_new_session(), ready["id"])
     await operations.move_shipment(ctx.with_new_session(), shipment, "ship", tracking="1Z")
     await operations.capture(ctx.with_new_session(), payment)
 

@@ -12,6 +12,7 @@ from shop.actions.access import oauth
 from shop.actions.cart import line_items
 from shop.actions.checkout import workflow
 from shop.actions.context import Context
+from shop.actions.order_edits import cancellations
 from shop.actions.orders import operations, resumption, shipments
 from shop.actions.payments import completion
 from shop.base.errors import Invalid
@@ -173,7 +174,7 @@ ROUTES = (
     operation_route(ORDERS, "complete", Completion, _complete, "Complete an order"),
     _route(ORDERS, "empty", line_items.empty_cart, "Empty an order"),
     _route(ORDERS, "approve", operations.approve, "Approve an order"),
-    _route(ORDERS, "cancel", operations.cancel, "Cancel an order"),
+    _route(ORDERS, "cancel", cancellations.cancel, "Cancel an order"),
     _route(ORDERS, "resume", resumption.resume, "Resume a canceled order"),
     _shipment_route("ready", "Mark a shipment as ready"),
     _shipment_route("pend", "Mark a shipment as pending"),

@@ -9,13 +9,11 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.cart.order_events import note_order_changes
 from shop.actions.cart.orders import Checkout, build_payment_amounts, is_credit, load_checkout
-from shop.actions.catalog.reservations import restock
 from shop.actions.checkout import store_credit
-from shop.actions.checkout.promotion_usage import release_uses
 from shop.actions.context import Context
 from shop.actions.event_subjects import ORDER
 from shop.actions.events import note_event
-from shop.actions.payments.attempts import execute_call, execute_calls
+from shop.actions.payments.attempts import execute_call
 from shop.actions.payments.settlement import update_order_states
 from shop.actions.timeline import describe_cause
 from shop.base.errors import Conflict, Invalid, NotFound, PaymentInProgress
@@ -28,7 +26,6 @@ from shop.models.checkout.payments import Payment, payment_attempts, refunds
 from shop.models.checkout.shipments import Shipment, shipments
 from shop.queries import writes
 from shop.queries.cart import orders
-from shop.queries.catalog import stock
 from shop.queries.orders.pages import find_refund_limits
 from shop.queries.payments import payments as queries
 from shop.rules.checkout.payments import (
@@ -69,30 +66,6 @@ async def approve(ctx: Context, order_id: UUID) -> None:
         await audit(ctx, "order_approve", "done", subject_id=order_id)
 
 
-async def cancel(ctx: Context, order_id: UUID) -> None:
-    """Cancels an order: cancels its shipments, restocks its items, and voids or refunds its payments."""
-    async with ctx.db.transaction():
-        checkout = await lock_checkout(ctx, order_id)
-        order = checkout.order
-        if refusal := find_cancel_refusal(checkout, await load_refund_limits(ctx)):
-            cause = await describe_cause(ctx, order.id, "order.canceled") if order.canceled_at else ""
-            sentence = f"{refusal[1]} {cause}".strip()
-            raise Invalid({"base": [sentence]}, sentence, code=refusal[0])
-        refuse_while_charging(checkout.payments)
-        await release_uses(ctx, order)
-        for payment in checkout.payments:
-            await store_credit.refund_credit(ctx, order, payment)
-        await restock(ctx, order, await stock.list_sold_stock(ctx.db, order.number))
-        for shipment in checkout.shipments:
-            await writes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
-        # Recorded in the same transaction as the cancellation, so that a crash in between needs no manual work.
-        reversals = [one for payment in checkout.payments if (one := await _prepare_reversal(ctx, order, payment))]
-        await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
-        await update_order_states(ctx, await lock_checkout(ctx, order_id))
-        await audit(ctx, "order_cancel", "done", subject_id=order_id)
-    await execute_calls(ctx, order, reversals)
-
-
 def find_cancel_refusal(checkout: Checkout, limits: RefundLimits) -> tuple[str, str] | None:
     """Returns the code and message if an order cannot be canceled, or not by this operator; None if it can."""
     order = checkout.order
@@ -102,7 +75,7 @@ def find_cancel_refusal(checkout: Checkout, limits: RefundLimits) -> tuple[str, 
     if any(shipment.state == "shipped" for shipment in checkout.shipments):
         return "illegal_transition", "An order with shipped items cannot be canceled."
     # The sum: each payment has only a part of it.
-    amount = sum(map(_returnable_amount, checkout.payments))
+    amount = sum(map(find_returnable_amount, checkout.payments))
     return limits.find_refusal(major_units(amount, order.currency)) if amount else None
 
 
@@ -112,19 +85,9 @@ def refuse_while_charging(payments: Sequence[Payment]) -> None:
         raise PaymentInProgress()
 
 
-def _returnable_amount(payment: Payment) -> int:
+def find_returnable_amount(payment: Payment) -> int:
+    """Returns what was captured of a payment and not refunded."""
     return payment.captured_amount - payment.refunded_amount if payment.state == "completed" else 0
-
-
-async def _prepare_reversal(ctx: Context, order: Order, payment: Payment) -> tuple[Payment, Call] | None:
-    left = _returnable_amount(payment)
-    if is_credit(payment):
-        return None  # Released with the order: no provider is involved.
-    if payment.state == "pending":
-        return payment, await record_attempt(ctx, order, payment, "void", payment.amount)
-    if left:
-        return payment, await record_attempt(ctx, order, payment, "refund", left, refund=(new_id(), CANCELED))
-    return None
 
 
 async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking: str | None = None) -> None:
@@ -317,7 +280,7 @@ async def record_attempt(
     """Records a provider call in the current transaction, which holds the order's lock."""
     _check(payment, act, amount)
     # Voiding a captured payment refunds it.
-    returned_amount = amount if refund else _returnable_amount(payment) if act == "void" else 0
+    returned_amount = amount if refund else find_returnable_amount(payment) if act == "void" else 0
     if returned_amount:
         check_refund(await load_refund_limits(ctx), order, returned_amount, is_approved=is_approved)
     key = new_id()

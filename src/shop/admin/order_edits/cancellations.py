@@ -1,9 +1,11 @@
-"""The page that cancels items of an order which were not shipped."""
+"""The pages that cancel an order, and items of an order which were not shipped."""
 
 from typing import Any
+from uuid import UUID
 
+from shop.actions.cart.orders import load_checkout
 from shop.actions.context import Context
-from shop.actions.order_edits import edits
+from shop.actions.order_edits import cancellations, edits
 from shop.actions.order_edits import pages as edit_pages
 from shop.actions.order_edits.edits import EditConflict
 from shop.actions.order_edits.pages import EditableOrder
@@ -14,6 +16,7 @@ from shop.admin.orders.orders import address_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.base.ids import as_uuid
+from shop.models.cart.orders import Order
 from shop.models.order_edits.edits import OrderEdit
 from shop.rules.order_edits.refunds import MAX_REASON_LENGTH, REASONS
 from shop.web.input.request import Request
@@ -53,6 +56,49 @@ async def cancel(request: Request, ctx: Context, page_context: PageContext) -> R
     return _form_page(page_context, editable, values, preview=preview)
 
 
+async def show_order(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    order = await get_order(ctx, request.path_params["number"])
+    return await _order_page(ctx, page_context, order, {"reason": "customer", "reason_text": ""})
+
+
+async def cancel_order(request: Request, ctx: Context, page_context: PageContext) -> Reply:
+    order, fields = await get_order(ctx, request.path_params["number"]), Fields(request)
+    values = {name: fields.texts.get(name, "") for name in ("reason", "reason_text")} | list_submitted(fields, "lost")
+    try:
+        # A program need not send a reason; the form always does.
+        reason = read_reason(fields) if "reason" in fields.texts else ""
+        fields.check()
+        await cancellations.cancel(ctx, order.id, lost_line_ids=_read_lost(fields), reason=reason)
+    except (Invalid, Conflict) as error:
+        errors = error.errors if isinstance(error, Invalid) else {"base": [error.sentence]}
+        now = await get_order(ctx, order.number)
+        return await _order_page(ctx, page_context, now, values, error.status, errors=errors)
+    return redirect(f"{address_of(order)}?done=canceled")
+
+
+async def _order_page(
+    ctx: Context, page_context: PageContext, order: Order, values: dict[str, str], status: int = 200, **more: Any
+) -> Reply:
+    return page(
+        "order_edits/cancel_order.html",
+        page_context,
+        status,
+        order=order,
+        here=address_of(order),
+        checkout=await load_checkout(ctx, order),
+        reasons=REASONS,
+        max_reason_length=MAX_REASON_LENGTH,
+        labels=LABELS,
+        values=values,
+        **more,
+    )
+
+
+def _read_lost(fields: Fields) -> frozenset[UUID]:
+    """Returns the line items that do not return to the stock."""
+    return frozenset(line_id for key in fields.group("lost") if (line_id := as_uuid(key)))
+
+
 def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
     """Returns the edit that removes the units to cancel."""
     counts = read_quantities(fields, "cancel")
@@ -63,8 +109,8 @@ def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
             fields.refuse("quantity", f"{line.name}: at most {most} can be canceled.")
         quantities[line.id] = max(line.quantity - count, 0)
     order = editable.checkout.order
-    lost_line_ids = frozenset(line_id for key in fields.group("lost") if (line_id := as_uuid(key)))
-    return OrderEdit(order.email, None, None, is_same_address=False, quantities=quantities, lost_line_ids=lost_line_ids)
+    lost_ids = _read_lost(fields)
+    return OrderEdit(order.email, None, None, is_same_address=False, quantities=quantities, lost_line_ids=lost_ids)
 
 
 def _form_page(

@@ -33,7 +33,13 @@ def order_edit_routes(builder: RouteBuilder) -> tuple[Route, ...]:
 
 def _refund_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act, may, one = builder.page, builder.act, "refunds:write", f"{approvals.PATH}/{{request_id}}"
+    cancel = f"{_ORDER}/cancel"
     return (
+        # Canceling an order refunds its payments.
+        page(cancel, cancellations.show_order, "Cancel an order?", fresh=True, permission=may),
+        act(
+            cancel, cancellations.cancel_order, "Cancel an order", back=cancel, permission=may, most_params=_MAX_PARAMS
+        ),
         page(approvals.PATH, approvals.listing, "Refunds that need approval", permission=may),
         act(f"{one}/approve", approvals.approve, "Approve and make a refund", back=approvals.PATH, permission=may),
         act(f"{one}/decline", approvals.decline, "Decline or withdraw a refund", permission=may),

@@ -1,4 +1,4 @@
-"""Form handlers for completed orders: approve, ship, capture, void, refund, cancel and resume."""
+"""Form handlers for completed orders: approve, ship, capture, void, refund and resume."""
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
@@ -59,24 +59,11 @@ def build_payment_handler(act: Act, notice: str) -> Page:
 
 
 approve = build_order_handler(operations.approve, "approved")
-cancel = build_order_handler(operations.cancel, "canceled")
 resume = build_order_handler(resumption.resume, "resumed")
 ready = build_shipment_handler("ready", "ready")
 ship = build_shipment_handler("ship", "shipped")
 capture = build_payment_handler(operations.capture, "captured")
 void = build_payment_handler(operations.void, "voided")
-
-
-async def show_cancel(request: Request, ctx: Context, page_context: PageContext) -> Reply:
-    order = await _order(request, ctx)
-    return confirmation_page(
-        page_context,
-        question=f"Cancel order {order.number}?",
-        sentence="Nothing is shipped, the items are restocked, and payments are refunded. Refunds cannot be undone.",
-        action=f"{address_of(order)}/cancel",
-        button="Cancel order",
-        back=(address_of(order), f"Order {order.number}"),
-    )
 
 
 async def show_resume(request: Request, ctx: Context, page_context: PageContext) -> Reply:

@@ -51,7 +51,7 @@ LABELS = {
 }
 NOTICES = {
     "approved": "Order approved.",
-    "canceled": "Order canceled. Its items are back in stock, and payments are refunded.",
+    "canceled": "Order canceled. Its items are back in stock, except damaged or lost ones, and payments are refunded.",
     "resumed": "Order resumed.",
     "ready": "Shipment marked as ready.",
     "shipped": "Shipment marked as shipped.",

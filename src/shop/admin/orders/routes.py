@@ -41,11 +41,8 @@ def order_routes(builder: RouteBuilder) -> tuple[Route, ...]:
 
 def _refund_routes(builder: RouteBuilder) -> tuple[Route, ...]:
     page, act, may = builder.page, builder.act, "refunds:write"
-    cancel, void, refund = f"{_ORDER}/cancel", f"{_PAYMENT}/void", f"{_PAYMENT}/refund"
+    void, refund = f"{_PAYMENT}/void", f"{_PAYMENT}/refund"
     return (
-        # Canceling an order refunds its payments.
-        page(cancel, actions.show_cancel, "Cancel an order?", fresh=True, permission=may),
-        act(cancel, actions.cancel, "Cancel an order", back=cancel),
         page(void, actions.show_void, "Void a payment?", fresh=True, permission=may),
         act(void, actions.void, "Void a payment", back=void),
         page(refund, actions.show_refund, "Refund a payment?", fresh=True, permission=may),
