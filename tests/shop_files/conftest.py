@@ -12,6 +12,7 @@ from shop.models.shop_files.tables import EXPORT_TABLES
 from shop.platform.resources.registry import COLLECTIONS
 from tests.cli.command import Command, external
 from tests.cluster import Cluster
+from tests.db.processes import until
 from tests.platform.builders import ALL, make, sample
 from tests.platform.client import Machine, ask_for_token, new_app
 from tests.service import KEYS, Service
@@ -40,9 +41,11 @@ async def exported_shop(
     """A shop on an embedded database that has rows in every table."""
     with cluster.data_dir(f"exported_{worker_name}") as (data_dir, url):
         settings = {"SHOP_DATA_DIR": str(data_dir), "SHOP_SECRET_KEYS": KEYS, "SHOP_DRAIN_SECONDS": "0"}
+        # An e-mail beyond its budget would be sent later, perhaps by the imported shop only.
+        budgets = {"SHOP_LIMIT_MAILS_PER_ADDRESS": "1000/3600", "SHOP_LIMIT_MAILS_PER_SOURCE": "1000/3600"}
         db = await asyncpg.connect(url)
         await db.execute("update shops set name = 'Moved', currencies = '{USD,EUR,GBP,JPY}'")
-        service = Service(**settings)
+        service = Service(**settings, **budgets)
         try:
             async with service.client() as http:
                 token = (await ask_for_token(http, await new_app(db), "admin write")).json
@@ -52,6 +55,8 @@ async def exported_shop(
                         await sample(machine, db, collection, 2)
                 await new_variant_with_option(machine)
                 await insert_rows(db, ANSWERED_ROWS)
+                unsent = "select count(*) from outbox_mails where sent_at is null and dead_at is null"
+                await until(lambda: db.fetchval(f"select ({unsent}) = 0"))
                 answers = await read_answers(machine)
         finally:
             service.stop()
