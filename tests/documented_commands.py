@@ -10,7 +10,9 @@ import msgspec
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "generated" / "commands.md"
-_LANGUAGES = {"", "sh", "console"}
+_LANGUAGES = {"", "sh"}
+_TRANSCRIPTS = {"console", "text"}
+"""The languages of blocks with commands, which follow `$`, and their output."""
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s+# .*$|^\s*#.*$", re.MULTILINE)
 _SUITE = "not run: the suite does not run itself"
@@ -113,6 +115,18 @@ COMMANDS = {
     },
     "docs/payments.md": {"curl": "tests/storefront/payments/test_test_card.py"},
     "docs/theming.md": {"SHOP_THEME_DIR=": "tests/website/test_theming.py"},
+    "docs/transcripts/extension.md": {
+        "shop extension new": "tests/extensions/test_scaffold.py",
+        "shop extension check": "tests/extensions/test_scaffold.py",
+        "shop extension list": "tests/extensions/test_lifecycle.py",
+        "shop extension remove": "tests/extensions/test_lifecycle.py",
+        "shop migrate": "tests/extensions/test_lifecycle.py",
+        "shop export --all": "tests/shop_files/test_imports.py",
+        "shop verify": "tests/cli/test_verify.py",
+        "SHOP_X_REVIEWS_NOTES=3 shop serve": "not run: the tests start it with settings of other extensions",
+        **dict.fromkeys(("pip install", "pip uninstall"), _INSTALLED),
+        **dict.fromkeys(("find", "unzip", "curl"), "not run: it only shows what the commands before it made"),
+    },
     "docs/upgrading.md": {
         "shop backup": "tests/backups/test_backup.py",
         "shop upgrade": "tests/test_online_migrations.py",
@@ -215,14 +229,14 @@ def find_commands(page: str, text: str) -> Iterator[DocumentedCommand]:
     """Yields the commands of a page; a block that a test runs as it is counts as one."""
     sh_count = 0
     for _, language, block in _BLOCK.findall(text):
-        if language not in _LANGUAGES:
+        if language not in _LANGUAGES | _TRANSCRIPTS:
             continue
         if language == "sh":
             sh_count += 1
             if test := PASTED.get((page, sh_count - 1)):
                 yield DocumentedCommand(page, block.strip().splitlines()[0] + " …", test)
                 continue
-        for line in _split(block, has_output=language == "console"):
+        for line in _split(block, has_output=language in _TRANSCRIPTS):
             yield DocumentedCommand(page, line, find_runner(page, line))
 
 
