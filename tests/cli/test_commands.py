@@ -77,7 +77,7 @@ def test_the_doctor_reports_every_check_as_ok(shop: Command, own_database: OwnDa
         "  ok    configuration: every SHOP_ variable is known and valid",
         f"  ok    data directory: {tmp_path} can be written",
         f"  ok    database: the configured PostgreSQL responds and is at revision {newest_revision()}",
-        "  ok    pooler: none; the shop is connected to PostgreSQL itself",
+        "  ok    pooler: none found between the shop and PostgreSQL",
         "  ok    replicas: none configured; the primary serves all reads",
         "  ok    secret keys: Keys(t1), the first signs",
         "  ok    mail: stored locally; anyone can read the login codes of all users at /mailbox",

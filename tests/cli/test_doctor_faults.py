@@ -1,8 +1,10 @@
 """`shop doctor` gives advice whatever is wrong, and never ends in a traceback."""
 
+import socket
 import socketserver
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +79,22 @@ def test_a_wrong_password_is_explained(shop: Command, tmp_path: Path) -> None:
     assert_all_checked(result)
     assert "password authentication failed" in line_of(result, "database")
     assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_servers_that_do_not_answer_cost_their_time_once(shop: Command, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port, start = silent.getsockname()[1], time.monotonic()
+        url = f"postgresql://shop:hunter2@127.0.0.1:{port}/shop"
+        settings = external(url, SHOP_DATA_DIR=str(tmp_path), SHOP_SMTP_URL=f"smtp://127.0.0.1:{port}")
+        result = shop("doctor", **settings)
+
+    assert_all_checked(result)
+    # One of them after the other took more than a minute.
+    assert time.monotonic() - start < 25
+    for name in ("database", "servers", "mail"):
+        assert line_of(result, name).startswith("  FAIL")
+    for name in ("payments", "test card"):
+        assert "payment methods were not checked" in line_of(result, name)
 
 
 def test_a_directory_that_cannot_be_written_is_explained(shop: Command) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import click
@@ -43,6 +44,8 @@ from shop.migrations.upgrade import current_revision
 from shop.models.checkout.shipments import DISPLAYS
 from shop.queries.payments.payments import list_methods
 
+_MAIL_SECONDS = 10
+_UNCHECKED_METHODS = "payment methods were not checked, because the database does not answer"
 Check = Callable[[Settings, str], str]
 """Takes the settings and the host that the shop listens on; raises CannotStart if the check fails."""
 
@@ -65,7 +68,7 @@ def check_pooler(settings: Settings, _host: str) -> str:
     """Names the pooler, and the statements that set what it does not."""
     pooler = find_configured_pooler(settings)
     if pooler is None:
-        return "none; the shop is connected to PostgreSQL itself"
+        return "none found between the shop and PostgreSQL"
     if reason := describe_unusable(pooler, is_prepared=settings.is_prepared):
         raise CannotStart(reason)
     if pooler.wrong_settings:
@@ -137,7 +140,9 @@ def check_mail(settings: Settings, host: str) -> str:
     ensure_mail(settings, host)
     if settings.smtp_url:
         try:
-            asyncio.run(Smtp(settings.smtp_url, settings.mail_from).check())
+            asyncio.run(asyncio.wait_for(Smtp(settings.smtp_url, settings.mail_from).check(), _MAIL_SECONDS))
+        except TimeoutError:
+            raise CannotStart("the mail server does not answer; check SHOP_SMTP_URL.") from None
         except (TemporaryMailError, PermanentMailError) as reason:
             raise CannotStart(f"{reason}; check SHOP_SMTP_URL. E-mails stay queued until they are accepted.") from None
         return "connected to the mail server"
@@ -168,7 +173,10 @@ def check_payments(settings: Settings, _host: str) -> str:
                 f"{settings.stripe} does not respond or rejects this key; check SHOP_STRIPE_SECRET_KEY."
             ) from None
         return f"{settings.stripe}, which responds"
-    if _is_offered(settings, "stripe"):
+    is_offered = _is_offered(settings, "stripe")
+    if is_offered is None:
+        return f"Stripe is not configured; {_UNCHECKED_METHODS}"
+    if is_offered:
         raise CannotStart(
             "A payment method of type stripe is active but cannot be offered; set SHOP_STRIPE_SECRET_KEY and "
             "SHOP_STRIPE_WEBHOOK_SECRET, or deactivate it."
@@ -179,7 +187,10 @@ def check_payments(settings: Settings, _host: str) -> str:
 def check_test_card(settings: Settings, host: str) -> str:
     if settings.is_try_out(host):
         return "enabled, because this is a try-out; it takes no money"
-    if _is_offered(settings, "test_card"):
+    is_offered = _is_offered(settings, "test_card")
+    if is_offered is None:
+        return f"disabled, because this is not a try-out; {_UNCHECKED_METHODS}"
+    if is_offered:
         raise CannotStart(
             "A payment method of type test_card is active, but the test card works only in a try-out; deactivate the "
             "method in the dashboard under Settings, Payments."
@@ -187,8 +198,8 @@ def check_test_card(settings: Settings, host: str) -> str:
     return "disabled, because this is not a try-out"
 
 
-def _is_offered(settings: Settings, provider_type: str) -> bool:
-    """Returns whether an active payment method has this type."""
+def _is_offered(settings: Settings, provider_type: str) -> bool | None:
+    """Returns whether an active payment method has this type; None if the database does not answer."""
 
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
@@ -203,7 +214,7 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
         with database(settings) as (url, _):
             return asyncio.run(look(url))
     except CannotStart:
-        return False  # The database check reports this error.
+        return None  # The database check reports this error.
 
 
 CHECKS: dict[str, Check] = {
@@ -238,16 +249,26 @@ def doctor(host: str | None) -> None:
     settings = load_settings()
     host = host or settings.host
     click.echo("  ok    configuration: every SHOP_ variable is known and valid")
-    failures = 0
-    for name, check in CHECKS.items():
-        try:
-            click.echo(f"  ok    {name}: {check(settings, host)}")
-        except CannotStart as reason:
-            failures += 1
-            click.echo(f"  FAIL  {name}: {reason}")
-        except Exception as error:
-            # The other checks still help; the text of an unexpected error may contain a password.
-            failures += 1
-            click.echo(f"  FAIL  {name}: this check itself failed ({type(error).__name__}); please report it.")
-    if failures:
+    # Checks of an external database run at the same time: one that does not answer then costs ten seconds once.
+    with ThreadPoolExecutor(max_workers=len(CHECKS) if settings.database_url else 1) as threads:
+        outcomes = {name: threads.submit(_run, name, check, settings, host) for name, check in CHECKS.items()}
+        failure_count = sum([not _print(outcome.result()) for outcome in outcomes.values()])
+    if failure_count:
         sys.exit(1)
+
+
+def _run(name: str, check: Check, settings: Settings, host: str) -> tuple[bool, str]:
+    """Returns whether a check succeeded, and its line."""
+    try:
+        return True, f"{name}: {check(settings, host)}"
+    except CannotStart as reason:
+        return False, f"{name}: {reason}"
+    except Exception as error:
+        # The other checks still help; the text of an unexpected error may contain a password.
+        return False, f"{name}: this check itself failed ({type(error).__name__}); please report it."
+
+
+def _print(outcome: tuple[bool, str]) -> bool:
+    is_ok, line = outcome
+    click.echo(f"  {'ok  ' if is_ok else 'FAIL'}  {line}")
+    return is_ok
