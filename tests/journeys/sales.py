@@ -87,6 +87,10 @@ class Sales:
         (credit_id,) = await sample(self.writer, None, COLLECTIONS["store_credit"], 1)
         return credit_id
 
+    async def delivery(self, _verb: str) -> str:
+        (delivery_id,) = await sample(self.writer, self.db, COLLECTIONS["webhook_delivery"], 1)
+        return delivery_id
+
     async def order(self, verb: str) -> str:
         """An order in the state that the verb needs."""
         buyer, order_id = await self.buyer()
@@ -107,7 +111,7 @@ class Sales:
         shipment_id = str(order.json["data"]["relationships"]["shipments"]["data"][0]["id"])
         if is_open or verb.startswith("transfer"):
             await self._prepare_shipment_change(shipment_id, verb)
-        before = {"ready": "pend", "resume": "cancel"}.get(verb)
+        before = {"deliver": "ship", "ready": "pend", "resume": "cancel"}.get(verb)
         if before:
             await self.writer.patch(f"/shipments/{shipment_id}/{before}", {})
         return shipment_id
@@ -161,6 +165,7 @@ class Sales:
             "shipments": self.shipment,
             "payments": self.payment,
             "store_credits": self.credit,
+            "webhook_deliveries": self.delivery,
         }
         return await makers[path](verb)
 

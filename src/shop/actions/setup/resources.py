@@ -8,6 +8,7 @@ from shop.actions.setup.shipping import (
     create_shipping_method,
     delete_shipping_category,
     delete_shipping_method,
+    present_amounts,
     update_shipping_method,
 )
 from shop.actions.setup.taxes import (
@@ -96,6 +97,7 @@ SHIPPING_METHOD = ResourceActions(
     create_shipping_method,
     update_shipping_method,
     delete_shipping_method,
+    present=present_amounts,
 )
 
 

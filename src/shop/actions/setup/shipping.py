@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.money import is_currency, minor_units
+from shop.base.money import is_currency, major_units, minor_units
 from shop.base.values import read_decimal
 from shop.models.checkout.shipments import (
     DISPLAYS,
@@ -68,9 +69,23 @@ async def delete_shipping_method(ctx: Context, method_id: UUID) -> None:
     await methods.soft_delete(ctx.db, shipping_methods, method_id)
 
 
-def _parse_amounts(amounts_by_currency: Mapping[str, object]) -> list[dict[str, object]]:
+async def present_amounts(_ctx: Context, method: Any, values: Mapping[str, object]) -> dict[str, object]:
+    """Returns the current amounts as a request has them: those of the request itself if it changes none."""
+    amounts = values.get("amounts")
+    if not isinstance(amounts, Mapping):
+        return {}
+    new_steps = {(each["currency"], float(each["from_weight"]), each["amount"]) for each in _parse_amounts(amounts)}
+    if new_steps == {(currency, float(weight), amount) for currency, weight, amount in method.amounts}:
+        return {"amounts": amounts}
+    current: dict[str, dict[str, str]] = {}
+    for currency, weight, amount in method.amounts:
+        current.setdefault(currency, {})[f"{weight:g}"] = str(major_units(amount, currency))
+    return {"amounts": current}
+
+
+def _parse_amounts(amounts_by_currency: Mapping[str, object]) -> list[dict[str, Any]]:
     """Parses `{"USD": "5.00"}`, or by minimum weight `{"USD": {"0": "5.00", "2.5": "9.00"}}`."""
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for currency, value in amounts_by_currency.items():
         if not is_currency(currency):
             raise Invalid({"amounts": [f"{currency} is not a currency"]})
