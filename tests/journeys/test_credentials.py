@@ -367,6 +367,10 @@ class CredentialSetup:
         if route.path.startswith("/payment_notices/"):
             headers = {**headers, "X-Test-Card-Signature": self.card.sign(b"{}").decode()}
         request_headers = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
+        if route.sends_events:
+            async with self.http.stream(route.method, path, headers=request_headers) as response:
+                # An open stream does not end.
+                return httpx2.Response(response.status_code)
         return await self.http.request(route.method, path, headers=request_headers, **body)
 
 
