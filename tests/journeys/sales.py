@@ -1,7 +1,9 @@
 """Carts and orders in the state that a route of carts, checkouts or orders needs."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx2
 
@@ -14,6 +16,11 @@ from tests.platform.client import Machine
 from tests.promotion_builders import TENTH, create_promotion, new_code
 
 Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx2.Response]]
+
+
+_OF_AN_EVENT = """update webhook_deliveries set (event_id, event_type, occurred_at, position, subject_id) =
+    (select id, type, occurred_at, position, subject_id from events where position is not null
+    order by position desc limit 1) where id = $1"""
 
 
 class Sales:
@@ -81,15 +88,8 @@ class Sales:
         return {
             "apply_coupon_code": {"coupon_code": await self.code()},
             "withdraw": {"reason": "A mistake"},
+            "replay": {"since": datetime.now(UTC).isoformat()},
         }.get(path.rpartition("/")[2], {})
-
-    async def credit(self, _verb: str) -> str:
-        (credit_id,) = await sample(self.writer, None, COLLECTIONS["store_credit"], 1)
-        return credit_id
-
-    async def delivery(self, _verb: str) -> str:
-        (delivery_id,) = await sample(self.writer, self.db, COLLECTIONS["webhook_delivery"], 1)
-        return delivery_id
 
     async def order(self, verb: str) -> str:
         """An order in the state that the verb needs."""
@@ -160,14 +160,16 @@ class Sales:
         return payment_id
 
     async def record(self, path: str, verb: str) -> str:
-        makers = {
-            "orders": self.order,
-            "shipments": self.shipment,
-            "payments": self.payment,
-            "store_credits": self.credit,
-            "webhook_deliveries": self.delivery,
-        }
-        return await makers[path](verb)
+        makers = {"orders": self.order, "shipments": self.shipment, "payments": self.payment}
+        if path in makers:
+            return await makers[path](verb)
+        (collection,) = [each for each in COLLECTIONS.values() if each.path == path]
+        (record_id,) = await sample(self.writer, self.db, collection, 1)
+        await self.db.execute("update webhook_endpoints set enabled = true")
+        if verb == "resend":
+            # A test cannot be sent again.
+            await self.db.execute(_OF_AN_EVENT, UUID(record_id))
+        return record_id
 
     async def bodies(self) -> dict[str, dict[str, Any]]:
         """The body of each route of the storefront, by the end of its path."""

@@ -16,6 +16,7 @@ from shop.base.crypto.secrets import OPERATOR_LINK, new_secret, secret_hash
 from shop.cli.access.credentials import KINDS, OK, OPEN, OWN, WEBSITE, answer_to
 from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
+from shop.platform.collection import Collection
 from shop.platform.resources.registry import COLLECTIONS
 from shop.rules.access.operators import csrf_token
 from shop.rules.access.permissions import OWNER_ID
@@ -50,6 +51,14 @@ def operators_cookie(secret: str) -> Headers:
 
 def api_of(route: Route) -> str:
     return "admin" if route.path.startswith("/admin") else "platform" if "application" in route.who else "storefront"
+
+
+def collection_of(route: Route) -> Collection:
+    """The collection with the longest path that the address begins with, after the prefix of its API."""
+    address = "/".join(route.path.split("/")[4:]) + "/"
+    return max(
+        (each for each in COLLECTIONS.values() if address.startswith(f"{each.path}/")), key=lambda c: len(c.path)
+    )
 
 
 class CredentialSetup:
@@ -185,7 +194,7 @@ class CredentialSetup:
         return "storefront-cart"
 
     async def _record(self, route: Route) -> str:
-        (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+        collection = collection_of(route)
         verb = route.path.partition("{id}/")[2]
         if verb and verb != "reposition":
             return await self.sales.record(collection.path, verb)
@@ -200,7 +209,7 @@ class CredentialSetup:
         return record_id
 
     async def _public_record(self, route: Route) -> str:
-        (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+        collection = collection_of(route)
         return (await sample(self.writer, self.db, collection, 1))[0]
 
     async def _address(self) -> str:
@@ -317,7 +326,7 @@ class CredentialSetup:
                 "json": self.sales.shipment_change if is_shipment_change else await self.sales.verb_body(route.path)
             }
         if route.path.startswith(PLATFORM):
-            (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+            collection = collection_of(route)
             name = collection.resource.type
             return {
                 "json": await new_body(self.writer, collection)

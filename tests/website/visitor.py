@@ -62,6 +62,9 @@ class _FormParser(HTMLParser):
         if tag == "select":
             self._select, self._has_option = name, False
         elif values.get("type") not in {"checkbox", "radio"} or "checked" in values:
+            if values.get("type") == "radio":
+                # Of the buttons with one name, the last checked one is.
+                form.fields = [pair for pair in form.fields if pair[0] != name]
             form.fields.append((name, value))
 
     def handle_endtag(self, tag: str) -> None:

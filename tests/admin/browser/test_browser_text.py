@@ -160,7 +160,7 @@ async def test_user_input_is_escaped_on_every_page(
         f"{promotion}/parts": PAYLOADS,
         f"{promotion}/batches": PAYLOADS,
         f"/admin/customers/{users[0]}/credit": PAYLOADS,
-        "/admin/customer-groups": PAYLOADS,
+        "/admin/customer-groups?sort=newest": PAYLOADS,
         "/admin/price-lists": PAYLOADS,
         "/admin/stock": PAYLOADS,
         "/admin/audit": PAYLOADS,
