@@ -182,6 +182,26 @@ def test_an_older_backup_is_migrated(
 
 
 @pytest.mark.torture
+def test_an_upgrade_is_rehearsed_with_the_newest_or_a_named_backup(
+    shop: Command, source: SourceShop, tmp_path: Path
+) -> None:
+    command.downgrade(alembic_config(source.url), "-1")
+    before = fetch_value(source.url, "select version_num from alembic_version")
+    directory = tmp_path / "b"
+    saved = shop("backup", str(directory), **source.environ)
+    assert saved.returncode == 0, saved.stderr
+
+    newest = shop("upgrade", "--rehearse", **source.environ, SHOP_BACKUP_URL=str(directory))
+    named = shop("upgrade", "--rehearse", "--backup", str(only_backup(directory)), **source.environ)
+
+    for result in (newest, named):
+        assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "The rehearsal succeeded."), result
+        assert f"Restoring {only_backup(directory).name} " in result.stderr
+        assert f"  {newest_revision()}  " in result.stdout
+    assert fetch_value(source.url, "select version_num from alembic_version") == before
+
+
+@pytest.mark.torture
 def test_keys_are_restored_with_their_passphrase(
     shop: Command, source: SourceShop, own_database: Callable[..., str], tmp_path: Path
 ) -> None:
