@@ -9,8 +9,8 @@ import psutil
 from bench.load_test import Server, run_sql
 from bench.rounds import KEYS, SHOP, Bench, console, figure_table
 
-SECONDS = 30
-SETTLE_SECONDS = 20
+SECONDS = 60
+SETTLE_SECONDS = 60
 _STATEMENT = re.compile(r"LOG: +(statement|execute [^:]*): (?!BEGIN|COMMIT|ROLLBACK)", re.IGNORECASE)
 
 
