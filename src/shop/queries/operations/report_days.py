@@ -36,7 +36,7 @@ from shop.models.operations.report_days import cart_days, frozen_days, report_st
 from shop.models.setup.shop import shops
 from shop.queries.operations.report_sources import ALL_DAYS, CARTS, SOURCES
 
-CART_SECONDS = 30
+CART_SECONDS = 60
 """How often the carts of the current day are counted: a new cart has no event."""
 RECENT_DAYS = 7
 """The counts of carts of older days never decrease, because idle carts are deleted."""
