@@ -184,7 +184,7 @@ async def test_all_members_of_a_group_and_customers_of_a_price_list_are_listed(d
     await db.execute(
         """insert into users (id, email, email_key, created_at, updated_at)
         select gen_random_uuid(), e, e, now(), now()
-        from (select $1 || lpad(n::text, 2, '0') || '_@example.com' e from generate_series(1, 60) n)""",
+        from (select $1 || lpad(n::text, 2, '0') || '_@example.com' e from generate_series(1, 60) n) as emails""",
         word,
     )
     await assign(db, "customer_group_members", "customer_group_id", id_of(group), word)

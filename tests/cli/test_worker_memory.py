@@ -11,6 +11,7 @@ from bench.catalog_data import fill_catalog
 from bench.load_test import Server, run_sql
 from bench.purchases import SETUP, buy
 
+from tests.db.processes import fetch_value
 from tests.service import KEYS, SHOP, clean_environ
 
 MOST_MEGABYTES = 100
@@ -34,6 +35,8 @@ def test_a_worker_that_served_a_purchase_has_loaded_nothing_else(
     own_database: Callable[..., str], tmp_path: Path
 ) -> None:
     url = own_database()
+    if int(fetch_value(url, "show server_version_num")) < 180000:
+        run_sql(url, "create function uuidv7() returns uuid language sql as 'select gen_random_uuid()'", "select 1")
     fill_catalog(url, 50)
     run_sql(url, *SETUP.split(";")[:-1], "select 1")
     pipe = tmp_path / "modules"

@@ -1,9 +1,9 @@
 """Reads and loads dumps of a database with PostgreSQL's own programs, as streams."""
 
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from threading import Thread
 
 from shop.base.errors import BackupError
@@ -13,8 +13,10 @@ _CHUNK = 1 << 20
 _DUMP_OPTIONS = ("--format=custom", "--no-owner", "--no-privileges", "--no-password", "--lock-wait-timeout=60s")
 _RESTORE_OPTIONS = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
 _CLIENT_OPTIONS = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1")
-_HEADER_LINES = 40
 _UNKNOWN_BEFORE_17 = b"SET transaction_timeout = 0;\n"
+_COLUMN_VERSION = re.compile(rb"ALTER TABLE ONLY \S+ ALTER COLUMN \S+ SET \(pg_attver=\d+\);\n")
+"""An internal option of columns that some releases of PostgreSQL, such as 15.20, set, and others refuse."""
+_ROWS = b"COPY "
 _DROP_ALL = """
 do $$ declare statement text; begin
 for statement in
@@ -116,9 +118,11 @@ def _run_script(restorer: Program, client: Program, server_version: int, *, must
     with suppress(BrokenPipeError):
         client.stdin.write(b"begin;\n" + (_DROP_ALL.encode() if must_drop else b""))
         client.stdin.flush()
-        for line in islice(iter(restorer.stdout.readline, b""), _HEADER_LINES):
-            if server_version >= 17 or line != _UNKNOWN_BEFORE_17:
-                client.stdin.write(line)
+        for line in iter(restorer.stdout.readline, b""):
+            is_unknown = (server_version < 17 and line == _UNKNOWN_BEFORE_17) or _COLUMN_VERSION.fullmatch(line)
+            client.stdin.write(b"" if is_unknown else line)
+            if line.startswith(_ROWS):
+                break
         while chunk := restorer.stdout.read(_CHUNK):
             client.stdin.write(chunk)
         if restorer.wait():

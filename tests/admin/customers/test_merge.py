@@ -191,7 +191,7 @@ async def test_many_orders_move_in_several_transactions(dashboard: Dashboard, db
     email = await db.fetchval("select email from users where id = $1", duplicate_id)
     await db.execute(
         """insert into orders (id, number, state, currency, email, user_id, created_at, updated_at, completed_at)
-        select uuidv7(), 'M' || n || '-' || $1::uuid, 'complete', 'USD', $2, $1, now(), now(),
+        select gen_random_uuid(), 'M' || n || '-' || $1::uuid, 'complete', 'USD', $2, $1, now(), now(),
             case when n > 2 then now() end from generate_series(1, 250) n""",
         duplicate_id,
         email,
