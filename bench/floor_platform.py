@@ -78,9 +78,11 @@ class FloorPlatform:
                     action="token_granted",
                     outcome="done",
                     subject_id=application["id"],
+                    subject_type="application",
                     source="127.0.0.1",
                     request_id="x",
                     detail={},
+                    changes={},
                 )
         return encode(
             {
