@@ -118,10 +118,11 @@ def cost_table(bench: Bench, make_url: Callable[[str], str]) -> None:
     meter, numbers = Meter(server, url, bench.wrk), itertools.count()
     costs: dict[str, Cost] = {}
     try:
+        # A shop that has just started still fills its indexes.
+        measure(meter, server.url, _do_nothing, numbers)
         for name, request in list_requests(url).items():
             with console.status(name):
                 costs[name] = measure(meter, server.url, request, numbers)
-        # At the end: a shop that has just started still fills its indexes.
         idle = measure(meter, server.url, _do_nothing, numbers)
         costs = {name: cost.plus(idle, -1) for name, cost in costs.items()}
     finally:
