@@ -14,7 +14,7 @@ _DUMP_OPTIONS = ("--format=custom", "--no-owner", "--no-privileges", "--no-passw
 _RESTORE_OPTIONS = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
 _CLIENT_OPTIONS = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1")
 _UNKNOWN_BEFORE_17 = b"SET transaction_timeout = 0;\n"
-_COLUMN_VERSION = re.compile(rb"ALTER TABLE ONLY \S+ ALTER COLUMN \S+ SET \(pg_attver=\d+\);\n")
+_COLUMN_VERSION = re.compile(rb"ALTER TABLE ONLY \S+ ALTER COLUMN \S+ SET \(pg_attver=[0-9]+\);\n")
 """An internal option of columns that some releases of PostgreSQL, such as 15.20, set, and others refuse."""
 _ROWS = b"COPY "
 _DROP_ALL = """
