@@ -2,12 +2,15 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
 
+from shop.actions.context import Context
+from shop.actions.records import ESTIMATE_SECONDS
 from shop.base.listing import CursorPosition
 from shop.base.times import bounds_of
 from shop.queries.dashboard import COUNT_LIMIT
@@ -175,6 +178,24 @@ async def count_list(
 ) -> int:
     """Returns the number of rows of a list; one that fits on a page needs no statement."""
     return len(rows) if cursor is None and len(rows) <= size else await count_all()
+
+
+def remember_long(ctx: Context, name: str, count_all: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
+    """Returns a function that counts a list without filters. To find out that it has more than COUNT_LIMIT rows takes
+    longer than to read a page of it, so this is not repeated for some seconds.
+    """
+    totals = ctx.shared.estimated_totals
+
+    async def count() -> int:
+        known_count, until = totals.get(f"dashboard {name}", (0, 0.0))
+        if monotonic() < until:
+            return known_count
+        count = await count_all()
+        if count > COUNT_LIMIT:
+            totals[f"dashboard {name}"] = count, monotonic() + ESTIMATE_SECONDS
+        return count
+
+    return count
 
 
 def build_head(path: str, count: int, labels: Mapping[str, str], sort: str, params: Mapping[str, str]) -> ListHead:

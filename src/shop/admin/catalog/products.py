@@ -1,6 +1,7 @@
 """Product pages: search, archive and delete."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from shop.actions import records
 from shop.actions.catalog.resources import PRODUCT
@@ -8,7 +9,16 @@ from shop.actions.catalog_admin import products
 from shop.actions.catalog_admin.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
+from shop.admin.listing import (
+    SIZE,
+    build_head,
+    count_list,
+    paginate_rows,
+    read_cursor,
+    read_sort,
+    remember_long,
+    text_param,
+)
 from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
 from shop.admin.uses import GOODS_USERS, link_uses, list_website_uses
 from shop.models.catalog.products import products as product_table
@@ -71,7 +81,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     cursor = read_cursor(request, order.kind)
     rows = await product_pages.list_products(ctx.db, filters, cursor, currency=currency, most=SIZE + 1, sort=sort)
     page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params={**params, "sort": sort})
-    count = await count_list(rows, cursor, lambda: count_products(ctx.db, filters, most=COUNT_LIMIT + 1))
+    is_filtered = any(params.values())
+    count_matches = partial(count_products, ctx.db, filters, most=COUNT_LIMIT + 1)
+    count_all = count_matches if is_filtered else remember_long(ctx, "products", count_matches)
+    count = await count_list(rows, cursor, count_all)
     return page(
         "catalog/products/products.html",
         page_context,
@@ -81,7 +94,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         params=params,
         currency=currency,
         choices={"status": {"": "Any status", **STATUSES}, "stock": STOCK},
-        is_filtered=any(params.values()),
+        is_filtered=is_filtered,
         notice=notice_of(request, NOTICES),
     )
 

@@ -1,5 +1,6 @@
 """Customer pages: search, details, orders, end sessions, block and unblock."""
 
+from functools import partial
 from uuid import UUID
 
 from shop.actions.context import Context
@@ -8,7 +9,16 @@ from shop.actions.timeline import list_customer_timeline
 from shop.admin.customers import customer_form
 from shop.admin.customers.customer_form import MAX_GROUPS, PATH, get_customer
 from shop.admin.fields import id_of
-from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort, text_param
+from shop.admin.listing import (
+    SIZE,
+    build_head,
+    count_list,
+    paginate_rows,
+    read_cursor,
+    read_sort,
+    remember_long,
+    text_param,
+)
 from shop.admin.orders.order_filters import PAYMENT_STATES, SHIPMENT_STATES
 from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.ids import as_uuid
@@ -60,7 +70,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     rows = [] if is_empty else await customers.list_customers(ctx.db, query, cursor, most=SIZE + 1)
     by, links = customers.SORTS[query.sort].field, {**params, "sort": query.sort}
     page_rows, pages = paginate_rows(request, rows, cursor, by=by, params=links)
-    count = 0 if is_empty else await count_list(rows, cursor, lambda: customers.count_customers(ctx.db, query))
+    is_filtered = any(params.values())
+    count_matches = partial(customers.count_customers, ctx.db, query)
+    count_all = count_matches if is_filtered else remember_long(ctx, "customers", count_matches)
+    count = 0 if is_empty else await count_list(rows, cursor, count_all)
     return page(
         "customers/customers.html",
         page_context,
@@ -70,7 +83,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         head=build_head(PATH, count, _SORTS, query.sort, params),
         tags=await customers.list_tags(ctx.db, most=MAX_TAGS),
         groups=await group_queries.list_groups(ctx.db, most=MAX_GROUPS),
-        is_filtered=any(params.values()),
+        is_filtered=is_filtered,
         has_filters=any(params[name] for name in _PARAMS if name != "q"),
         notice=notice_of(request, _NOTICES),
     )

@@ -166,7 +166,7 @@ async def draft_page(
         customers=await draft_pages.search_customers(ctx, params["customer"]),
         products=await draft_pages.search_products(ctx, order, params["product"]),
         most=draft_pages.MAX_RESULTS,
-        countries={each.iso: each.name for each in await users.list_countries(ctx.db)},
+        countries=dict(await users.list_country_names(ctx.db)),
         discount_texts={key: _discount_text(each, order) for key, each in details.discounts.items()},
         cash_id=CASH_METHOD,
         link_id=LINK_METHOD,

@@ -175,7 +175,7 @@ async def _form_page(
         submitted=[(name, text) for name, text in values.items() if name != "q"],
         additions=await edit_pages.list_variants(ctx, order, added_ids),
         results=[each for each in results if each.variant_id not in added_ids],
-        countries=[("", ""), *((each.iso, each.name) for each in await users.list_countries(ctx.db))],
+        countries=[("", ""), *await users.list_country_names(ctx.db)],
         address_labels=ADDRESS_LABELS,
         labels=LABELS,
         errors={name if name in LABELS else "base": sentences for name, sentences in (errors or {}).items()},

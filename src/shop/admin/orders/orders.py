@@ -1,6 +1,7 @@
 """Order pages: search, details and timeline."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,7 +13,7 @@ from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
 from shop.actions.orders.details import fingerprint_details
 from shop.admin.extensions.pages import load_panels
-from shop.admin.listing import build_head, count_list, paginate_rows, read_cursor
+from shop.admin.listing import build_head, count_list, paginate_rows, read_cursor, remember_long
 from shop.admin.orders.order_filters import (
     FILTERS,
     PAYMENT_STATES,
@@ -83,7 +84,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     cursor, is_empty = read_cursor(request, order.kind), has_no_words(params)
     rows = [] if is_empty else await order_list.list_orders(ctx.db, query, cursor, most=size + 1)
     page_rows, pages = paginate_rows(request, rows, cursor, by=order.field, params=params, size=size)
-    count = await count_list(rows, cursor, lambda: order_list.count_orders(ctx.db, query, size), size) if rows else 0
+    is_filtered = any(params[name] for name in ("q", *FILTERS))
+    count_matches = partial(order_list.count_orders, ctx.db, query, size)
+    count_all = count_matches if is_filtered else remember_long(ctx, f"orders {query.tab}", count_matches)
+    count = await count_list(rows, cursor, count_all, size) if rows else 0
     head = build_head(PATH, count, SORT_NAMES, query.sort, params)
     return page(
         "orders/orders.html",
@@ -99,10 +103,10 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         counts=msgspec.structs.asdict(await order_list.count_work(ctx.db)),
         progress=await order_index.find_progress(ctx.db),
         promotions=[(each.id, each.name) for each in await order_list.list_promotions(ctx.db, query.promotion_id)],
-        countries=[(each.iso, each.name) for each in await users.list_countries(ctx.db)],
+        countries=await users.list_country_names(ctx.db),
         currencies=[(code, label_currency(code)) for code in page_context.shop.currencies],
         has_filters=any(params[name] for name in FILTERS),
-        is_filtered=any(params[name] for name in ("q", *FILTERS)),
+        is_filtered=is_filtered,
         tabs=TABS,
         payment_states=PAYMENT_STATES,
         shipment_states=SHIPMENT_STATES,

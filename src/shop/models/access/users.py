@@ -37,6 +37,11 @@ class User(Row, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
 
+    @property
+    def full_name(self) -> str:
+        """The names that are known."""
+        return " ".join(name for name in (self.first_name, self.last_name) if name)
+
 
 class AccountUser(User, frozen=True, kw_only=True):
     """A user with the additional fields of an account."""

@@ -212,6 +212,10 @@ _FIND_COUNTRY = statement(
     into(Country),
 )
 _COUNTRIES = statement(select(countries).order_by(countries.c.name, countries.c.id), into(Country))
+_COUNTRY_NAMES = statement(
+    select(countries.c.iso, countries.c.name).order_by(countries.c.name, countries.c.id),
+    lambda record: cast(tuple[str, str], tuple(record)),
+)
 _STATES = statement(
     select(states).where(states.c.country_id == bindparam("country_id")).order_by(states.c.name), into(State)
 )
@@ -325,6 +329,11 @@ async def find_country(db: DatabaseSession, *, code: str, country_id: UUID | Non
 
 async def list_countries(db: DatabaseSession) -> list[Country]:
     return await db.all(_COUNTRIES)
+
+
+async def list_country_names(db: DatabaseSession) -> list[tuple[str, str]]:
+    """Returns codes and names, for a choice."""
+    return await db.all(_COUNTRY_NAMES)
 
 
 async def list_states(db: DatabaseSession, country_id: UUID) -> list[State]:
