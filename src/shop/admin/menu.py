@@ -13,9 +13,13 @@ class MenuEntry(msgspec.Struct, frozen=True):
     text: str
     is_exact: bool = False
     """Whether it is current on its own page only."""
+    others: tuple[str, ...] = ()
+    """Further paths on whose pages it is current."""
 
     def is_current(self, path: str) -> bool:
-        return path == self.path or (not self.is_exact and path.startswith(f"{self.path}/"))
+        if self.is_exact:
+            return path == self.path
+        return any(path == each or path.startswith(f"{each}/") for each in (self.path, *self.others))
 
 
 class MenuGroup(msgspec.Struct, frozen=True):
@@ -31,7 +35,7 @@ _MENU = (
         "",
         (
             MenuEntry("/admin", "overview", "Overview", is_exact=True),
-            MenuEntry("/admin/orders", "orders", "Orders"),
+            MenuEntry("/admin/orders", "orders", "Orders", others=("/admin/carts", "/admin/archive")),
             MenuEntry("/admin/drafts", "drafts", "Drafts"),
             MenuEntry("/admin/approvals", "payments", "Approvals"),
             MenuEntry("/admin/customers", "customers", "Customers"),
@@ -62,7 +66,7 @@ _MENU = (
     MenuGroup(
         "Settings",
         (
-            MenuEntry("/admin/settings", "checks", "All settings", is_exact=True),
+            MenuEntry("/admin/settings", "settings", "All settings", is_exact=True),
             MenuEntry("/admin/settings/shop", "shop", "Shop"),
             MenuEntry("/admin/settings/website", "website", "Website"),
             MenuEntry("/admin/settings/policies", "policies", "Policies"),

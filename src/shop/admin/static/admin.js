@@ -1,6 +1,14 @@
 // Optional enhancements: every page works without this script.
 "use strict";
 
+// Scrolls the current entry of a menu or of tabs into view, without moving the page.
+for (const current of document.querySelectorAll(".side [aria-current], .tabs [aria-current], .sorts [aria-current]")) {
+  const box = current.closest(".side > div") ?? current.closest("ul");
+  const [inner, outer] = [current.getBoundingClientRect(), box.getBoundingClientRect()];
+  box.scrollTop += Math.max(0, inner.bottom - outer.bottom + 48);
+  box.scrollLeft += Math.max(0, inner.right - outer.right + 48);
+}
+
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());
