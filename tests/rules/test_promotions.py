@@ -210,7 +210,7 @@ def test_one_condition_is_enough_if_the_promotion_matches_any() -> None:
     why, _ = find_eligible_items(
         make_promotion(of_staff, make_condition("item_total", amounts={"USD": "50"}), TENTH, matches_any=True), basket
     )
-    assert why == "it is limited to a customer group; it requires an item total of at least 50.0 USD"
+    assert why == "it is limited to a customer group; it requires an item total of at least 50.00 USD"
 
 
 def test_a_non_promotionable_item_is_not_discounted() -> None:

@@ -25,6 +25,7 @@ from shop.queries.access.operators import SignedInOperator
 from shop.queries.catalog_admin.products import ListedProduct
 from shop.rules.access.permissions import SELF
 from shop.rules.catalog.images import find_covering_style, styles_of
+from shop.rules.documents.documents import recipient_lines
 from shop.rules.setup.names import label_currency
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
@@ -178,6 +179,7 @@ _templates.filters |= {"duration": duration, "moment": moment, "money": money, "
 _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": join_errors}
 _templates.filters |= {"json_text": json_text, "day": day_text}
 _templates.filters["currency_name"] = label_currency
+_templates.filters["address_lines"] = recipient_lines
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}, "zone_name": zone_name}
 _templates.globals |= {"time_element": time_element, "email_element": email_element, "options": options}

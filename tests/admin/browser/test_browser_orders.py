@@ -92,7 +92,7 @@ async def test_an_order_is_shipped_and_refunded(
 
     async with open_page(browser, dashboard, f"{ORDERS}/{order['number']}") as page:
         await page.get_by_label("Tracking number (optional)").fill("XY 123")
-        await page.get_by_role("button", name="Ship 2 items").click()
+        await page.get_by_role("button", name="Ship 2 items", exact=True).click()
         shipment_text = await page.locator("main").inner_text()
         # The first refunds items, the second an amount of the payment.
         await page.get_by_role("link", name="Refund").nth(1).click()

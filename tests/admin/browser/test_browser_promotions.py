@@ -42,7 +42,7 @@ async def test_a_promotion_is_created_previewed_and_its_codes_downloaded_without
         await page.get_by_role("button", name="Add condition").click()
         await page.get_by_label("New benefit").select_option(label="Buy X, get Y")
         await page.get_by_role("button", name="Add a benefit").click()
-        for label, text in (("Buy", "1"), ("Get", "1"), ("Percent", "50")):
+        for label, text in (("Buy", "1"), ("Get", "1"), ("Discount (%)", "50")):
             await page.get_by_label(label, exact=True).fill(text)
         await page.get_by_role("button", name="Add benefit").click()
 

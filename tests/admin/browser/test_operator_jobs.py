@@ -139,10 +139,10 @@ async def test_a_coupon_is_created(browser: Browser, dashboard: Dashboard, db: A
         await operator.fill("Name", f"Coupon {code}")
         await operator.tick("One code")
         await operator.fill("Code", code)
-        await operator.press("Create")
+        await operator.press("Create promotion")
         await operator.choose("New benefit", "Percentage off the order")
         await operator.press("Add a benefit …")
-        await operator.fill("Percent", "10")
+        await operator.fill("Discount (%)", "10")
         await operator.press("Add benefit")
 
         await expect(operator.page.get_by_role("status")).to_have_text("Added.")

@@ -235,6 +235,23 @@ async def test_the_refund_of_a_canceled_order_is_its_credit_note(dashboard: Dash
     assert second.status_code == 422
 
 
+async def test_the_question_about_a_credit_note_warns_of_a_missing_address(
+    dashboard: Dashboard, buyer: Buyer, db: Any
+) -> None:
+    await new_series(dashboard)
+    order = await buy_and_issue(dashboard, buyer)
+    path = f"{path_of(order)}/credit-notes?refund_id={await refund(dashboard, db, order, '10')}"
+
+    with_address = text_of((await dashboard.get(path)).text)
+    await save_settings(dashboard, address1="")
+    without_address = text_of((await dashboard.get(path)).text)
+    await save_settings(dashboard)
+
+    assert "Reason: Chipped. The credit note gets the next number and cannot be changed later." in with_address
+    warning = "Your shop\u2019s address is missing. Add it in the settings"
+    assert [warning in text for text in (with_address, without_address)] == [False, True]
+
+
 async def test_orders_without_a_right_to_a_document_are_refused(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     order, _ = await buy(buyer, pays="check")
     await dashboard.post(f"{path_of(order)}/cancel")

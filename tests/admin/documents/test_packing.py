@@ -36,7 +36,7 @@ async def test_a_packing_slip_has_the_items_and_no_amounts(dashboard: Dashboard,
 async def test_a_shop_without_an_address_gets_a_hint(dashboard: Dashboard, buyer: Buyer) -> None:
     order, _ = await buy(buyer)
     paths = [f"{path_of(order)}/packing-slip", f"{path_of(order)}/invoice"]
-    hint = 'href="/admin/settings/documents">Enter it in the settings</a>'
+    hint = 'href="/admin/settings/documents">Add it in the settings</a>'
 
     assert (await save_settings(dashboard, address1="")).status_code == 303
     without_address = [(await dashboard.get(path)).text for path in paths]

@@ -236,10 +236,12 @@ async def test_what_is_missing_is_named_and_nothing_is_placed(
     draft = await new_draft(dashboard)
     await draft.add(await checkout_setup.product())
 
+    empty = await (await new_draft(dashboard)).page()
     page = text_of(await draft.page())
     version = (await draft.row(db))["updated_at"].isoformat()
     answer = await draft.place(CASH, version)
 
+    assert '<a href="#items">Add an item to the draft.</a>' in empty
     assert "Still missing Enter an e-mail address. Enter a billing address. Enter a shipping address." in page
     assert "Place order for" not in page
     assert answer.status_code == 422

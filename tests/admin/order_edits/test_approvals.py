@@ -62,7 +62,8 @@ async def test_another_operator_approves_a_large_refund(
     own, other = [(await each.get(APPROVALS)).text for each in (dashboard, other_dashboard)]
     assert f"{APPROVALS}/{request_id}/approve" not in own
     assert f"{APPROVALS}/{request_id}/approve" in other
-    assert f"{order['number']} $20.00 Damaged or defective: Chipped {dashboard.email}" in text_of(other)
+    requester = dashboard.email.replace("@", " @")
+    assert f"{order['number']} $20.00 Damaged or defective: Chipped {requester}" in text_of(other)
     refusal = await dashboard.post(f"{APPROVALS}/{request_id}/approve")
     assert error_messages(refusal) == ["Another operator must approve a refund that you asked for."]
     assert await refunded(db, order) == []
@@ -222,7 +223,9 @@ async def test_the_overview_counts_the_refunds_that_the_operator_may_approve(
     assert [await count_on_overview(each) for each in (dashboard, other_dashboard)] == [before[0], before[1] + 1]
     assert "to approve" not in (await reader.get("/admin")).text
     order_page = await dashboard.get(f"{ORDERS}/{order['number']}")
-    assert "A refund of $20.00 waits for a second operator" in text_of(order_page.text)
+    assert "A refund of $20.00 waits for a second operator. Review refund" in text_of(order_page.text)
+    assert f'href="{APPROVALS}#{order["number"]}"' in order_page.text
+    assert '<span class="tag warn">Refund waiting</span>' in order_page.text
 
 
 async def count_on_overview(dashboard: Dashboard) -> int:

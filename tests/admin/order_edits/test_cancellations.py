@@ -7,7 +7,7 @@ import pytest
 
 from tests.admin.catalog_forms import error_messages, field, redirect_path, saved_message
 from tests.admin.dashboard import Dashboard
-from tests.admin.order_builders import ORDERS, buy, text_of
+from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, text_of
 from tests.admin.order_edits.forms import find_problems, line_ids
 from tests.checkout_builders import Buyer, on_hand
 from tests.shopper import Answer
@@ -35,7 +35,7 @@ async def test_damaged_items_of_a_canceled_order_do_not_return_to_the_stock(
     before = [await on_hand(db, variant) for variant in (teapot, cup)]
     page = await dashboard.get(path)
     lines = await line_ids(db, order)
-    assert "Damaged or lost : Teapot" in text_of(page.text)
+    assert "Do not restock (damaged or lost) : Teapot" in text_of(page.text)
     assert field(page.text, f"lost[{lines[teapot]}]") == "1"
 
     fields = {f"lost[{lines[teapot]}]": "1", "reason": "damaged", "reason_text": "The shelf fell on Ada's box"}
@@ -92,3 +92,30 @@ async def test_an_invalid_reason_cancels_nothing(
     assert f'name="lost[{line}]" value="1" checked' in answer.text
     assert await on_hand(db, variant) == 8
     assert await db.fetchval("select canceled_at from orders where id = $1", UUID(order.id)) is None
+
+
+async def test_canceling_items_needs_a_quantity(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    (line,) = (await line_ids(db, order)).values()
+
+    answer = await dashboard.post(
+        f"{ORDERS}/{order['number']}/cancel-items", **{f"cancel[{line}]": "", "reason": "customer", "do": "preview"}
+    )
+
+    assert (answer.status_code, error_messages(answer)) == (422, ["Enter how many items to cancel."])
+    assert f'<input type="number" id="field-quantity" name="cancel[{line}]"' in answer.text
+    assert 'aria-invalid="true"' in answer.text
+
+
+async def test_the_question_says_what_canceling_refunds(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    paid, _ = await buy(buyer)
+    await refund_payment(dashboard, await payment_of(db, paid), amount="1.00")
+    awaited, _ = await buy(Buyer(buyer.http, buyer.checkout_setup), pays="check")
+
+    pages = [await dashboard.get(f"{ORDERS}/{each['number']}/cancel") for each in (paid, awaited)]
+    refunds, voids = (text_of(page.text) for page in pages)
+
+    assert "$24.00 will be refunded by Card. This cannot be undone." in refunds
+    assert "The customer will get an e-mail." in refunds
+    assert "The payment of $25.00 that was not captured will be voided." in voids
+    assert "will be refunded" not in voids

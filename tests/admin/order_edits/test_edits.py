@@ -8,7 +8,7 @@ import pytest
 from tests.admin.catalog_forms import error_messages, saved_message, unique_word
 from tests.admin.dashboard import Dashboard, events
 from tests.admin.drafts.builders import CASH
-from tests.admin.order_builders import ORDERS, buy, payment_of, shipment_of, text_of
+from tests.admin.order_builders import ORDERS, buy, payment_of, refund_payment, shipment_of, text_of
 from tests.admin.order_edits.forms import OrderEditor, amounts, find_problems, line_ids, read_forms
 from tests.builders import Make
 from tests.checkout_builders import Buyer, new_checkout_setup, on_hand, set_stock
@@ -28,7 +28,7 @@ async def test_a_preview_shows_the_new_totals_and_changes_nothing(dashboard: Das
 
     text = text_of(answer.text)
     assert "Teapot 2 \u2192 5 $10.00 $50.00" in text
-    assert "Items $20.00 $50.00 Discounts $0.00 $0.00 Shipping $5.00 $5.00" in text
+    assert "Items $20.00 $50.00 Shipping $5.00 $5.00 Total" in text
     assert "Total $25.00 $55.00" in text
     assert "$30.00 will be due. The customer gets an e-mail that asks for it, with a payment link" in text
     assert '<h2 id="preview" tabindex="-1" data-feedback>' in answer.text
@@ -36,6 +36,19 @@ async def test_a_preview_shows_the_new_totals_and_changes_nothing(dashboard: Das
     assert await on_hand(db, variant) == 8
     assert await db.fetchrow(query, UUID(order.id)) == before
     assert ("order_edit", "done") not in await events(db, subject=UUID(order.id))
+
+
+async def test_a_preview_explains_what_was_refunded_before(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
+    order, variant = await buy(buyer, quantity=3)
+    editor, line = OrderEditor(dashboard, order), (await line_ids(db, order))[variant]
+    await refund_payment(dashboard, await payment_of(db, order), amount="11.00")
+    await editor.open()
+
+    text = text_of((await editor.preview(**{f"quantity[{line}]": "2"})).text)
+
+    assert "Total $35.00 $25.00 Paid $35.00 $35.00 Refunded -$11.00 -$11.00" in text
+    assert "Nothing will be due or owed. $11.00 was refunded before:" in text
+    assert "the customer does not pay $1.00 of it again." in text
 
 
 async def test_saving_applies_the_preview(dashboard: Dashboard, buyer: Buyer, db: Any, database_url: str) -> None:

@@ -54,7 +54,7 @@ async def test_shipping_costs_are_refunded_once(dashboard: Dashboard, buyer: Buy
 
     assert "At most $2.00. $3.00 was refunded." in text_of((await dashboard.get(path)).text)
     more = await dashboard.post(path, shipping="2.01", reason="damaged", do="preview")
-    assert error_messages(more) == ["Shipping costs is more than the shipping costs that are not refunded yet."]
+    assert error_messages(more) == ["Refund of shipping is more than the shipping costs that are not refunded yet."]
     assert saved_message(await submit(dashboard, path, shipping="2.00")) == "refunded"
     page = (await dashboard.get(path)).text
     assert "All shipping costs were refunded." in page

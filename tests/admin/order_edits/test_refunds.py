@@ -118,7 +118,7 @@ async def test_several_payments_are_refunded_together(dashboard: Dashboard, buye
         ({"other": "25.01"}, "The refund is more than what was paid and not refunded yet."),
         ({"other": "-1"}, "Other amount must be a number like 19.99."),
         ({"other": "9" * 30}, "Other amount"),
-        ({"shipping": "5.01"}, "Shipping costs is more than the shipping costs that are not refunded yet."),
+        ({"shipping": "5.01"}, "Refund of shipping is more than the shipping costs that are not refunded yet."),
         ({"quantity": "3"}, "Teapot: at most 2 can be refunded."),
         ({"quantity": "x"}, "Quantity must"),
         (

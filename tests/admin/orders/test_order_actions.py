@@ -33,7 +33,7 @@ async def test_the_page_shows_line_items_totals_addresses_shipments_and_payments
         f"Teapot {color}: Red",
         "Items $20.00 Shipping $5.00 Discounts $0.00 Taxes $0.00 Total $25.00",
         "Paid $25.00",
-        "Ada Lovelace 1 Main Street 62701 Springfield",
+        "Ada Lovelace 1 Main Street Springfield, IL 62701",
         "Method Post, $5.00",
         f"2 \u00d7 Teapot ({color}: Red)",
         "Method Card (visa ending in 1111) Amount $25.00 Captured $25.00 Refunded $0.00",
@@ -96,7 +96,7 @@ async def test_an_unpaid_order_cannot_be_shipped_until_its_payment_is_captured(
     assert error_messages(ready_response) == [
         "The shipment is not ready: the order is unpaid or has backordered items."
     ]
-    assert "Capture $25.00" in text_of(page.text)
+    assert "Record payment of $25.00" in text_of(page.text)
     assert error_messages(again) == ["A payment that is completed cannot be captured."]
     assert await states(db, order) == ("complete", "paid", "ready", "completed", "ready")
 
@@ -135,7 +135,7 @@ async def test_a_canceled_order_without_refund_is_resumed(dashboard: Dashboard, 
 
     assert await on_hand(db, variant) == 8
     page = text_of((await dashboard.get(order_path)).text)
-    assert "Capture $25.00" in page
+    assert "Record payment of $25.00" in page
     assert "Paid $0.00 Balance due $25.00" in page
 
 
@@ -187,10 +187,10 @@ async def test_an_order_is_approved_once(dashboard: Dashboard, buyer: Buyer, db:
     order, _ = await buy(buyer)
     order_path = f"{ORDERS}/{order['number']}"
 
-    assert ">Approve<" in (await dashboard.get(order_path)).text
+    assert ">Approve order<" in (await dashboard.get(order_path)).text
     assert saved_message(await dashboard.post(f"{order_path}/approve")) == "approved"
 
-    assert ">Approve<" not in (await dashboard.get(order_path)).text
+    assert ">Approve order<" not in (await dashboard.get(order_path)).text
     assert await db.fetchval("select approver_id from orders where id = $1", UUID(order.id)) == dashboard.id
 
 
@@ -249,7 +249,7 @@ async def test_the_next_action_is_at_the_top(dashboard: Dashboard, buyer: Buyer,
     saved_message(await dashboard.post(f"{await shipment_of(db, order)}/ship"))
     shipped = text_of((await dashboard.get(path)).text)
 
-    assert "Next: wait for $25.00 by Check The money has arrived E-mail a payment link" in unpaid
+    assert "Next: wait for $25.00 by Check Record payment of $25.00 E-mail a payment link" in unpaid
     assert "Next: ship 2 items" in paid
     assert "Next:" not in shipped
 

@@ -9,7 +9,9 @@ import httpx2
 
 from tests.accounts import sign_in
 from tests.admin.dashboard import Dashboard
-from tests.admin.order_builders import text_of
+from tests.admin.order_builders import buy, text_of
+from tests.admin.order_page_records import ARCHIVED
+from tests.checkout_builders import Buyer
 
 ORDERS = "/admin/orders"
 ORDER = """insert into orders
@@ -61,3 +63,31 @@ async def test_amounts_have_the_decimals_of_their_currency(dashboard: Dashboard,
 
 async def test_an_unknown_order_is_404(dashboard: Dashboard) -> None:
     assert (await dashboard.get(f"{ORDERS}/R0")).status_code == 404
+
+
+async def test_an_archived_order_without_its_archive_cannot_be_restored(dashboard: Dashboard, db: Any) -> None:
+    archived_id = await db.fetchval(ARCHIVED)
+
+    page = await dashboard.get(f"/admin/archive/{archived_id}")
+    refusal = await dashboard.post(f"/admin/archive/{archived_id}/restore")
+
+    assert page.status_code == 200
+    assert "The archive is not connected" in page.text
+    assert "Restore order" not in page.text
+    assert (refusal.status_code, "The archive is not connected" in refusal.text) == (503, True)
+
+
+async def test_an_order_can_be_taken_from_the_list(dashboard: Dashboard, db: Any) -> None:
+    page = (await dashboard.get(ORDERS)).text
+
+    assert 'action="/admin/drafts"' in page
+    assert ">New order</button>" in page
+
+
+async def test_equal_addresses_are_shown_once(dashboard: Dashboard, buyer: Buyer) -> None:
+    order, _ = await buy(buyer)
+
+    page = text_of((await dashboard.get(f"{ORDERS}/{order['number']}")).text)
+
+    assert "Billing address Same as the shipping address." in page
+    assert page.count("1 Main Street") == 1

@@ -26,8 +26,9 @@ async def test_partial_refunds_have_a_reason(dashboard: Dashboard, buyer: Buyer,
     page = (await dashboard.get(f"{ORDERS}/{order['number']}")).text
     assert "&lt;b&gt;Chipped&lt;/b&gt;" in page
     assert "Refunded $10.00" in text_of(page)
-    assert "Paid $15.00 After refunds of $10.00" in text_of(page)
+    assert "Paid $25.00 Refunded -$10.00 Net payment $15.00" in text_of(page)
     assert "Balance due" not in page
+    assert page.count('<span class="tag warn">Partly refunded</span>') == 2
     assert (await states(db, order))[1] == "paid"
     refusal = await dashboard.post(f"{payment}/void")
     assert error_messages(refusal) == ["A payment that is completed cannot be voided."]
@@ -126,7 +127,7 @@ async def test_voiding_asks_for_confirmation_and_voids_the_payment(dashboard: Da
 
     question = (await dashboard.get(f"{payment}/void")).text
     assert f'action="{payment}/void"' in question
-    assert "The payment is no longer expected" in question
+    assert "The payment will no longer be expected" in question
     assert saved_message(await dashboard.post(f"{payment}/void")) == "voided"
 
     assert (await states(db, order))[3] == "void"

@@ -130,7 +130,7 @@ async def test_deleting_a_batch_with_used_codes_is_refused(
     question = (await dashboard.get(f"{unused_batch}/delete")).text
     deletion, refusal = await dashboard.post(f"{unused_batch}/delete"), await dashboard.post(f"{used_batch}/delete")
 
-    assert "Codes that will stop working: 3." in text_of(question)
+    assert "Its 3 codes will stop working. This cannot be undone." in text_of(question)
     assert saved_message(deletion) == "deleted"
     assert await codes_of(db, unused_batch) == []
     assert (refusal.status_code, "It has used codes and cannot be deleted." in refusal.text) == (422, True)

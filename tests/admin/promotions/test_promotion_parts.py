@@ -97,12 +97,12 @@ async def test_every_kind_has_a_form_and_a_readable_summary(dashboard: Dashboard
                 "Amount in EUR must be greater than 0.",
             ],
         ),
-        ("benefits", "percent_off_items", {"percent": ""}, ["Percent is required."]),
+        ("benefits", "percent_off_items", {"percent": ""}, ["Discount (%) is required."]),
         (
             "benefits",
             "percent_off_items",
             {"percent": "101"},
-            ["Percent must be more than 0 and at most 100, with at most three decimals."],
+            ["Discount (%) must be more than 0 and at most 100, with at most three decimals."],
         ),
         (
             "benefits",

@@ -79,12 +79,12 @@ async def test_the_preview_shows_whether_each_condition_is_met(
     saved_message(await dashboard.post(promotion, name=name, way="batches", match_policy="any"))
     any_text = await preview_promotion(dashboard, promotion, cart["number"])
 
-    assert "no discount It requires an item total of at least 50.0 USD." in text
+    assert "no discount It requires an item total of at least 50.00 USD." in text
     assert "Total without promotion $15.00 Total with promotion $15.00" in text
     conditions = text.partition("All conditions must be met. ")[2]
     assert conditions == (
         "met Specific products : Cup not met Minimum item total : $50.00"
-        " It requires an item total of at least 50.0 USD."
+        " It requires an item total of at least 50.00 USD."
         " not met First order of a customer It is limited to first orders; sign in to use it."
     )
     # The discount applies to the cup alone.

@@ -24,7 +24,7 @@ FILE = "orders"
 MAX_BYTES = 64 << 20
 """The size of the largest order, when it is not compressed."""
 _AWAY = "The archive of orders is temporarily unavailable; retry in a few minutes."
-_NO_ARCHIVE = "This order is archived, but SHOP_ARCHIVE_URL is not set."
+_NO_ARCHIVE = "The archive of orders is not connected: SHOP_ARCHIVE_URL is not set."
 _log = structlog.get_logger("shop.archive")
 _encode = msgspec.json.Encoder().encode
 

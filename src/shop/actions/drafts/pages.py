@@ -32,6 +32,7 @@ from shop.queries.drafts import drafts
 from shop.queries.drafts.drafts import StockAtLocation
 from shop.queries.order_edits import notes
 from shop.rules.cart.line_items import CartWarning, warnings_of
+from shop.rules.checkout.steps import CheckoutRequirement
 from shop.rules.form_values import prefix_query
 
 MAX_RESULTS = 20
@@ -73,8 +74,8 @@ class DraftPage(msgspec.Struct, frozen=True):
     address_book: Sequence[AddressWithCountry]
     customer: User | None
     author_email: str | None
-    missing: Sequence[str]
-    """What is missing before the draft can be placed, in sentences."""
+    missing: Sequence[CheckoutRequirement]
+    """What is missing before the draft can be placed."""
     methods: Sequence[PaymentMethod]
     locations: Sequence[StockLocation]
     """Where the customer can pick up the goods."""
@@ -103,7 +104,7 @@ async def get_page(ctx: Context, order: Order) -> DraftPage:
         await users.list_addresses(ctx.db, order.user_id) if order.user_id else (),
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
         author.email if author else None,
-        [each.sentence for each in requirements(checkout) if each.step != "payment"],
+        [each for each in requirements(checkout) if each.step != "payment"],
         await list_methods(ctx, order),
         sorted((each for each in locations if each.active), key=lambda each: each.name),
         [each for each in await notes.list_notes(ctx.db, order.id) if each.kind == "quote"],

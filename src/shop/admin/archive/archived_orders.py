@@ -35,6 +35,7 @@ async def _show_page(
 ) -> Reply:
     order = await archived_orders.get_archived(ctx, request.path_params["id"])
     status, details = error.status if error else 200, None
+    is_connected = ctx.shared.settings.archive_url is not None
     notes: list[ListedNote] = []
     try:
         details, notes = await archived_orders.read_archived(ctx, [order], lambda: _read_details(ctx, order))
@@ -47,7 +48,9 @@ async def _show_page(
         archived=order,
         details=details,
         notes=notes,
-        refusal=error.sentence if error else None,
+        is_connected=is_connected,
+        # Without an archive, the page itself says so.
+        refusal=error.sentence if error and is_connected else None,
         payment_states=PAYMENT_STATES,
         shipment_states=SHIPMENT_STATES,
     )

@@ -42,10 +42,10 @@ LABELS = {
     "lastname": "Last name",
     "company": "Company",
     "address1": "Street and number",
-    "address2": "Address line 2",
+    "address2": "Apartment or floor",
     "zipcode": "Postal code",
     "city": "City",
-    "state_name": "State or province",
+    "state_name": "State or region",
     "country_iso": "Country",
     "phone": "Phone",
     "use": "Use",
@@ -84,7 +84,6 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         pages=pages,
         params=params,
         head=build_head(PATH, count, _SORTS, sort, params),
-        currencies=page_context.shop.currencies,
         notice=notice_of(request, _LIST_NOTICES),
     )
 
@@ -116,7 +115,8 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Delete draft {order.number}?",
-        sentence="The draft and its items are deleted for all operators. Its customer and stock do not change.",
+        sentence="The draft and its items will be deleted for all operators. Its customer and stock will not change."
+        " This cannot be undone.",
         action=f"{path_of(order)}/delete",
         button="Delete draft",
         back=(path_of(order), f"Draft {order.number}"),

@@ -3,9 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from shop.actions.cart.orders import load_checkout
 from shop.actions.context import Context
-from shop.actions.order_edits import cancellations, edits
+from shop.actions.order_edits import cancellations, edits, refunds
 from shop.actions.order_edits import pages as edit_pages
 from shop.actions.order_edits.edits import EditConflict
 from shop.actions.order_edits.pages import EditableOrder
@@ -18,6 +17,7 @@ from shop.base.errors import Conflict, Invalid
 from shop.base.ids import as_uuid
 from shop.models.cart.orders import Order
 from shop.models.order_edits.edits import OrderEdit
+from shop.rules.mail_events import ORDER_CANCELED
 from shop.rules.order_edits.refunds import MAX_REASON_LENGTH, REASONS
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -79,13 +79,15 @@ async def cancel_order(request: Request, ctx: Context, page_context: PageContext
 async def _order_page(
     ctx: Context, page_context: PageContext, order: Order, values: dict[str, str], status: int = 200, **more: Any
 ) -> Reply:
+    refundable = await refunds.load_refundable(ctx, order)
     return page(
         "order_edits/cancel_order.html",
         page_context,
         status,
         order=order,
         here=address_of(order),
-        checkout=await load_checkout(ctx, order),
+        refundable=refundable,
+        is_mailed=bool(order.email) and page_context.shop.mail_settings(ORDER_CANCELED).is_on,
         reasons=REASONS,
         max_reason_length=MAX_REASON_LENGTH,
         labels=LABELS,
@@ -102,6 +104,8 @@ def _read_lost(fields: Fields) -> frozenset[UUID]:
 def _read_edit(fields: Fields, editable: EditableOrder) -> OrderEdit:
     """Returns the edit that removes the units to cancel."""
     counts = read_quantities(fields, "cancel")
+    if not any(counts.values()) and not fields.errors.get("quantity"):
+        fields.refuse("quantity", "Enter how many items to cancel.")
     quantities = {}
     for line in editable.checkout.lines:
         count, most = counts.get(line.id, 0), line.quantity - editable.fixed_counts.get(line.id, 0)

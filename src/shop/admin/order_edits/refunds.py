@@ -28,7 +28,7 @@ from shop.web.reply import Reply
 LABELS = {
     "base": "The refund",
     "quantity": "Quantity",
-    "shipping": "Shipping costs",
+    "shipping": "Refund of shipping",
     "other": "Other amount",
     "reason": "Reason",
     "reason_text": "Explanation",

@@ -71,8 +71,9 @@ async def show_resume(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Resume order {order.number}?",
-        sentence="The order is open again. It takes its items from the stock, uses its coupons again and expects what"
-        " was not paid. To undo this, cancel it again.",
+        sentence="The order will be open again. It will take its items from the stock, use its coupons again, and"
+        " expect what was not paid. To undo this, cancel it again.",
+        tone="main",
         action=f"{address_of(order)}/resume",
         button="Resume order",
         back=(address_of(order), f"Order {order.number}"),
@@ -84,9 +85,10 @@ async def show_void(request: Request, ctx: Context, page_context: PageContext) -
     return confirmation_page(
         page_context,
         question=f"Void payment {payment_view.payment.number}?",
-        sentence="This refunds the captured amount. It cannot be undone."
+        sentence="The captured amount will be refunded. This cannot be undone."
         if payment_view.payment.captured_amount
-        else "The payment is no longer expected, and an authorized amount is released. This cannot be undone.",
+        else "The payment will no longer be expected, and an authorized amount will be released. This cannot be"
+        " undone.",
         action=f"{address_of(order)}/payments/{payment_view.payment.id}/void",
         button="Void payment",
         back=(address_of(order), f"Order {order.number}"),

@@ -66,11 +66,14 @@ async def show_credit(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Issue a credit note for {amount}?",
-        sentence=f"{credit.reason.rstrip('.')}. A credit note gets the next number and never changes.",
+        sentence=f"Reason: {credit.reason.rstrip('.')}. The credit note gets the next number and cannot be changed"
+        " later.",
         action=f"{address_of(order)}/credit-notes",
         button="Issue credit note",
         back=(address_of(order), f"Order {order.number}"),
         hidden_fields={"refund_id": str(refund_id or "")},
+        tone="main",
+        lacks_address=not page_context.shop.document_settings.has_address,
     )
 
 

@@ -118,10 +118,11 @@ def _confirmation_page(page_context: PageContext, batch: CountedBatch, status: i
             UseLink(str(batch.used_count), "Codes that orders used", f"/admin/orders?promotion={batch.promotion_id}")
         ]
         return in_use_page(page_context, batch.name, back, uses, "It has used codes and cannot be deleted.", status)
+    codes = "code" if batch.codes_count == 1 else f"{batch.codes_count:,} codes"
     question = {
-        "question": f"Delete {batch.name}?",
-        "sentence": f"Codes that will stop working: {batch.codes_count}.",
+        "question": f"Delete batch “{batch.name}”?",
+        "sentence": f"Its {codes} will stop working. This cannot be undone.",
         "button": "Delete batch",
     }
     action = f"{back}/{batch.id}/delete"
-    return confirmation_page(page_context, status, **question, action=action, back=(back, "Codes"), **more)
+    return confirmation_page(page_context, status, **question, action=action, back=(back, "Batches"), **more)

@@ -30,7 +30,7 @@ _LABELS = {
     "taxons": "Categories",
     "groups": "Customer groups",
     "amounts": "Amount",
-    "percent": "Percent",
+    "percent": "Discount (%)",
 }
 
 

@@ -36,6 +36,20 @@ _NOTICES = {
     "removed": "Removed.",
 }
 
+_EFFECTS = {
+    "product": "Met by carts that contain one of these products. Discounts on items apply only to these.",
+    "taxon": "Met by carts that contain a product of these categories. Discounts on items apply only to these.",
+    "customer_group": "Met by customers in these groups.",
+    "first_order": "Met by signed-in customers who have not ordered yet.",
+    "item_total": "Met by carts whose items cost at least this much.",
+    "percent_off_items": "Takes a percentage off each line.",
+    "amount_off_items": "Takes an amount off each unit.",
+    "buy_some_get_some": "Discounts the cheapest items: those to get, for each group of items to buy.",
+    "free_shipping": "Makes shipping free.",
+    "percent_off_order": "Takes a percentage off the order.",
+    "amount_off_order": "Takes an amount off the order.",
+}
+"""What conditions and benefits do, by kind; those of extensions have only their label."""
 _CONFLICT = "was changed by someone else meanwhile. It is shown as it is now; your changes were not saved."
 
 
@@ -162,6 +176,7 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
             at=at,
             form=self,
             heading=KINDS[self.what][at.kind].label,
+            effect=_EFFECTS.get(at.kind, f"A {self.what} of this promotion."),
             settings=await build_settings(ctx, page_context.shop, self.what, at.kind, texts, search),
             labels=labels_of(self.what, at.kind),
             here=f"{PATH}/{at.promotion.id}/{self.path}/{at.part_id or 'new'}",

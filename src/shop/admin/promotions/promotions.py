@@ -178,8 +178,9 @@ async def _confirmation_page(
         users = {"promotion_uses": ("Orders", f"/admin/orders?promotion={promotion.id}")}
         return in_use_page(page_context, promotion.name, here, link_uses(uses, users), sentence, status)
     question = {
-        "question": f"Delete {promotion.name}?",
-        "sentence": "Its conditions, benefits and codes are deleted too, and carts lose the discount.",
+        "question": f"Delete promotion “{promotion.name}”?",
+        "sentence": "Its conditions, benefits and codes will be deleted too, and carts will lose the discount. This"
+        " cannot be undone.",
         "button": "Delete promotion",
     }
     return confirmation_page(

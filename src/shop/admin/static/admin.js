@@ -284,11 +284,20 @@ if (menu) {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") menu.open = false; });
 }
 
-// Ticks all rows of a list.
+// Ticks all rows of a list, and shows how many are ticked.
 for (const all of document.querySelectorAll("[data-tick-all]")) {
   all.hidden = false;
   const boxes = all.closest("table").querySelectorAll("tbody input[type=checkbox]");
   all.addEventListener("change", () => { for (const box of boxes) box.checked = all.checked; });
+  const output = all.form?.querySelector("[data-ticked]");
+  if (!output) continue;
+  const show = () => {
+    const count = [...boxes].filter((box) => box.checked).length;
+    output.hidden = count === 0;
+    output.textContent = `${count} selected`;
+  };
+  all.closest("table").addEventListener("change", show);
+  show();
 }
 
 // Keyboard shortcuts: / focuses the search, J and K move through the rows, Enter opens the focused one.

