@@ -199,7 +199,7 @@ async def test_twenty_prices_are_changed(browser: Browser, dashboard: Dashboard,
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
 
     async with count_job(browser, dashboard, "change 20 prices") as operator:
-        await operator.enter("Change prices and stock of products")
+        await operator.enter("Change prices and stock")
         await operator.type(word, "Enter")
         await operator.enter("Price (USD) of")
         for number in range(20):
