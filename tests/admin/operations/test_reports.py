@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shop.admin.operations.report_kinds import REPORTS
-from shop.admin.operations.report_tables import UNKNOWN
+from shop.admin.operations.report_tables import UNKNOWN, CellFormat
 from shop.base.times import bounds_of, day_of, zone_names
 from tests.admin.operations.report_shop import ReportShop, locked_table
 from tests.checkout_builders import country_id
@@ -284,3 +284,24 @@ async def test_pages_need_few_statements(report_shop: ReportShop) -> None:
 
     assert counts.pop("/admin") <= 15
     assert max(counts.values()) <= 5, counts
+
+
+async def test_an_empty_report_says_what_there_was_none_of(report_shop: ReportShop) -> None:
+    pages = {slug: (await report_shop.dashboard.get(f"{PATH}/{slug}?period=today")).text for slug in REPORTS}
+
+    assert "<h2>No taxes in USD in this period</h2>" in pages["taxes"]
+    assert "<h2>No refunds in USD in this period</h2>" in pages["refunds"]
+    assert "<h2>No sales in USD in this period</h2>" in pages["products"]
+
+
+def test_the_scale_of_a_chart_has_the_currency_and_only_the_decimals_that_it_needs() -> None:
+    cells = {code: CellFormat(code, locale) for code, locale in (("USD", "en-US"), ("EUR", "de-DE"), ("JPY", "en-US"))}
+
+    assert [cells["USD"].scale(amount) for amount in (0, 250_000, 50, 123_456)] == [
+        "$0",
+        "$2,500",
+        "$0.50",
+        "$1,234.56",
+    ]
+    assert cells["EUR"].scale(250_000) == "2.500\N{NO-BREAK SPACE}€"
+    assert cells["JPY"].scale(500) == "¥500"

@@ -39,6 +39,8 @@ class ReportKind(msgspec.Struct, frozen=True):
     note: str
     """What counts, and when."""
     load: Load
+    amounts: str
+    """What its chart shows, and what an empty report has none of."""
     sort: str = ""
     groups: Mapping[str, str] = {}
     has_period: bool = True
