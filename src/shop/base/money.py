@@ -105,11 +105,15 @@ class MoneyText:
     def __call__(self, minor: int) -> str:
         return self._zero if minor == 0 else self._text(minor)
 
-    def _text(self, minor: int) -> str:
+    def short(self, minor: int) -> str:
+        """Formats an amount, without decimals if it has none."""
+        return self._text(minor, has_fraction=minor % 10**self._digits != 0)
+
+    def _text(self, minor: int, *, has_fraction: bool = True) -> str:
         prefix, suffix = self._affixes[minor < 0]
         text = str(abs(minor)).rjust(self._digits + 1, "0")
         whole, fraction = (text[: -self._digits], self._decimal + text[-self._digits :]) if self._digits else (text, "")
-        return f"{prefix}{self._group_digits(whole)}{fraction}{suffix}"
+        return f"{prefix}{self._group_digits(whole)}{fraction if has_fraction else ''}{suffix}"
 
     def _group_digits(self, whole: str) -> str:
         # India writes 12,34,567: the group next to the decimal separator may differ in size from the others.

@@ -94,7 +94,7 @@ def read_entries(text: str, currency: str) -> tuple[list[PriceListLine], list[st
             parts.insert(1, "1")
         try:
             if len(parts) != 3 or not parts[0]:
-                raise ValueError("must have the form sku,min quantity,amount")
+                raise ValueError("needs a SKU, from quantity and price, for example MUG-RED,10,17.50")
             least = read_whole(parts[1], 1)
             lines.append(PriceListLine(number, parts[0], least, read_amount(parts[2], currency)))
         except ValueError as error:

@@ -1,5 +1,6 @@
 """Operators change many products in a real browser: the grid like a spreadsheet, with few clicks and page loads."""
 
+import re
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ async def amounts_of(db: Any, product: str) -> list[int]:
 async def test_the_grid_is_edited_like_a_spreadsheet(browser: Browser, dashboard: Dashboard, db: Any) -> None:
     product, word = await new_twenty_variants(dashboard, db)
     async with open_page(browser, dashboard, f"/admin/products/grid?q={word}", permissions=CLIPBOARD) as page:
-        prices = page.get_by_label("Price (USD) of")
+        prices = page.get_by_label(re.compile(r"^Price \(USD\) of"))
         await prices.nth(0).fill("1.00")
         await prices.nth(0).press("ArrowDown")
         await expect(prices.nth(1)).to_be_focused()
@@ -53,7 +54,7 @@ async def test_the_grid_is_edited_like_a_spreadsheet(browser: Browser, dashboard
         await prices.nth(1).press("Escape")
         await expect(prices.nth(1)).to_have_value("20.00")
         await prices.nth(1).press("ArrowRight")
-        await expect(page.get_by_label("Compare-at (USD) of").nth(1)).to_be_focused()
+        await expect(page.get_by_label("Compare-at price (USD) of").nth(1)).to_be_focused()
         await page.evaluate(COPY, "2.00\n3.00\n4.00\n")
         await prices.nth(2).focus()
         await prices.nth(2).press("Control+v")

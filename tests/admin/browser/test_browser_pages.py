@@ -36,7 +36,7 @@ CUT_OFF = """() => [...document.querySelectorAll(".scroll")]
     .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent.trim())"""
 SECTIONS = (
     *("products", "products/batches", "stock", "price-lists", "promotions", "customer-groups", "taxons"),
-    *("orders", "carts", "drafts", "approvals", "customers", "integrations/webhooks", "imports", "events"),
+    *("orders", "carts", "drafts", "approvals", "customers", "integrations/webhooks", "imports/products", "events"),
 )
 """The lists that are visited before they have rows."""
 SIZES = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
@@ -61,13 +61,13 @@ async def catalog_pages(page: Page, paths: dict[str, str], db: Any) -> AsyncIter
     """Visits the catalog pages after refused forms, a preview and a conflict."""
     await submit(page, paths["prices"], "Save prices", Price_of="1.999")
     yield "prices, refused"
-    await submit(page, paths["bulk"], "Preview", Number="5")
+    await submit(page, paths["bulk"], "Preview", Amount="5")
     yield "bulk, preview"
     await page.goto(paths["product"])
     await db.execute("update products set name = 'Meanwhile' where id::text = $1", paths["product"].rpartition("/")[2])
     await page.get_by_role("button", name="Save").click()
     yield "product, conflict"
-    await submit(page, paths["entries"], "Save lines", Lines="nonsense")
+    await submit(page, paths["entries"], "Add prices", Lines="nonsense")
     yield "entries, refused"
     await submit(page, paths["variants"], "Create variants")
     yield "variants, refused"

@@ -199,7 +199,7 @@ async def test_twenty_prices_are_changed(browser: Browser, dashboard: Dashboard,
     assert saved_message(await dashboard.post(f"{product}/variants/generate", **fields)) == "generated"
 
     async with count_job(browser, dashboard, "change 20 prices") as operator:
-        await operator.enter("Change prices and stock of products")
+        await operator.enter("Change prices and stock")
         await operator.type(word, "Enter")
         await operator.enter("Price (USD) of")
         for number in range(20):
@@ -242,7 +242,7 @@ async def test_a_product_with_variants_is_created(browser: Browser, two_currenci
         await operator.follow("Products")
         await operator.follow("New product")
         await operator.fill("Name", f"Shirt {word}")
-        await operator.fill("Price in USD", "20")
+        await operator.fill("Price (USD)", "20")
         await operator.enter("SKU")
         await operator.type(word)
         await operator.fill("Option 1", f"Size {word}")
@@ -252,7 +252,7 @@ async def test_a_product_with_variants_is_created(browser: Browser, two_currenci
         await operator.press("Show variants")
         await fill_cells(operator, r"^(Price \(EUR\)|Stock)")
         await operator.choose_files("Images of the product", images)
-        await operator.press("Create")
+        await operator.press("Create product")
 
         await expect(operator.page.get_by_role("status")).to_contain_text("Product created.")
     query = """select count(distinct v.id), count(distinct p.id), count(distinct i.id) from products
@@ -262,7 +262,7 @@ async def test_a_product_with_variants_is_created(browser: Browser, two_currenci
 
 
 async def sells_in_euros(dashboard: Dashboard) -> bool:
-    return "Price in EUR" in (await dashboard.get("/admin/products/new")).text
+    return "Price (EUR)" in (await dashboard.get("/admin/products/new")).text
 
 
 async def fill_cells(operator: OperatorCounter, label: str) -> None:

@@ -203,7 +203,7 @@ async def test_every_invalid_pasted_row_gets_an_error_and_none_is_saved(dashboar
     (message,) = error_messages(answer)
     assert message == (
         f"Line 3 ({blue},0,5) must be 1 or more. Line 4 ({blue},2,5.555) has more decimals than USD allows (2). "
-        f"Line 5 (only) must have the form sku,min quantity,amount. "
+        f"Line 5 (only) needs a SKU, from quantity and price, for example MUG-RED,10,17.50. "
         f"Line 6 ({red}) repeats the variant and quantity of line 1. "
         "Line 2 (no-such) has a SKU that does not exist."
     )
@@ -354,7 +354,6 @@ async def test_the_preview_explains_the_price_of_a_customer(dashboard: Dashboard
         f"Off {word} priority 8, 50% off is inactive",
         f"Past {word} priority 7, 50% off has ended",
         f"None {word} priority 6, no price starts at 99 units",
-        f"Entry {word} priority 5, $20.00 applies",
         f"Same {word} priority 5, 1% off has the same priority and is not cheaper",
         f"Percent {word} priority 1, 10% off has a lower priority: 1, not 5",
     ]

@@ -60,8 +60,8 @@ async def test_every_invalid_price_gets_an_error_and_nothing_is_saved(dashboard:
     messages = error_messages(answer)
     assert [text.partition(": ")[2] for text in messages] == [
         "Red, USD has more decimals than USD allows (2).",
-        "Red, USD, previous price must be a number like 19.99.",
-        "Blue, USD is required with a previous price.",
+        "Red, USD, compare-at price must be a number like 19.99.",
+        "Blue, USD is required with a compare-at price.",
     ]
     for name, text in cells.items():
         assert field(answer.text, name) == text

@@ -89,7 +89,7 @@ async def test_generating_combinations_creates_only_missing_variants(dashboard: 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"values": False}, "Values must have at least one of each option."),
+        ({"values": False}, "Select at least one value of {}."),
         ({"each_price": "0.001"}, "Price of each has more decimals than USD allows (2)."),
         ({"sku_prefix": "p" * 51}, "SKU begins with must be one line of at most 50 characters."),
     ],
@@ -101,9 +101,11 @@ async def test_invalid_combinations_are_refused_and_the_selection_is_shown_again
     (kind, values), *_ = (await new_options(dashboard, product, db, Color="Red, Blue")).values()
     ticked_values = values if fields.pop("values", True) else []
 
+    name = await db.fetchval("select presentation from option_types where id::text = $1", kind)
+
     answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked_values, **fields})
 
-    assert (answer.status_code, error_messages(answer)) == (422, [message])
+    assert (answer.status_code, error_messages(answer)) == (422, [message.format(name)])
     assert re.findall(r'name="values[^>]* value="([^"]+)" checked', answer.text) == ticked_values
     assert await skus_of(db, product) == []
 
@@ -154,7 +156,7 @@ async def test_a_variant_is_created_updated_and_deleted(dashboard: Dashboard, db
         str(await db.fetchval("select option_value_id from variant_option_values where variant_id = $1", variant))
         == blue
     )
-    assert "Customers can no longer buy the variant" in (await dashboard.get(f"{path}/remove")).text
+    assert "Customers will no longer be able to buy this variant." in (await dashboard.get(f"{path}/remove")).text
     assert saved_message(await dashboard.post(f"{path}/remove")) == "removed"
     assert await skus_of(db, product) == []
     actions = [action for action, _ in await events(db, actor=dashboard.id, subject=variant)]
@@ -326,3 +328,15 @@ async def test_properties_are_added_updated_and_deleted_by_an_empty_value(dashbo
     assert await db.fetchval("select count(*) from product_properties where product_id = $1", id_of(product)) == 0
     actions = [action for action, _ in await events(db, actor=dashboard.id, subject=row["id"])]
     assert actions == ["product_property_created", "product_property_updated", "product_property_deleted"]
+
+
+async def test_combinations_need_a_value_of_each_option(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    (color, colors), (size, _) = (await new_options(dashboard, product, db, Color="Red, Blue", Size="S, L")).values()
+
+    answer = await dashboard.post(f"{product}/variants/generate", **{f"values[{color}][]": colors})
+
+    assert (answer.status_code, error_messages(answer)[0][:34]) == (422, "Select at least one value of Size ")
+    assert f'id="error-choice-{size}"' in answer.text
+    assert f'<a href="{product}/variants" aria-current="page">Variants</a>' in answer.text
+    assert await skus_of(db, product) == []

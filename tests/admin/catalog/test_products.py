@@ -241,7 +241,7 @@ async def test_a_product_is_archived_and_deleted_after_confirmation(dashboard: D
     assert saved_message(await dashboard.post(f"{product}/archive")) == "archived"
     assert await db.fetchval("select status from products where id = $1", id_of(product)) == "archived"
     question = await dashboard.get(f"{product}/delete")
-    assert "cannot be brought back" in question.text
+    assert "This cannot be undone." in question.text
     assert saved_message(await dashboard.post(f"{product}/delete")) == "deleted"
 
     assert (await dashboard.get(product)).status_code == 404

@@ -54,12 +54,12 @@ async def test_an_invalid_name_is_refused_with_a_field_error(dashboard: Dashboar
 
     assert [answer.status_code for answer in answers] == [422] * 6
     assert [text for answer in answers for text in error_messages(answer)] == [
-        "Tree name is required.",
-        "Tree name is taken.",
-        "Tree name must be one line of at most 100 characters.",
+        "Category tree name is required.",
+        "Category tree name is taken.",
+        "Category tree name must be one line of at most 100 characters.",
         "Category name is required.",
         "Category name is taken.",
-        "Category name needs a tree.",
+        "Category name needs a category tree.",
     ]
     assert field(answers[1].text, "tree_name") == name
     assert field(answers[5].text, "taxon_name") == "Kept"
@@ -90,7 +90,7 @@ async def test_a_taxon_is_renamed_and_moved_to_another_parent(dashboard: Dashboa
     assert (row["name"], str(row["parent_id"]), row["description"]) == ("Cups", kitchen, "To drink from.")
     assert row["permalink"].endswith("/kitchen/cups")
     loop = await dashboard.post(f"{TAXONS}/{kitchen}", name="Kitchen", slug="kitchen", parent_id=mugs)
-    assert error_messages(loop) == ["Parent is a descendant of this taxon."]
+    assert error_messages(loop) == ["Parent category is a descendant of this taxon."]
     assert await children_of(db, root) == [kitchen]
     assert mugs not in re.findall(r'<option value="([^"]+)"', (await dashboard.get(f"{TAXONS}/{kitchen}")).text)
 

@@ -42,15 +42,15 @@ async def test_the_preview_shows_prices_before_and_after_and_changes_nothing(das
     product = await new_product(dashboard, price="24.00")
     (variant,) = await variant_ids(db, product)
     page = await dashboard.get(f"{BULK}?scope=ticked&ids[]={id_of(product)}")
-    assert "1 ticked product." in page.text
+    assert "1 product." in page.text
 
     answer = await dashboard.post(BULK, scope="ticked", **{"ids[]": [str(id_of(product))]}, **RAISE)
 
     assert answer.status_code == 200
     text = html.unescape(answer.text)
-    assert "Raise prices in USD by 5 %, round to .95" in text
-    assert "24.00" in text
-    assert "<b>24.95</b>" in text
+    assert "Raise prices in USD by 5%, round to .95" in text
+    assert "$24.00" in text
+    assert "<b>$24.95</b>" in text
     assert await price_of(db, variant) == (2400, None)
 
 
@@ -196,15 +196,15 @@ async def test_a_batch_goes_on_where_a_crashed_process_stopped(dashboard: Dashbo
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"number": ""}, "Number is required."),
-        ({"number": "0"}, "Number must not be zero."),
-        ({"number": "100", "direction": "lower"}, "Number must be less than 100"),
-        ({"number": "1001"}, "Number must be less than 100"),
-        ({"number": "9" * 400}, "Number must be a number like 19.99."),
-        ({"number": "1.999", "unit": "amount"}, "Number has more decimals than USD allows (2)."),
+        ({"number": ""}, "Amount is required."),
+        ({"number": "0"}, "Amount must not be zero."),
+        ({"number": "100", "direction": "lower"}, "Amount must be less than 100"),
+        ({"number": "1001"}, "Amount must be less than 100"),
+        ({"number": "9" * 400}, "Amount must be a number like 19.99."),
+        ({"number": "1.999", "unit": "amount"}, "Amount has more decimals than USD allows (2)."),
         ({"currency": "XXX"}, "Currency is not a valid choice."),
         ({"rounding": "7"}, "Rounding is not a valid choice."),
-        ({"kind": "explode"}, "Operation is not a valid choice."),
+        ({"kind": "explode"}, "Change is not a valid choice."),
         ({"kind": "add_taxon", "taxon": "x"}, "Category is not a valid choice."),
         ({"ids[]": []}, "Tick at least one product in the list."),
         ({"ids[]": ["nonsense"]}, "Tick at least one product in the list."),
@@ -218,3 +218,10 @@ async def test_an_invalid_operation_is_refused(dashboard: Dashboard, fields: dic
 
     assert answer.status_code == 422
     assert any(text.startswith(message) for text in error_messages(answer)), error_messages(answer)
+
+
+async def test_without_ticked_products_the_form_says_what_to_do(dashboard: Dashboard) -> None:
+    page = (await dashboard.get(BULK)).text
+
+    assert "<h2>No products ticked</h2>" in page
+    assert "0 product" not in page

@@ -56,7 +56,7 @@ async def test_the_grid_shows_the_variants_of_the_found_products(dashboard: Dash
     assert f'name="cell[{variant}][cost]"' in columns
     assert f'name="cell[{id_of(product)}][tax_category]"' in columns
     assert f'name="cell[{variant}][price-USD]"' not in columns
-    assert "Nothing found" in (await dashboard.get(f"{GRID}?q={word}zzz")).text
+    assert f"No product matches “{word}zzz”" in (await dashboard.get(f"{GRID}?q={word}zzz")).text
 
 
 async def test_one_form_saves_changes_of_all_kinds(dashboard: Dashboard, db: Any) -> None:

@@ -238,3 +238,28 @@ async def test_a_file_that_is_no_image_is_reported_and_the_rest_is_saved(dashboa
     assert redirect_path(answer) == f"{product}/images"
     assert saved_message(answer) == "refused"
     assert await db.fetchval("select name from products where id = $1", id_of(product)) == "With a file"
+
+
+async def test_the_history_names_what_changed_as_the_form_does(dashboard: Dashboard) -> None:
+    product = await new_product(dashboard)
+    before = (await dashboard.get(product)).text.partition(">History</h2>")[2].partition("</section>")[0]
+    saved_message(await dashboard.post(product, **details_form((await dashboard.get(product)).text, meta_title="Buy")))
+
+    history = (await dashboard.get(product)).text.partition(">History</h2>")[2].partition("</section>")[0]
+
+    assert "Product created" in before
+    assert "→" not in before
+    assert "Title for search engines: empty → Buy" in history
+    assert history.count("→") == 1
+
+
+async def test_a_cost_in_another_currency_says_so(dashboard: Dashboard, db: Any) -> None:
+    product = await new_product(dashboard)
+    await db.execute(
+        "update variants set cost_price = 700, cost_currency = 'EUR' where product_id = $1", id_of(product)
+    )
+
+    page = (await dashboard.get(product)).text
+
+    assert ">Cost (USD)</th>" in page
+    assert '<span class="hint">in EUR</span>' in page

@@ -1,5 +1,6 @@
 """Customer groups: create them, add members by e-mail address, and show their price lists."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -39,7 +40,7 @@ async def test_a_group_is_created_renamed_and_deleted(dashboard: Dashboard, db: 
 
     assert saved_message(await dashboard.post(group, name=f"{name}!", description="")) == "saved"
     assert f"{name}!" in (await dashboard.get(f"{GROUPS}?sort=newest")).text
-    assert "lose the prices" in (await dashboard.get(f"{group}/delete")).text
+    assert "will lose the prices" in (await dashboard.get(f"{group}/delete")).text
     assert saved_message(await dashboard.post(f"{group}/delete")) == "deleted"
 
     assert (await dashboard.get(group)).status_code == 404
@@ -124,6 +125,8 @@ async def test_the_price_lists_of_a_group_are_shown(dashboard: Dashboard) -> Non
     saved_message(await dashboard.post(f"{price_list}/groups", **{"group_ids[]": [str(id_of(group))]}))
 
     assert price_list in (await dashboard.get(group)).text
+    name = re.findall(r"<h1>(.*?)</h1>", (await dashboard.get(price_list)).text)[0]
+    assert f"Price lists</a>: {name}" in (await dashboard.get(f"{group}/delete")).text
 
 
 async def test_an_unknown_group_is_404(dashboard: Dashboard) -> None:

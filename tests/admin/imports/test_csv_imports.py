@@ -32,7 +32,7 @@ def mapping_of(page: str) -> dict[str, str]:
     """The suggested mapping on the page of an import."""
     fields = {}
     for number, options in re.findall(r'name="mapping\[(\d+)\]"[^>]*>(.*?)</select>', page, re.DOTALL):
-        match = re.search(r"<option selected>([^<]+)<", options)
+        match = re.search(r'<option value="([^"]+)" selected>', options)
         fields[f"mapping[{number}]"] = match[1] if match else ""
     return fields
 

@@ -63,4 +63,4 @@ async def test_an_upload_that_breaks_off_leaves_nothing(dashboard: Dashboard, db
 async def test_a_file_that_is_too_large_is_refused(dashboard: Dashboard) -> None:
     answer = await upload(dashboard, b"slug\n" + b"x\n" * (MAX_BYTES // 2))
 
-    assert (answer.status_code, error_messages(answer)) == (422, ["The file is larger than 100 MiB."])
+    assert (answer.status_code, error_messages(answer)) == (422, ["The file is larger than 100 MB."])

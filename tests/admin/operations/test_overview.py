@@ -58,13 +58,13 @@ async def test_the_overview_shows_open_work_failed_e_mails_and_the_mail_budget(
         "unpaid": "1",
         "refunds to approve": "0",
         "low in stock": "0",
-        "failed e-mails": "1",
+        "failed e-mail": "1",
         "disabled webhooks": "0",
     }
     assert "550 &lt;b&gt;unknown&lt;/b&gt;" in page
     notice = " ".join(re.sub("<[^>]+>", " ", page.partition('class="notice warn"')[2].partition("</div>")[0]).split())
-    assert "Mail budget: mails to unverified addresses reached 80% of 500 an hour 2 times in the last day" in notice
-    assert "1 order confirmation waits for the mail budget" in notice
+    assert "E-mail limit: mails to unverified addresses reached 80% of 500 an hour 2 times in the last day" in notice
+    assert "1 order confirmation has not been sent yet: the e-mail limit is reached." in notice
 
 
 async def test_an_empty_shop_has_an_overview(dashboard: Dashboard) -> None:
@@ -72,7 +72,21 @@ async def test_an_empty_shop_has_an_overview(dashboard: Dashboard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("largest", "top"), [(0, 2), (1, 2), (2, 2), (3, 4), (5, 10), (11, 20), (21, 40), (41, 100), (999, 1000)]
+    ("largest", "top"),
+    [
+        (0, 2),
+        (1, 2),
+        (2, 2),
+        (3, 4),
+        (5, 10),
+        (11, 20),
+        (21, 40),
+        (41, 50),
+        (101, 200),
+        (201, 250),
+        (437_900, 500_000),
+        (999, 1000),
+    ],
 )
 def test_the_scale_ends_at_an_even_round_number(largest: int, top: int) -> None:
     assert round_up_scale(largest) == top

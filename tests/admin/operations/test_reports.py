@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shop.admin.operations.report_kinds import REPORTS
+from shop.admin.operations.report_tables import UNKNOWN, CellFormat
 from shop.base.times import bounds_of, day_of, zone_names
 from tests.admin.operations.report_shop import ReportShop, locked_table
 from tests.checkout_builders import country_id
@@ -58,9 +59,9 @@ async def test_a_purchase_is_in_every_report(report_shop: ReportShop) -> None:
     assert tables["countries"][0][:4] == ["Germany", "1", "1", "2"]
     assert tables["taxes"] == [["VAT 19%", "Germany", "1", "$15.13", "$2.87"]]
     assert [row[1:] for row in tables["discounts"]] == [["1", "-$2.00"]]
-    assert tables["payments"] == [["Card", "test card", "1", "$23.00", "0", "$0.00", "$23.00"]]
+    assert tables["payments"] == [["Card", "Test card", "1", "$23.00", "0", "$0.00", "$23.00"]]
     assert tables["refunds"] == []
-    assert ["Mug", "8", "$80.00", "$0.00", "0", "8"] in tables["stock"]
+    assert ["Mug", "8", "$80.00", UNKNOWN, "0", "8"] in tables["stock"]
 
 
 async def test_the_figures_are_visible_soon(report_shop: ReportShop) -> None:
@@ -93,7 +94,7 @@ async def test_refunds_count_on_their_day_and_canceled_orders_do_not_count(repor
     refunds = await report_shop.table("refunds", period="today")
     assert [row[1:] for row in refunds] == [["1", "$25.00", "$25.00"], ["1", "$4.00", "$0.00"]]
     payments = await report_shop.table("payments", period="today")
-    assert payments == [["Card", "test card", "2", "$40.00", "2", "$29.00", "$11.00"]]
+    assert payments == [["Card", "Test card", "2", "$40.00", "2", "$29.00", "$11.00"]]
 
 
 async def test_a_check_counts_when_its_money_is_received_and_a_void_returns_it(report_shop: ReportShop) -> None:
@@ -108,8 +109,8 @@ async def test_a_check_counts_when_its_money_is_received_and_a_void_returns_it(r
 
     assert tables == [
         [],
-        [["Check", "check", "1", "$15.00", "0", "$0.00", "$15.00"]],
-        [["Check", "check", "1", "$15.00", "1", "$15.00", "$0.00"]],
+        [["Check", "Check or transfer", "1", "$15.00", "0", "$0.00", "$15.00"]],
+        [["Check", "Check or transfer", "1", "$15.00", "1", "$15.00", "$0.00"]],
     ]
     assert (await report_shop.table("refunds", period="today"))[0][:3] == ["Payment voided", "1", "$15.00"]
 
@@ -160,7 +161,7 @@ async def test_a_customer_is_new_with_the_first_order(report_shop: ReportShop) -
 
     after = [await report_shop.figures(period=period) for period in ("today", "7")]
     assert answer.status == 200, answer
-    names = ("New customers", "Orders of returning customers")
+    names = ("New customers", "Returning orders")
     assert [[each[name] for name in names] for each in before] == [["0", "1"], ["1", "1"]]
     assert [[each[name] for name in names] for each in after] == [["1", "0"], ["2", "0"]]
 
@@ -283,3 +284,24 @@ async def test_pages_need_few_statements(report_shop: ReportShop) -> None:
 
     assert counts.pop("/admin") <= 15
     assert max(counts.values()) <= 5, counts
+
+
+async def test_an_empty_report_says_what_there_was_none_of(report_shop: ReportShop) -> None:
+    pages = {slug: (await report_shop.dashboard.get(f"{PATH}/{slug}?period=today")).text for slug in REPORTS}
+
+    assert "<h2>No taxes in USD in this period</h2>" in pages["taxes"]
+    assert "<h2>No refunds in USD in this period</h2>" in pages["refunds"]
+    assert "<h2>No sales in USD in this period</h2>" in pages["products"]
+
+
+def test_the_scale_of_a_chart_has_the_currency_and_only_the_decimals_that_it_needs() -> None:
+    cells = {code: CellFormat(code, locale) for code, locale in (("USD", "en-US"), ("EUR", "de-DE"), ("JPY", "en-US"))}
+
+    assert [cells["USD"].scale(amount) for amount in (0, 250_000, 50, 123_456)] == [
+        "$0",
+        "$2,500",
+        "$0.50",
+        "$1,234.56",
+    ]
+    assert cells["EUR"].scale(250_000) == "2.500\N{NO-BREAK SPACE}€"
+    assert cells["JPY"].scale(500) == "¥500"

@@ -19,7 +19,7 @@ from tests.admin.catalog_forms import (
     saved_message,
     unique_word,
 )
-from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events
+from tests.admin.dashboard import UNKNOWN_ID, Dashboard, events, new_dashboard
 
 DELIVERIES = f"{STOCK}/deliveries"
 
@@ -151,7 +151,7 @@ async def test_lines_are_found_by_product_name_added_and_removed(dashboard: Dash
         ({"expected_on": "tomorrow"}, "Expected on must be a day, like 2026-11-15."),
         ({"expected_on": "9999-01-01"}, "Expected on must be a day, like 2026-11-15."),
         ({"lines": "no-such-sku,1"}, "Line 1 (no-such-sku) has a SKU that does not exist."),
-        ({"lines": "mug"}, "Line 1 (mug) must have the form sku,quantity."),
+        ({"lines": "mug"}, "Line 1 (mug) needs a SKU and a quantity, for example MUG-RED,12."),
         ({"lines": "mug,0"}, "Line 1 (mug,0) must be 1 or more."),
         ({"lines": "mug,9999999"}, "Line 1 (mug,9999999) must be 1,000,000 or fewer."),
         ({"lines": "mug,1\n" * 201}, "Enter at most 200 lines at once, not 201."),
@@ -205,6 +205,9 @@ async def test_a_transfer_can_arrive_at_once_and_never_takes_what_is_not_there(d
     )
     await receive_stock(dashboard, sku, source, 3)
     large, small = [await new_transfer(dashboard, source, location, f"{sku},{count}") for count in (4, 3)]
+    pages = [(await dashboard.get(transfer)).text for transfer in (large, small)]
+    assert ["Only 3 available" in page for page in pages] == [True, False]
+    assert ["The transfer cannot be sent until" in page for page in pages] == [True, False]
 
     refused = await dashboard.post(f"{large}/send", version="0", do="arrived")
     assert error_messages(refused) == [
@@ -253,3 +256,47 @@ async def test_the_stock_page_shows_what_is_expected_and_when(dashboard: Dashboa
 async def test_unknown_deliveries_are_not_found(dashboard: Dashboard) -> None:
     assert (await dashboard.get(f"{DELIVERIES}/{UNKNOWN_ID}")).status_code == 404
     assert (await dashboard.post(f"{DELIVERIES}/{UNKNOWN_ID}/receive", version="0")).status_code == 404
+
+
+async def test_a_transfer_of_backorderable_goods_is_not_short(dashboard: Dashboard, db: Any) -> None:
+    (sku,) = await new_skus(dashboard)
+    source, location = await new_location(dashboard, db), await new_location(dashboard, db)
+    item = await receive_stock(dashboard, sku, source, 3)
+    saved_message(await dashboard.post(f"{item}/backorder", backorderable="1"))
+    transfer = await new_transfer(dashboard, source, location, f"{sku},4")
+
+    page = (await dashboard.get(transfer)).text
+
+    assert "Backorder" in page
+    assert "The transfer cannot be sent until" not in page
+    assert saved_message(await dashboard.post(f"{transfer}/send", version="0", do="send")) == "sent"
+    assert await count_at(db, sku, source) == -1
+
+
+async def test_a_line_is_removed_by_the_button_beside_it(dashboard: Dashboard, db: Any) -> None:
+    skus, location = await new_skus(dashboard, 2), await new_location(dashboard, db)
+    delivery = await new_delivery(dashboard, location, "\n".join(f"{sku},2" for sku in skus))
+    received, other = await line_ids(db, delivery)
+    version = await version_of(db, delivery)
+    saved_message(await dashboard.post(f"{delivery}/receive", version=version, **{f"quantity[{received}]": "1"}))
+
+    page = (await dashboard.get(delivery)).text
+
+    assert [f'form="remove-{line}"' in page for line in (received, other)] == [False, True]
+    assert f'action="{delivery}/lines/{other}/remove" id="remove-{other}"' in page
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [
+        ("draft", "No drafts"),
+        ("received", "No received deliveries or transfers"),
+        ("canceled", "No canceled deliveries or transfers"),
+    ],
+)
+async def test_an_empty_state_says_what_there_is_none_of(
+    empty_client: httpx2.AsyncClient, empty_db: Any, state: str, title: str
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
+
+    assert f"<h2>{title}</h2>" in (await dashboard.get(f"{DELIVERIES}?state={state}")).text

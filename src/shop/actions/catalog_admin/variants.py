@@ -1,6 +1,6 @@
 """Option and variant forms of a product; each form saves all of its fields or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import product as combinations
 from math import prod
@@ -103,8 +103,10 @@ async def generate_variants(
             frozenset(variant.option_value_ids) for variant in await product_pages.list_variants(ctx.db, product_id)
         }
         values = await _list_option_values(ctx, product_id)
-        if not selection or not all(selection) or not all(value in values for group in selection for value in group):
-            raise Invalid({"values": ["must have at least one of each option"]})
+        if not all(value in values for group in selection for value in group):
+            raise Invalid({"values": ["must be those of the product's options"]})
+        chosen_type_ids = {values[value].option_type_id for group in selection for value in group}
+        await _check_selection(ctx, product_id, chosen_type_ids)
         if prod(map(len, selection)) > 10 * MAX_NEW_VARIANTS:
             raise Invalid({"values": [f"would create too many variants; create at most {MAX_NEW_VARIANTS} at once"]})
         all_combinations = list(combinations(*selection))
@@ -154,11 +156,7 @@ async def _check_unused_types(
 
 async def _check_option_values(ctx: Context, product_id: UUID, value_ids: Sequence[UUID]) -> None:
     values = await _list_option_values(ctx, product_id)
-    types = [
-        option_type
-        for option_type in await product_pages.list_option_types(ctx.db, product_id)
-        if option_type.product_position is not None
-    ]
+    types = await _list_own_types(ctx, product_id)
     type_ids = {values[value_id].option_type_id for value_id in value_ids if value_id in values}
     missing = {
         f"option-{option_type.id}": ["must be chosen"] for option_type in types if option_type.id not in type_ids
@@ -167,9 +165,25 @@ async def _check_option_values(ctx: Context, product_id: UUID, value_ids: Sequen
         raise Invalid(missing)
 
 
-async def _list_option_values(ctx: Context, product_id: UUID) -> dict[UUID, OptionValue]:
+async def _check_selection(ctx: Context, product_id: UUID, type_ids: Set[UUID]) -> None:
+    """Refuses combinations without a value of each option of the product."""
+    types = await _list_own_types(ctx, product_id)
+    missing = {
+        f"choice-{option_type.id}": [f"Select at least one value of {option_type.presentation}."]
+        for option_type in types
+        if option_type.id not in type_ids
+    }
+    if missing or not types:
+        raise Invalid(missing or {"values": ["must be those of the product's options"]})
+
+
+async def _list_own_types(ctx: Context, product_id: UUID) -> list[ChosenOptionType]:
     types = await product_pages.list_option_types(ctx.db, product_id)
-    type_ids = [option_type.id for option_type in types if option_type.product_position is not None]
+    return [option_type for option_type in types if option_type.product_position is not None]
+
+
+async def _list_option_values(ctx: Context, product_id: UUID) -> dict[UUID, OptionValue]:
+    type_ids = [option_type.id for option_type in await _list_own_types(ctx, product_id)]
     return {value.id: value for value in await product_pages.list_option_values(ctx.db, type_ids)}
 
 

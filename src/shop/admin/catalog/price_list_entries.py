@@ -19,7 +19,7 @@ from shop.web.reply import Reply
 _SORTS = {"newest": "Newest", "oldest": "Oldest", "lowest": "Lowest price"}
 _NOTICES = {
     "added": "Price added.",
-    "pasted": "Lines saved.",
+    "pasted": "Prices saved.",
     "saved": "Prices saved.",
 }
 

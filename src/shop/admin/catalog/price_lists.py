@@ -114,8 +114,8 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Delete {price_list.name}?",
-        sentence="Its prices are deleted, and customers get their next price list or the regular price. To pause the "
-        "list, deactivate it instead.",
+        sentence="Its prices will be deleted, and customers will get their next price list or the regular price. This "
+        "cannot be undone. To pause the list, deactivate it instead.",
         uses=link_uses(await list_losses(ctx.db, price_list_table, users, price_list.id), users),
         action=f"{here}/delete",
         button="Delete price list",

@@ -59,7 +59,7 @@ def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceCell:
             except ValueError as error:
                 fields.refuse(f"{kind}-{variant.id}-{currency}", str(error))
     if amounts["price"] is None and amounts["compare"] is not None:
-        fields.refuse(f"price-{variant.id}-{currency}", "is required with a previous price")
+        fields.refuse(f"price-{variant.id}-{currency}", "is required with a compare-at price")
     return PriceCell(variant.id, currency, amounts["price"], amounts["compare"])
 
 
@@ -82,7 +82,7 @@ async def _table(ctx: Context, page_context: PageContext, product: Product, stat
 
     cells = [(kind, variant, code) for variant in variants for code in page_context.shop.currencies for kind in _KINDS]
     current_values = {
-        f"{variant.label}, {code}{', previous price' if kind == 'compare' else ''}": current_text(kind, variant, code)
+        f"{variant.label}, {code}{', compare-at price' if kind == 'compare' else ''}": current_text(kind, variant, code)
         for kind, variant, code in cells
         if current_text(kind, variant, code) != text(kind, variant, code)
     }

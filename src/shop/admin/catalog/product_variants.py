@@ -145,8 +145,9 @@ async def show_remove(request: Request, ctx: Context, page_context: PageContext)
     uses = link_uses(await list_goods_uses(ctx.db, [variant.id]), GOODS_USERS)
     return confirmation_page(
         page_context,
-        question=f"Remove {variant.label}?",
-        sentence=f"Customers can no longer buy the variant {variant.label} of {product.name}. Existing orders keep it.",
+        question=f"Remove {variant.label} from {product.name}?",
+        sentence="Customers will no longer be able to buy this variant. Its prices and stock go with it, and what is "
+        "expected of it can no longer be received. Existing orders keep it. This cannot be undone.",
         uses=uses,
         action=f"{here}/{variant.id}/remove",
         button="Remove variant",

@@ -115,11 +115,13 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Delete {product.name}?",
-        sentence="The product disappears from the shop and cannot be brought back. To keep it, archive it "
-        "instead. Existing orders keep it.",
+        sentence="The product disappears from the shop with its variants, prices and stock, and what is expected of it "
+        "can no longer be received. Existing orders keep it. This cannot be undone. To stop selling it and keep it, "
+        "archive it instead.",
         uses=link_uses(uses, GOODS_USERS),
         action=f"{PATH}/{product.id}/delete",
         button="Delete product",
+        instead=(f"{PATH}/{product.id}/archive", "Archive product") if product.status != "archived" else None,
         back=(f"{PATH}/{product.id}", product.name),
     )
 

@@ -24,7 +24,7 @@ from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 PATH = "/admin/stock"
-LEVELS = {"": "Any count", "low": "Low", "out": "Sold out"}
+LEVELS = {"": "Any stock", "low": "Low", "out": "Sold out"}
 SORTS = {"lowest": "Lowest count", "highest": "Highest count"}
 LABELS = {
     "sku": "SKU",

@@ -29,15 +29,15 @@ LABELS = {
     "name": "Name",
     "slug": "Slug",
     "description": "Description",
-    "parent_id": "Parent",
-    "tree_name": "Tree name",
+    "parent_id": "Parent category",
+    "tree_name": "Category tree name",
     "taxon_name": "Category name",
     "files": "Image",
     "alt": "Image description",
     "new_alt": "New image description",
 }
 _NOTICES = {
-    "tree": "Tree created. Add categories to it next.",
+    "tree": "Category tree created. Add categories to it next.",
     "added": "Category added.",
     "moved": "Category moved.",
     "saved": "Saved.",
@@ -69,7 +69,7 @@ async def add(request: Request, ctx: Context, page_context: PageContext) -> Repl
         parent = await get_taxon(ctx, parent_id) if parent_id else None
         name = fields.line("taxon_name", most=100, required=True)
         if parent is None:
-            fields.refuse("taxon_name", "needs a tree")
+            fields.refuse("taxon_name", "needs a category tree")
         fields.check()
         await records.create(ctx, TAXON, {"name": name, "parent_id": parent and parent.id})
     except Invalid as error:
@@ -127,7 +127,7 @@ async def down(request: Request, ctx: Context, _page_context: PageContext) -> Re
 async def show_remove(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
-    others = f" This also removes {below} {'category' if below == 1 else 'categories'} below it." if below else ""
+    others = f" The {below} {'category' if below == 1 else 'categories'} below it will be removed too." if below else ""
     tree = await list_tree(ctx.db, taxon.taxonomy_id)
     ids = [each.id for each in tree if taxon.lft <= each.lft and each.rgt <= taxon.rgt]
     uses = await list_losses(ctx.db, taxon_table, {"classifications", "menu_items"}, *ids)
@@ -136,10 +136,10 @@ async def show_remove(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Remove {taxon.name}?",
-        sentence=f"Its products stay in the shop.{others}",
+        sentence=f"Its products will stay in the shop.{others} This cannot be undone.",
         uses=link_uses(uses),
         action=f"{PATH}/{taxon.id}/remove",
-        button="Remove category",
+        button="Remove category" if taxon.parent_id else "Remove category tree",
         back=(f"{PATH}/{taxon.id}", taxon.name),
     )
 
@@ -178,6 +178,8 @@ async def _trees(ctx: Context, page_context: PageContext, status: int = 200, **m
         trees=trees,
         head=ListHead(sum(taxon.parent_id is not None for taxon in taxons)),
         indented=_indented_options,
+        firsts={taxon.parent_id: taxon.id for taxon in reversed(taxons)}.values(),
+        lasts={taxon.parent_id: taxon.id for taxon in taxons}.values(),
         labels=LABELS,
     )
 

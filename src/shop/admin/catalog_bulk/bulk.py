@@ -1,6 +1,8 @@
 """Bulk operations on the ticked products or on a filtered list: choose, preview and apply."""
 
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -14,8 +16,10 @@ from shop.admin.listing import text_param
 from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id
+from shop.base.money import minor_units, money_text
 from shop.queries.catalog_admin.taxons import list_taxons
 from shop.queries.catalog_bulk import cells as queries
+from shop.rules.catalog_bulk.cells import parse_column
 from shop.rules.catalog_bulk.operations import ROUNDINGS, BulkOperation, check_number, describe_operation
 from shop.rules.setup.names import label_currency
 from shop.web.input.request import Request
@@ -39,8 +43,8 @@ DIRECTIONS = {"raise": "Raise", "lower": "Lower"}
 UNITS = {"percent": "percent", "amount": "an amount"}
 LABELS = {
     "ids": "Products",
-    "kind": "Operation",
-    "number": "Number",
+    "kind": "Change",
+    "number": "Amount",
     "currency": "Currency",
     "rounding": "Rounding",
     "status": "Status",
@@ -102,7 +106,15 @@ async def _preview(
     def text(column: str, value: str) -> str:
         if column.startswith("taxon-"):
             return "in the category" if value else "not in the category"
+        cell = parse_column(column)
+        if value and cell and cell.name in {"price", "compare"}:
+            amount = minor_units(Decimal(value), cell.argument)
+            return money_text(cell.argument, page_context.shop.default_locale)(amount)
         return value_text(columns, column, value)
+
+    def sku(owner_id: UUID) -> str:
+        variant = preview.cells.variants.get(owner_id)
+        return variant.sku if variant else ""
 
     return page(
         "catalog/bulk/bulk_preview.html",
@@ -111,6 +123,7 @@ async def _preview(
         label=label,
         edits=preview.edits[:MAX_ROWS],
         describe=lambda owner_id: describe_owner(preview.cells, owner_id),
+        sku=sku,
         text=text,
         has_more=len(preview.edits) > MAX_ROWS or preview.product_count > batches.PREVIEW_PRODUCTS,
         count=preview.product_count,

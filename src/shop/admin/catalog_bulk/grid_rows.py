@@ -67,6 +67,8 @@ class GridCell(msgspec.Struct, frozen=True):
     original: str
     label: str
     message: str = ""
+    hint: str = ""
+    """What differs from the head of the column."""
 
     @property
     def id(self) -> str:
@@ -98,9 +100,9 @@ async def list_columns(ctx: Context, page_context: PageContext) -> dict[str, Gri
     for code in page_context.shop.currencies:
         columns += [
             GridColumn(CellColumn("price", code), f"Price ({code})"),
-            GridColumn(CellColumn("compare", code), f"Compare-at ({code})"),
+            GridColumn(CellColumn("compare", code), f"Compare-at price ({code})"),
         ]
-    columns.append(GridColumn(CellColumn("cost"), "Cost"))
+    columns.append(GridColumn(CellColumn("cost"), f"Cost ({page_context.shop.currencies[0]})"))
     for location in await queries.list_locations(ctx.db):
         columns.append(GridColumn(CellColumn("stock", str(location.id)), f"Stock: {location.name}"))
     shop = page_context.shop
@@ -169,7 +171,14 @@ def _build_cell(cells: ProductCells, owner_id: UUID, column: GridColumn, state: 
     name = name_of(cells, owner_id)
     label = f"{column.label} of {name}" + (f", {row_label}" if row_label not in {"", name} else "")
     text = column.input_text(state.texts.get(key, current))
-    return GridCell(owner_id, column, text, current, label, state.messages.get(key, ""))
+    return GridCell(owner_id, column, text, current, label, state.messages.get(key, ""), _hint_of(cells, key))
+
+
+def _hint_of(cells: ProductCells, key: tuple[UUID, str]) -> str:
+    """Returns the currency of a cost that is not in the shop's first one."""
+    variant = cells.variants.get(key[0]) if key[1] == "cost" else None
+    currency = (variant and variant.cost_currency) or cells.default_currency
+    return "" if currency == cells.default_currency else f"in {currency}"
 
 
 def name_of(cells: ProductCells, owner_id: UUID) -> str:

@@ -186,8 +186,8 @@ async def _form(ctx: Context, page_context: PageContext, state: FormState, statu
     tax_names, shipping_names = await queries.list_categories(ctx.db)
     columns = list_columns(page_context, await queries.list_locations(ctx.db))
     size_labels = label_sizes(page_context.shop.weight_unit, page_context.shop.dimension_unit)
-    labels = {**LABELS, **size_labels, "options": "Options", "cost": "Cost", "tax_category": "Tax category"}
-    labels |= {"tax_category_id": "Tax category", "shipping_category_id": "Shipping category"}
+    labels = {**LABELS, **size_labels, "options": "Options", "cost": f"Cost ({page_context.shop.currencies[0]})"}
+    labels |= {"tax_category": "Tax category", "shipping_category": "Shipping category"}
     labels |= {column.key: column.label for column in columns}
     for each in state.combinations:
         labels |= {f"{column.key}-{each.key}": f"{column.label} of {each.label}" for column in columns}

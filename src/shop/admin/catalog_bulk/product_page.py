@@ -21,12 +21,14 @@ from shop.models.catalog_bulk.cells import CellEdit, CellProblem, ProductCells
 from shop.queries import dashboard
 from shop.queries.catalog import images as image_queries
 from shop.queries.catalog_bulk import cells as queries
+from shop.queries.dashboard import AuditRow
 from shop.rules.catalog_bulk.cells import SIZES, VARIANT_COLUMNS, check_edit
 from shop.rules.form_values import split_words
 from shop.web.input.request import Request
 from shop.web.reply import Reply
 
 MAX_EVENTS = 20
+_HISTORY = {**LABELS, "option_type_ids": "Options", "taxon_ids": "Categories"}
 _MOMENTS = ("available_on", "make_active_at", "discontinue_on")
 
 
@@ -141,7 +143,7 @@ async def _form(
         values={**texts, "seen_details": fingerprint_details(product)},
         statuses=STATUSES,
         labels=LABELS,
-        events=await dashboard.list_events(ctx.db, product.id, most=MAX_EVENTS),
+        events=[_describe(each, current) for each in await dashboard.list_events(ctx.db, product.id, most=MAX_EVENTS)],
         images=await image_queries.list_images(ctx.db, product.id),
         tables=[
             (title, columns, build_rows(current.cells, [product.id], columns, state, most_rows))
@@ -149,6 +151,17 @@ async def _form(
         ],
         columns=current.columns,
     )
+
+
+def _describe(event: AuditRow, current: ProductState) -> AuditRow:
+    """Returns an event with what it changed under the labels of the form; a new product changed nothing."""
+    changes: dict[str, Any] = {}
+    for name, values in event.changes.items() if event.action != "product_created" else ():
+        if values is None or (values[0] or None) != (values[1] or None):
+            column = current.columns.get(name.removesuffix("_id"))
+            names = column.options if column and values else {}
+            changes[_HISTORY.get(name, name)] = values and [names.get(str(value or ""), value) for value in values]
+    return msgspec.structs.replace(event, changes=changes)
 
 
 def _divide_columns(columns: Sequence[GridColumn]) -> dict[str, list[GridColumn]]:

@@ -16,6 +16,7 @@ from shop.actions.imports import csv_exports, csv_imports
 from shop.actions.imports.csv_files import create_import, open_beginning, say_full
 from shop.actions.imports.csv_imports import get_import
 from shop.admin.fields import Fields, id_of
+from shop.admin.imports.column_names import name_column
 from shop.admin.listing import RowSort, sort_rows
 from shop.admin.operations.downloads import stream_reply, table_reply
 from shop.admin.pages import PageContext, notice_of, page, redirect
@@ -200,6 +201,7 @@ async def _show(ctx: Context, page_context: PageContext, row: CsvImport, status:
         preview=await _read_preview(ctx, row, has_costs=page_context.can("costs:read")),
         left_out=[header for number, header in enumerate(row.headers) if header and str(number) not in mapping],
         targets=targets,
+        column_name=name_column,
         line_errors=_list_errors(row)[:_SHOWN_ERRORS],
         kinds=KINDS,
         states=STATES,

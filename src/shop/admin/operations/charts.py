@@ -98,10 +98,10 @@ def draw_ranking(points: Sequence[Point], across: int, text_of: Callable[[int], 
 
 
 def round_up_scale(most: int) -> int:
-    """Rounds up to 2, 4 or 10 times a power of ten, so that half of it is a whole number too."""
+    """Rounds up to a round number of which half is a whole number too."""
     size = 1
     while True:
-        for step in (2, 4, 10):
-            if step * size >= most:
-                return step * size
+        for top in (size, 2 * size, 5 * size // 2, 4 * size, 5 * size, 10 * size):
+            if top >= most and top % 2 == 0:
+                return top
         size *= 10

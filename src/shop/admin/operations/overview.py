@@ -1,6 +1,6 @@
 """Overview page: the figures of a period beside the one before, and what needs attention."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,8 @@ from shop.admin.operations import backups
 from shop.admin.operations.backups import BackupNotice, find_notice
 from shop.admin.operations.charts import Chart
 from shop.admin.operations.periods import DAY_PERIODS, Period, read_period
-from shop.admin.operations.report_tables import CellFormat, Column, ReportTable, draw_charts, percent_text
+from shop.admin.operations.report_kinds import CHANNELS
+from shop.admin.operations.report_tables import UNKNOWN, CellFormat, Column, ReportTable, draw_charts, percent_text
 from shop.admin.operations.reports import list_currencies, read_currency, today_of
 from shop.admin.pages import PageContext, page, redirect
 from shop.models.journal import OutboxMail
@@ -170,7 +171,7 @@ async def _load_figures(ctx: Context, period: Period, currency: str) -> Figures:
             for each in products
         ],
         _list_largest(countries, now.revenue, cells, names),
-        _list_largest(channels, now.revenue, cells, {}),
+        _list_largest(channels, now.revenue, cells, CHANNELS),
     )
 
 
@@ -201,7 +202,7 @@ def _sum_period(
 
 def _build_tiles(now: Sums, before: Sums, cells: CellFormat) -> list[Tile]:
     def tile(label: str, kind: str, value: Any, former: Any, hint: str = "") -> Tile:
-        text, former_text = ("–" if each is None else cells.display(each, kind) for each in (value, former))  # noqa: RUF001
+        text, former_text = (UNKNOWN if each is None else cells.display(each, kind) for each in (value, former))
         change = 100 * (value - former) / former if value is not None and former else None
         trend = "same" if not change else "up" if change > 0 else "down"
         return Tile(label, text, former_text, "" if change is None else f"{change:+.0f}%", trend, hint)
@@ -214,7 +215,7 @@ def _build_tiles(now: Sums, before: Sums, cells: CellFormat) -> list[Tile]:
         tile("Conversion", "percent", now.conversion, before.conversion, "Completed orders per cart with items."),
         tile("Refunds", "money", now.refunds, before.refunds, "Returned in the period, also for older orders."),
         tile("New customers", "count", now.first_orders, before.first_orders, "First orders of an e-mail address."),
-        tile("Orders of returning customers", "count", returning, returning_before),
+        tile("Returning orders", "count", returning, returning_before, "Orders of customers who ordered before."),
         tile("Carts", "count", now.carts, before.carts, "Created and with items."),
     ]
 
@@ -235,7 +236,7 @@ def _list_days(sales: Sequence[SalesFigures], carts: Iterable[tuple[Any, int]], 
 
 
 def _list_largest(
-    figures: Sequence[SalesFigures], revenue: int, cells: CellFormat, names: dict[str, str]
+    figures: Sequence[SalesFigures], revenue: int, cells: CellFormat, names: Mapping[str, str]
 ) -> list[RankedName]:
     largest = sorted(figures, key=lambda each: -each.total)[:MAX_ENTRIES]
     return [

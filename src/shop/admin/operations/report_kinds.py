@@ -13,6 +13,9 @@ from shop.queries.operations.reports import ProductFigures, SalesFigures
 
 Load = Callable[[DatabaseSession, ReportQuery], Awaitable[ReportTable]]
 _NO_COUNTRY = "No country"
+CHANNELS: Mapping[str, str] = {"shop": "Shop"}
+"""What channels are called that are not named by whoever sends their orders."""
+_PROVIDERS: Mapping[str, str] = {"check": "Check or transfer", "test_card": "Test card", "store_credit": "Store credit"}
 _ORDERS, _UNITS = Column("orders", "Orders", "count"), Column("units", "Units", "count")
 _SUMS = (
     *(Column("items", "Items"), Column("discounts", "Discounts"), Column("manual", "Manual")),
@@ -36,6 +39,8 @@ class ReportKind(msgspec.Struct, frozen=True):
     note: str
     """What counts, and when."""
     load: Load
+    amounts: str
+    """What its chart shows, and what an empty report has none of."""
     sort: str = ""
     groups: Mapping[str, str] = {}
     has_period: bool = True
@@ -93,7 +98,7 @@ async def _load_places(db: DatabaseSession, query: ReportQuery) -> ReportTable:
     """Returns a row for each country or channel."""
     by = query.group or "country"
     figures = await reports.list_sales(db, query.period.days_in(query.currency), by)
-    names = await reports.list_country_names(db) if by == "country" else {}
+    names = await reports.list_country_names(db) if by == "country" else CHANNELS
     columns = (
         Column(by, {"country": "Country", "channel": "Channel"}[by], "text"),
         *(_ORDERS, Column("first_orders", "New", "count")),
@@ -160,13 +165,17 @@ async def _load_payments(db: DatabaseSession, query: ReportQuery) -> ReportTable
     )
     rows = [
         [
-            *(each.name or "Deleted method", (each.type or "unknown").replace("_", " ")),
+            *(each.name or "Deleted method", _name_provider(each.type or "unknown")),
             *(each.payments, each.captured_amount, each.refunds, each.refunded_amount),
             each.captured_amount - each.refunded_amount,
         ]
         for each in await reports.list_payments(db, query.period.days_in(query.currency))
     ]
     return ReportTable(columns, rows, "captured")
+
+
+def _name_provider(name: str) -> str:
+    return _PROVIDERS.get(name, name.replace("_", " ").capitalize())
 
 
 async def _load_stock(db: DatabaseSession, query: ReportQuery) -> ReportTable:
@@ -178,7 +187,12 @@ async def _load_stock(db: DatabaseSession, query: ReportQuery) -> ReportTable:
         *(Column("no_price", "Units without price", "count"), Column("no_cost", "Units without cost", "count")),
     )
     rows = [
-        [each.name, each.units, each.price, each.cost, each.units_without_price, each.units_without_cost]
+        [
+            *(each.name, each.units, each.price),
+            # Units of which no cost is known are worth an unknown amount, not zero.
+            each.cost if each.units > each.units_without_cost else None,
+            *(each.units_without_price, each.units_without_cost),
+        ]
         for each in values
     ]
     links = [f"/admin/products/{each.id}" for each in values] if by == "product" else ()
@@ -193,8 +207,9 @@ REPORTS: Mapping[str, ReportKind] = {
             "sales",
             "Sales over time",
             "Orders, items, discounts, shipping, taxes and totals by day, week or month.",
-            f"{_COUNT_COLUMNS} Manual are adjustments entered by hand.",
+            f"{_COUNT_COLUMNS} Manual: adjustments entered by hand.",
             _load_sales,
+            "Sales",
             groups={"": "Automatic", "day": "Day", "week": "Week", "month": "Month"},
         ),
         ReportKind(
@@ -203,6 +218,7 @@ REPORTS: Mapping[str, ReportKind] = {
             "Which products sell best, in units and amounts.",
             f"{_COUNT_COLUMNS} Totals include taxes, but not discounts on whole orders.",
             _load_products,
+            "Sales",
             "-total",
         ),
         ReportKind(
@@ -211,14 +227,16 @@ REPORTS: Mapping[str, ReportKind] = {
             "The same for the categories that products have now.",
             f"{_COUNT_COLUMNS} A product with several categories counts in each of them.",
             _load_categories,
+            "Sales",
             "-total",
         ),
         ReportKind(
             "countries",
             "Sales by country or channel",
             "Where orders are shipped to, and where they come from.",
-            f"{_COUNT_COLUMNS} The country is that of the shipping address. New are first orders of a customer.",
+            f"{_COUNT_COLUMNS} The country is that of the shipping address. New: a customer's first order.",
             _load_places,
+            "Sales",
             "-total",
             {"country": "Country", "channel": "Channel"},
         ),
@@ -226,8 +244,9 @@ REPORTS: Mapping[str, ReportKind] = {
             "taxes",
             "Taxes",
             "Net amounts and taxes by tax rate and country.",
-            f"{_COUNT_COLUMNS} Net is the amount that was taxed, without the tax.",
+            f"{_COUNT_COLUMNS} Net: the amount that was taxed, without the tax.",
             _load_taxes,
+            "Taxes",
             "-amount",
         ),
         ReportKind(
@@ -236,6 +255,7 @@ REPORTS: Mapping[str, ReportKind] = {
             "What promotions and manual adjustments changed.",
             _COUNT_COLUMNS,
             _load_discounts,
+            "Discounts",
             "amount",
         ),
         ReportKind(
@@ -244,6 +264,7 @@ REPORTS: Mapping[str, ReportKind] = {
             "Money that was returned, by reason or day.",
             "Refunds count on the day on which they were confirmed, also those of canceled orders.",
             _load_refunds,
+            "Refunds",
             "-amount",
             {"reason": "Reason", "day": "Day"},
         ),
@@ -253,14 +274,16 @@ REPORTS: Mapping[str, ReportKind] = {
             "Money received and returned by payment method, for bookkeeping.",
             "Payments count on the day on which the money was received, refunds on the day of the refund.",
             _load_payments,
+            "Payments",
             "-captured",
         ),
         ReportKind(
             "stock",
             "Stock value",
             "The units on hand at price and at cost, by product or location.",
-            "The stock of now, at base prices in this currency. A cost without a currency is in the shop's first one.",
+            "Current stock at base prices. Costs without a currency count as {currency}.",
             _load_stock,
+            "Stock",
             "-price",
             {"product": "Product", "location": "Location"},
             has_period=False,

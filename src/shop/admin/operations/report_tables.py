@@ -9,10 +9,10 @@ import msgspec
 
 from shop.admin.operations.charts import NARROW, WIDE, Chart, Point, draw_ranking, draw_series
 from shop.admin.operations.periods import Period, day_text
-from shop.base.money import currency_digits, major_units, money_text
+from shop.base.money import major_units, money_text
 
-COMPACT_FROM = 5
-"""The number of digits from which amounts on a chart's scale have no decimals."""
+UNKNOWN = "–"  # noqa: RUF001
+"""A figure that there is none of."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -47,6 +47,11 @@ class ReportTable(msgspec.Struct, frozen=True):
     """Whether the rows are periods of time, in order; otherwise the chart shows the largest ones."""
     links: Sequence[str | None] = ()
 
+    @property
+    def row_name(self) -> str:
+        """What a row is about, like `product`."""
+        return self.columns[0].label.lower().removesuffix(" from")
+
     def index(self, name: str) -> int:
         return next(number for number, column in enumerate(self.columns) if column.name == name)
 
@@ -59,6 +64,8 @@ class CellFormat(msgspec.Struct, frozen=True):
 
     def display(self, value: Any, kind: str) -> str:
         """Returns the text of a cell of a page."""
+        if value is None:
+            return UNKNOWN
         if kind == "money":
             return money_text(self.currency, self.locale)(value)
         if kind == "count":
@@ -69,6 +76,8 @@ class CellFormat(msgspec.Struct, frozen=True):
 
     def export(self, value: Any, kind: str) -> str | int | Decimal:
         """Returns a cell of a CSV file, which programs read."""
+        if value is None:
+            return ""
         if kind == "money":
             return major_units(value, self.currency)
         if kind == "count":
@@ -77,14 +86,11 @@ class CellFormat(msgspec.Struct, frozen=True):
 
     def scale(self, value: int) -> str:
         """Returns an amount on the scale of a chart."""
-        unit = 10 ** currency_digits(self.currency)
-        if abs(value) >= 10**COMPACT_FROM or value % unit == 0:
-            return f"{value // unit:,}"
-        return f"{major_units(value, self.currency):,f}"
+        return money_text(self.currency, self.locale).short(value)
 
 
 def percent_text(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}%"  # noqa: RUF001
+    return UNKNOWN if value is None else f"{value:.1f}%"
 
 
 def sort_rows(table: ReportTable, order: str) -> ReportTable:
@@ -108,7 +114,7 @@ def sum_rows(table: ReportTable) -> list[Any] | None:
     if len(table.rows) < 2 or not any(column.is_summed and column.is_number for column in table.columns):
         return None
     return [
-        sum(row[number] for row in table.rows) if column.is_number and column.is_summed else None
+        sum(row[number] or 0 for row in table.rows) if column.is_number and column.is_summed else None
         for number, column in enumerate(table.columns)
     ]
 

@@ -55,6 +55,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     cells = CellFormat(query.currency, ctx.shared.shop.default_locale)
     params, number = _params(query, query.period, order), read_page(request)
     first, sums = (number - 1) * ROWS, sum_rows(table)
+    shown, total_texts = table.rows[first : first + ROWS], _display_sums(sums, table, cells)
     return page(
         "operations/report.html",
         page_context,
@@ -65,11 +66,13 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         periods=PERIODS,
         order=order,
         table=table,
-        rows=[_display(row, table, cells) for row in table.rows[first : first + ROWS]],
+        rows=[_display(row, table, cells) for row in shown],
+        empty_rows=[not any(row[1:]) for row in shown],
         row_links=table.links[first : first + ROWS],
         head=ListHead(len(table.rows)),
         pages=number_pages(f"{PATH}/{kind.slug}", params, number, len(table.rows), ROWS),
-        sums=sums and [None if value is None else _display_one(value, n, table, cells) for n, value in enumerate(sums)],
+        sums=total_texts,
+        totals=[(column.label, text) for column, text in zip(table.columns, total_texts, strict=False) if text],
         charts=draw_charts(table, cells),
         sort_links={
             column.name: f"?{urlencode({**params, 'sort': _next_order(column.name, order)})}"
@@ -154,6 +157,10 @@ def _next_order(name: str, order: str) -> str:
 
 def _display(row: Any, table: ReportTable, cells: CellFormat) -> list[str]:
     return [_display_one(value, number, table, cells) for number, value in enumerate(row)]
+
+
+def _display_sums(sums: list[Any] | None, table: ReportTable, cells: CellFormat) -> list[str | None]:
+    return [None if value is None else _display_one(value, n, table, cells) for n, value in enumerate(sums or ())]
 
 
 def _display_one(value: Any, number: int, table: ReportTable, cells: CellFormat) -> str:

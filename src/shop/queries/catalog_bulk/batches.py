@@ -43,6 +43,10 @@ class ListedBatch(ProductBatch, frozen=True, kw_only=True):
     operator_email: str | None
     can_undo: bool
 
+    @property
+    def undo_until(self) -> datetime | None:
+        return self.finished_at and self.finished_at + UNDO_TIME
+
 
 def _select(columns: Any, is_searched: bool, status: str | None, stock: str | None) -> Any:
     clause = (

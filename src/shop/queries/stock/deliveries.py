@@ -37,13 +37,19 @@ class ListedDelivery(StockDelivery, frozen=True, kw_only=True):
 
 
 class NamedLine(StockDeliveryLine, frozen=True, kw_only=True):
-    """A line with the names of its variant, and its count at the location that a transfer leaves."""
+    """A line with the names of its variant, and its stock at the location that a transfer leaves."""
 
     product_id: UUID
     product_name: str
     sku: str
     options_text: str
     source_count: int | None
+    source_backorderable: bool | None
+
+    @property
+    def exceeds_source(self) -> bool:
+        """Whether the location that a transfer leaves has too little, so that it cannot be sent."""
+        return not self.source_backorderable and self.quantity > (self.source_count or 0)
 
 
 class SearchedVariant(msgspec.Struct, frozen=True):
@@ -99,6 +105,10 @@ _LINES = statement(
         variants.c.sku,
         OPTIONS_TEXT.label("options_text"),
         stock_items.c.count_on_hand.label("source_count"),
+        # An item that does not exist yet becomes backorderable as its location says.
+        func.coalesce(stock_items.c.backorderable, stock_locations.c.backorderable_default).label(
+            "source_backorderable"
+        ),
     )
     .select_from(
         stock_delivery_lines.join(stock_deliveries, stock_deliveries.c.id == stock_delivery_lines.c.delivery_id)
@@ -109,6 +119,7 @@ _LINES = statement(
             (stock_items.c.variant_id == variants.c.id)
             & (stock_items.c.stock_location_id == stock_deliveries.c.source_location_id),
         )
+        .outerjoin(stock_locations, stock_locations.c.id == stock_deliveries.c.source_location_id)
     )
     .where(stock_delivery_lines.c.delivery_id == bindparam("id", type_=_ID))
     .order_by(products.c.name, variants.c.sku, stock_delivery_lines.c.id),

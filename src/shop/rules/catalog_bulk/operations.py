@@ -107,7 +107,7 @@ def describe_operation(operation: BulkOperation, names: Mapping[str, str]) -> st
     match operation.kind:
         case "price":
             verb, number = ("Raise" if operation.number > 0 else "Lower"), abs(operation.number).normalize()
-            by = f"{number:f} %" if operation.is_percent else f"{number:f} {operation.currency}"
+            by = f"{number:f}%" if operation.is_percent else f"{number:f} {operation.currency}"
             rounding = "" if operation.rounding == "none" else f", round {ROUNDINGS[operation.rounding]}"
             return f"{verb} prices in {operation.currency} by {by}{rounding}"
         case "compare":

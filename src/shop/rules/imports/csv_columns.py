@@ -105,7 +105,7 @@ _SHOPIFY_CUSTOMERS = {
 }
 KEYS = {"products": "slug", "stock": "sku", "customers": "email"}
 """The column that identifies a record, by the kind of file."""
-FORMATS = {"own": "Our own columns", "shopify": "Shopify", "spree": "Spree"}
+FORMATS = {"own": "This shop's format", "shopify": "Shopify", "spree": "Spree"}
 
 
 def product_columns(currencies: Sequence[str]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class FileCheck:
         """Adds the next bytes; raises ValueError if the file is too large or not a text file."""
         self.size += len(data)
         if self.size > MAX_BYTES:
-            raise ValueError(f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
+            raise ValueError(f"is larger than {MAX_BYTES // 1024 // 1024} MB")
         if b"\x00" in data:
             raise ValueError("is not a text file")
         self._is_blank = self._is_blank and not data.strip()

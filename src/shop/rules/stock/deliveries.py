@@ -35,7 +35,7 @@ def read_delivery_lines(text: str) -> tuple[list[DeliveryLineInput], list[str]]:
         match = re.fullmatch(r"(.*?)(?:[,;\t]|\s)\s*(\S+)", line.strip())
         try:
             if match is None or not match[1].strip():
-                raise ValueError("must have the form sku,quantity")
+                raise ValueError("needs a SKU and a quantity, for example MUG-RED,12")
             lines.append(DeliveryLineInput(number, match[1].strip(), read_quantity(match[2])))
         except ValueError as error:
             errors.append(f"Line {number} ({line.strip()[:60]}) {error}.")
