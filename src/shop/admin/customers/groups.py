@@ -95,8 +95,9 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
     return confirmation_page(
         page_context,
-        question=f"Delete {group.name}?",
-        sentence="The members remain customers but lose the prices and promotions of this group.",
+        question=f"Delete group “{group.name}”?",
+        sentence="The members will remain customers, but lose the prices and promotions of this group. "
+        "This cannot be undone.",
         uses=link_uses(uses, users),
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
