@@ -12,7 +12,6 @@ from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, linked_i
 from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, read_amounts
 from shop.base.money import money_text
 from shop.base.record import Record
-from shop.models.checkout.shipments import ShippingMethod
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY
 from shop.rules.setup.shipping import is_tracking_url
 from shop.web.input.request import Request
@@ -48,7 +47,7 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
     )
 
 
-def _describe_price(method: ShippingMethod, locale: str) -> str:
+def _describe_price(method: Any, locale: str) -> str:
     if method.calculator == "by_weight":
         return "by weight"
     amounts = ", ".join(money_text(currency, locale)(minor) for currency, _, minor in method.amounts)
