@@ -26,6 +26,19 @@ async def test_a_missing_page_keeps_the_menu(dashboard: Dashboard, path: str) ->
 
     assert (page.status_code, MENU in page.text, "Not found" in page.text) == (404, True, True)
     assert page.headers["x-request-id"] in page.text
+    assert "This page does not exist, or what it showed was deleted, merged or moved." in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "link"),
+    [
+        (f"/admin/customers/{UNKNOWN_ID}", '<a class="button" href="/admin/customers">Back to Customers</a>'),
+        ("/admin/settings/taxes/rates/x", '<a class="button" href="/admin/settings/taxes">Back to Taxes</a>'),
+        ("/admin/nowhere", '<a class="button" href="/admin">Back to the overview</a>'),
+    ],
+)
+async def test_a_missing_page_links_to_the_list_above_it(dashboard: Dashboard, path: str, link: str) -> None:
+    assert link in (await dashboard.get(path)).text
 
 
 async def test_other_errors_keep_the_menu(dashboard: Dashboard) -> None:
@@ -69,4 +82,5 @@ async def test_existing_and_missing_pages_look_the_same_to_others(
         assert len({without_numbers(page) for page in pages}) == 1
         assert len({without_numbers(form) for form in forms}) == 1
         assert (pages[0].status_code, forms[0].status_code) == (401, 403)
+        assert "Sign in to see this page." in pages[0].text
         assert not any(MENU in answer.text for answer in (*pages, *forms))

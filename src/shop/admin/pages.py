@@ -26,6 +26,7 @@ from shop.queries.catalog_admin.products import ListedProduct
 from shop.rules.access.permissions import SELF
 from shop.rules.catalog.images import find_covering_style, styles_of
 from shop.rules.documents.documents import recipient_lines
+from shop.rules.event_types import title_type
 from shop.rules.setup.names import label_currency
 from shop.web.image_urls import MEDIA
 from shop.web.input.request import Request
@@ -178,8 +179,7 @@ _templates = Environment(
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
 _templates.filters |= {"picture": picture, "sentence": sentence, "error_text": join_errors}
 _templates.filters |= {"json_text": json_text, "day": day_text}
-_templates.filters["currency_name"] = label_currency
-_templates.filters["address_lines"] = recipient_lines
+_templates.filters |= {"currency_name": label_currency, "type_title": title_type, "address_lines": recipient_lines}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}, "zone_name": zone_name}
 _templates.globals |= {"time_element": time_element, "email_element": email_element, "options": options}
@@ -288,5 +288,14 @@ def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
 
 def error_page_with_menu(error: ShopError, request_id: str, page_context: PageContext) -> Reply:
     title = _TITLES.get(error.status, "Something went wrong")
-    reply = page("error_with_menu.html", page_context, error.status, title=title, error=error, request_id=request_id)
+    more = {"title": title, "error": error, "request_id": request_id, "back": _find_list(page_context)}
+    reply = page("error_with_menu.html", page_context, error.status, **more)
     return msgspec.structs.replace(reply, headers=(*reply.headers, *page_error_headers(error)))
+
+
+def _find_list(page_context: PageContext) -> tuple[str, str]:
+    """Returns the path and the name of the page of the menu above the current one; the overview if there is none."""
+    groups = list_groups(page_context.can_open, has_mailbox=page_context.has_mailbox)
+    entries = [entry for group in groups for entry in group.entries if entry.is_current(page_context.path)]
+    entry = next((entry for entry in entries if entry.path != page_context.path), None)
+    return (entry.path, entry.text) if entry else ("/admin", "the overview")

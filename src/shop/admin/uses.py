@@ -81,7 +81,7 @@ def in_use_page(
     name: str,
     here: str,
     uses: Sequence[UseLink],
-    sentence: str = "It is still in use; remove it from the records that use it first.",
+    sentence: str = "It cannot be deleted yet. Remove it from these records first:",
     status: int = 200,
 ) -> Reply:
     """Says what uses a record that therefore cannot be deleted; `here` is its page."""

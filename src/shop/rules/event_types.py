@@ -77,6 +77,17 @@ NAMED_TYPES = (
 )
 
 
+_SUBJECTS = {"cms_page": "CMS page", "wished_item": "wishlist item"}
+"""What records are called for operators, where it is not the name of their type."""
+
+
+def title_type(name: str) -> str:
+    """Returns a type of events or of records as people read it, like `Order completed` or `CMS page`."""
+    subject, _, what = name.partition(".")
+    text = f"{_SUBJECTS.get(subject, subject)} {what}".replace("_", " ").strip()
+    return text[:1].upper() + text[1:]
+
+
 def parse_type_patterns(text: str) -> Sequence[str]:
     """Returns the LIKE patterns of types separated by commas: exact ones, `order.*`, or `*`; none for all types. Raises
     ValueError with the reason.

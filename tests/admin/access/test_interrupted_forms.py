@@ -218,7 +218,7 @@ async def test_a_form_is_carried_through_the_confirmation(dashboard: Dashboard, 
     answer = await dashboard.http.post(action, data=dict(fields), headers={**dashboard.cookie, **SAME_ORIGIN})
 
     assert (confirmation.status_code, wrong.status_code, count) == (401, 401, 0)
-    assert "Confirm your password to continue" in confirmation.text
+    assert "Confirm it is you" in confirmation.text
     assert csrf_of(confirmation.text) == csrf_of(wrong.text)
     assert (action, fields[1:], answer.status_code) == (
         path,

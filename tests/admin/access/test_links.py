@@ -90,7 +90,7 @@ async def test_an_expired_disabled_or_unknown_link_is_410(http: httpx2.AsyncClie
         ({"password": "fourteen chars", "again": "fourteen chars"}, "must have at least 15 characters"),
         ({"password": "x" * 1025, "again": "x" * 1025}, "must have at most 1024 characters"),
         ({"password": "aaaaaaaaaaaaaaaaaaaa", "again": "aaaaaaaaaaaaaaaaaaaa"}, "is easy to guess"),
-        ({"password": "one good password", "again": "another good one"}, "does not match"),
+        ({"password": "one good password", "again": "another good one"}, "The passwords do not match."),
     ],
 )
 async def test_a_refused_password_does_not_use_the_link(

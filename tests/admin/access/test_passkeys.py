@@ -356,8 +356,8 @@ async def test_a_malformed_answer_is_refused_and_never_an_error(http: httpx2.Asy
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        ("127.0.0.1", "Passkeys need a host name"),
-        ("[::1]:80", "Passkeys need a host name"),
+        ("127.0.0.1", "open the dashboard by its host name, not its IP address"),
+        ("[::1]:80", "open the dashboard by its host name, not its IP address"),
         ("evil.example", "set SHOP_PUBLIC_URL"),
         ("localhost.evil.example", "set SHOP_PUBLIC_URL"),
     ],

@@ -147,7 +147,7 @@ async def test_changing_the_second_factor_needs_a_valid_code(
     )
 
     assert answer.status_code == 422
-    assert "is not the current code of your authenticator or an unused recovery code" in html.unescape(answer.text)
+    assert "Enter the newest code of your app, or an unused recovery code." in html.unescape(answer.text)
     assert await _second_factor(db, dashboard) == before
     assert await other.is_signed_in()
     assert await events(db, actor=dashboard.id) == [("second_factor", "refused")]

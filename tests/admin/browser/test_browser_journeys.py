@@ -88,13 +88,13 @@ async def test_the_first_operator_joins_by_link_and_sets_up_an_authenticator(
         await page.get_by_role("button", name="Sign out").click()
         await expect_heading(page, "Sign in")
         await sign_in(page, email)
-        await expect_heading(page, "Authenticator code")
+        await expect_heading(page, "Confirm it is you")
         # A code works once, and the current one was used above.
         code = authenticator.at(int(time.time()) + 30)
         await page.get_by_label("Authenticator code").fill(f"{(int(code) + 1) % 10**6:06}")
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("alert")).to_be_focused()
-        await expect_heading(page, "Authenticator code")
+        await expect_heading(page, "Confirm it is you")
         await page.get_by_label("Authenticator code").fill(code)
         await page.get_by_role("button", name="Sign in").click()
         await expect_heading(page, "Overview")
@@ -206,7 +206,7 @@ async def test_a_protected_page_asks_for_the_password_and_redirects_back(
 
     async with open_page(browser, dashboard, API) as page:
         await page.get_by_role("link", name="New API application").click()
-        await expect_heading(page, "Confirm your password to continue")
+        await expect_heading(page, "Confirm it is you")
         await page.get_by_label("Password").fill("not the password at all")
         await page.get_by_role("button", name="Confirm").click()
         await expect(page.get_by_role("alert")).to_be_focused()

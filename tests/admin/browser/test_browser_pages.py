@@ -89,7 +89,7 @@ async def order_pages(page: Page, paths: dict[str, str], other_email: str) -> As
     yield "order, cancel items refused"
     await submit(page, paths["customer, merge"], "Show what moves", of_the_other_account=other_email)
     yield "customer, merge preview"
-    await submit(page, paths["settings"], "Find", Search_settings="tax")
+    await submit(page, paths["settings"], "Find", Find_a_setting="tax")
     yield "settings, some"
 
 

@@ -105,5 +105,5 @@ async def test_passkey_pages_say_that_they_need_a_script(
 async def test_an_ip_address_says_that_passkeys_need_a_host_name(dashboard: Dashboard, path: str) -> None:
     page = await dashboard.get(path)
 
-    assert "Passkeys need a host name" in page.text
+    assert "open the dashboard by its host name, not its IP address" in page.text
     assert "data-passkey" not in page.text

@@ -214,7 +214,7 @@ async def test_erasing_needs_the_address_and_a_recent_password(
     answer = await dashboard.post(f"{path}/erase", email=member.email)
 
     assert answer.status_code == 401
-    assert "Confirm your password to continue" in answer.text
+    assert "Confirm it is you" in answer.text
     assert await member.is_signed_in()
 
 

@@ -134,7 +134,7 @@ async def test_merging_needs_a_recent_password_and_another_open_account(
     answer = await dashboard.post(f"{path}/merge", email=member.email, seen=seen)
 
     assert answer.status_code == 401
-    assert "Confirm your password" in answer.text
+    assert "Confirm it is you" in answer.text
     assert await db.fetchval("select erased_at from users where email = $1", member.email) is None
 
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.accounts import sign_in
-from tests.admin.catalog_forms import saved_message
+from tests.admin.catalog_forms import new_customer, saved_message
 from tests.admin.dashboard import Dashboard
 from tests.admin.order_builders import ORDERS, buy, shipment_of, text_of
 from tests.builders import Make
@@ -125,10 +125,10 @@ async def test_the_audit_is_filtered_by_actor_subject_action_and_time(
     async def find(**params: str) -> list[str]:
         return await find_actions(dashboard, **params)
 
-    assert await find(actor=str(dashboard.id)) == ["User disabled", "Order approve"]
-    assert await find(actor=str(dashboard.id), type="order_approve") == ["Order approve"]
-    assert await find(actor=str(dashboard.id), type="order_*") == ["Order approve"]
-    assert await find(actor=str(dashboard.id), subject=order["number"].lower()) == ["Order approve"]
+    assert await find(actor=str(dashboard.id)) == ["User disabled", "Order approved"]
+    assert await find(actor=str(dashboard.id), type="order_approve") == ["Order approved"]
+    assert await find(actor=str(dashboard.id), type="order_*") == ["Order approved"]
+    assert await find(actor=str(dashboard.id), subject=order["number"].lower()) == ["Order approved"]
     assert await find(actor=str(dashboard.id), subject=member.email) == ["User disabled"]
     assert await find(actor=str(dashboard.id), subject="user") == ["User disabled"]
     assert await find(subject=user_id, actor="operator") == ["User disabled"]
@@ -167,3 +167,16 @@ async def test_long_audits_have_pages(dashboard: Dashboard, db: Any) -> None:
 @pytest.mark.parametrize("params", ["before=x", "actor=x", "since=2001-13-01", "subject=%F0%9F%98%80", "type=*"])
 async def test_invalid_parameters_are_ignored(dashboard: Dashboard, params: str) -> None:
     assert (await dashboard.get(f"{AUDIT}?{params}")).status_code == 200
+
+
+async def test_entries_read_like_sentences_with_amounts_as_money(dashboard: Dashboard, db: Any) -> None:
+    customer_id = await db.fetchval("select id from users where email = $1", await new_customer(db))
+    grant = {"amount": "20", "currency": "USD", "memo": "A late parcel"}
+
+    saved_message(await dashboard.post(f"/admin/customers/{customer_id}/credit/grant", **grant))
+    assert (await dashboard.post("/admin/drafts")).status_code == 303
+
+    page = (await dashboard.get(f"{AUDIT}?subject={customer_id}")).text
+    assert await find_actions(dashboard, subject=str(customer_id)) == ["Store credit granted"]
+    assert "amount: $20.00" in page
+    assert "Draft created" in await find_actions(dashboard, actor=str(dashboard.id))

@@ -38,7 +38,10 @@ async def new_category(make: Make, feed: FeedReader, *names: str) -> str:
 
 async def list_types(dashboard: Dashboard, **params: str) -> list[str]:
     page = (await dashboard.get(f"{EVENTS}?{urlencode(params)}")).text
-    return re.findall(r'<td class="first"><a href="/admin/events/[^"]+">([^<]+)</a>', page)
+    return re.findall(
+        r'<td class="first stack long"><a href="/admin/events/[^"]+">[^<]+</a><div class="small quiet"><code>([^<]+)</code>',
+        page,
+    )
 
 
 async def test_events_are_found_by_type_subject_actor_and_time(
@@ -71,7 +74,7 @@ async def test_pages_are_linked_by_position_and_keep_the_filters(
 
     while path:
         page = (await dashboard.get(path)).text
-        types.append(re.findall(r">(tax_category\.\w+)</a>", page))
+        types.append(re.findall(r"<code>(tax_category\.\w+)</code></div>", page))
         older = re.search(r'href="([^"]+)" rel="next"', page)
         path = older[1].replace("&amp;", "&") if older else ""
         links.append(path)
@@ -80,7 +83,7 @@ async def test_pages_are_linked_by_position_and_keep_the_filters(
     assert [len(each) for each in types] == [25, 3]
     assert newer
     first_page = (await dashboard.get(newer[1].replace("&amp;", "&"))).text
-    assert re.findall(r">(tax_category\.\w+)</a>", first_page) == types[0]
+    assert re.findall(r"<code>(tax_category\.\w+)</code></div>", first_page) == types[0]
     assert 'rel="prev"' not in first_page
     assert "subject=" in links[0]
     assert "type=" in links[0]

@@ -200,7 +200,7 @@ async def test_a_zone_or_tax_category_in_use_cannot_be_deleted(dashboard: Dashbo
         answer = await dashboard.post(f"{path}/delete")
         assert (question.status_code, answer.status_code) == (200, 422)
         for page in (question.text, answer.text):
-            assert "It is still in use; remove it from the records that use it first." in page
+            assert "It cannot be deleted yet. Remove it from these records first:" in page
             assert f'<a href="{TAXES}">Tax rates</a>: 1' in page
             assert 'class="button danger"' not in page
     for path in (f"{TAXES}/rates/{rate}", zone, category):
@@ -270,6 +270,18 @@ async def test_a_shipping_method_form_saves_and_audits_only_changed_fields(
         "select currency, amount from shipping_method_amounts where shipping_method_id = $1", UUID(method)
     )
     assert [tuple(row) for row in rows] == [("USD", 600)]
+
+
+async def test_the_list_of_shipping_methods_shows_their_prices(dashboard: Dashboard, db: Any) -> None:
+    prices = {}
+    for fields in ({}, {"calculator": "per_item"}, {"calculator": "by_weight", "amounts[USD]": "0: 4\n2: 9"}):
+        await new_record(
+            dashboard, db, METHODS, "shipping_methods", **{**POST, "name": (name := unique_word()), **fields}
+        )
+        row = (await dashboard.get(SHIPPING)).text.partition(f">{name}<")[2].partition("</tr>")[0]
+        prices[fields.get("calculator", "flat")] = row.partition('data-label="Price">')[2].partition("<")[0]
+
+    assert prices == {"flat": "$5.00", "per_item": "$5.00 per item", "by_weight": "by weight"}
 
 
 async def test_the_type_of_a_payment_method_cannot_be_changed(dashboard: Dashboard, db: Any) -> None:

@@ -39,7 +39,7 @@ async def test_settings_are_saved_and_shown_again(dashboard: Dashboard, db: Any)
     [
         ("country", "XX", "Country must be a country, like Germany or DE."),
         ("invoice_prefix", "2026", "Prefix of invoices must not end with a digit or {year}; add a hyphen."),
-        ("digits", "many", "Digits must be a number from 1 to 10."),
+        ("digits", "many", "Digits of document numbers must be a number from 1 to 10."),
         ("tax_number_1", "1", "Tax numbers must have a name and a number each."),
     ],
 )

@@ -55,7 +55,7 @@ async def test_of_two_operators_who_change_a_policy_one_is_told_what_changed(das
         ({"name": ""}, "Name is required."),
         ({"name": "x" * 251}, "Name must be one line of at most 250 characters."),
         ({"name": "a\x1bb"}, "Name must be one line of at most 250 characters."),
-        ({"slug": "Not a slug"}, "Slug must be at most 100 characters of a-z, 0-9 and -, like about-us."),
+        ({"slug": "Not a slug"}, "Page address must be at most 100 characters of a-z, 0-9 and -, like about-us."),
         ({"body": "é" * 33_000}, "Text must be text of at most 64 KiB."),
         ({"body": "a\x1bb"}, "Text must be text of at most 65,536 characters."),
     ],

@@ -95,9 +95,9 @@ async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard,
         ("name", "", "must be one line"),
         ("name", "x" * 101, "must be one line"),
         ("currencies[]", "", "must be 1 to 30"),
-        ("currencies[]", "USD, XYZ", "XYZ is not one"),
-        ("currencies[]", "USD, XTS", "XTS is not one"),
-        ("currencies[]", "USD, <b>", "&lt;B&gt; is not one"),
+        ("currencies[]", "USD, XYZ", "“XYZ” is not a currency"),
+        ("currencies[]", "USD, XTS", "“XTS” is not a currency"),
+        ("currencies[]", "USD, <b>", "“&lt;b&gt;” is not a currency"),
         ("default_country", "XX", "must be a country"),
         ("default_country", "USA", "must be a country"),
         ("default_country", "x" * 1000, "must be a country"),
@@ -105,11 +105,11 @@ async def test_countries_currencies_and_locales_have_names(dashboard: Dashboard,
         ("default_locale", "en_US", "must be a locale"),
         ("time_zone", "Mars/Olympus", "must be a time zone"),
         ("time_zone", "../../etc/passwd", "must be a time zone"),
-        ("order_prefix", "R1", "Prefix must have 1 to 10 letters"),
-        ("order_prefix", "R\x1b", "Prefix must have 1 to 10 letters"),
-        ("order_prefix", "", "Prefix must have 1 to 10 letters"),
-        ("order_digits", "8", "Digits must be a number from 9 to 15"),
-        ("order_digits", "9" * 5000, "Digits must be a number from 9 to 15"),
+        ("order_prefix", "R1", "Prefix of order numbers must have 1 to 10 letters"),
+        ("order_prefix", "R\x1b", "Prefix of order numbers must have 1 to 10 letters"),
+        ("order_prefix", "", "Prefix of order numbers must have 1 to 10 letters"),
+        ("order_digits", "8", "Digits of order numbers must be a number from 9 to 15"),
+        ("order_digits", "9" * 5000, "Digits of order numbers must be a number from 9 to 15"),
         ("weight_unit", "stone", "Weights is not a valid choice"),
         ("dimension_unit", "", "Dimensions is not a valid choice"),
         ("version", "nonsense", "Someone else changed"),
@@ -125,6 +125,17 @@ async def test_an_invalid_setting_is_refused_and_changes_nothing(
     assert answer.status_code in (409, 422)
     assert message in answer.text
     assert await db.fetchrow("select * from shops") == before
+
+
+async def test_only_the_field_with_an_unknown_currency_is_marked(dashboard: Dashboard) -> None:
+    fields = shop_fields((await dashboard.get(SHOP)).text)
+
+    page = (await dashboard.post(SHOP, headers=None, **{**fields, "currencies[]": ["USD", "doubloons"]})).text
+
+    assert "“doubloons” is not a currency. Choose one from the list or enter a code such as EUR." in page
+    marked = re.findall(r'<input id="([^"]+)" name="currencies\[\]"[^>]*value="([^"]*)"[^>]*aria-invalid="true"', page)
+    assert marked == [("field-currencies", "doubloons")]
+    assert '<label for="field-currencies">Currency 2</label>' in page
 
 
 async def new_number(http: httpx2.AsyncClient) -> str:
@@ -270,8 +281,10 @@ async def test_the_settings_are_found_by_words_of_what_they_contain(dashboard: D
     pages = {q: (await dashboard.get(f"/admin/settings?q={q}")).text for q in ("", "time+ZONE", "zzzz")}
     main_parts = {q: text.partition("<main")[2] for q, text in pages.items()}
 
-    paths = set(re.findall(r'<dt><a href="([^"]+)"', main_parts[""]))
-    assert re.findall(r'<dt><a href="([^"]+)"', main_parts["time+ZONE"]) == [SHOP]
-    assert "Nothing found" in main_parts["zzzz"]
+    paths = set(re.findall(r'<li><a href="([^"]+)"><b>', main_parts[""]))
+    assert re.findall(r'<li><a href="([^"]+)"><b>', main_parts["time+ZONE"]) == [SHOP]
+    assert "1 page found" in main_parts["time+ZONE"]
+    assert "No settings match “zzzz”." in main_parts["zzzz"]
+    assert len(paths) > 10
     for path in paths:
         assert (await dashboard.get(path)).status_code == 200, path

@@ -150,12 +150,12 @@ async def test_a_record_that_is_deleted_later_is_left_out(dashboard: Dashboard, 
         ("radius", "round", "Corner radius must be a whole number from 0 to 24."),
         ("radius", "9" * 5000, "Corner radius must be a whole number from 0 to 24."),
         ("font", "comic", "Font is not a valid choice."),
-        ("hero_title", "x" * 121, "Hero title must be one line of at most 120 characters."),
-        ("hero_title", "two\nlines", "Hero title must be one line of at most 120 characters."),
-        ("hero_text", "x" * 401, "Hero text must be text of at most 400 characters."),
+        ("hero_title", "x" * 121, "Banner title must be one line of at most 120 characters."),
+        ("hero_title", "two\nlines", "Banner title must be one line of at most 120 characters."),
+        ("hero_text", "x" * 401, "Banner text must be text of at most 400 characters."),
         ("announcement", "x" * 201, "Announcement must be one line of at most 200 characters."),
         ("description", "x" * 301, "Description must be text of at most 300 characters."),
-        ("hero_taxon_id", UNKNOWN_ID, "Hero category does not exist."),
+        ("hero_taxon_id", UNKNOWN_ID, "Banner category does not exist."),
         ("promotion_id", UNKNOWN_ID, "Promotion does not exist."),
         ("featured_products[]", ["no such thing"], "“no such thing” does not exist."),
         ("featured_taxons[]", ["<b>"], "“<b>” does not exist."),
@@ -298,7 +298,7 @@ async def test_the_preview_follows_what_is_typed(browser: Browser, http: httpx2.
     async with open_page(browser, dashboard, WEBSITE) as page:
         site = page.locator(".site.light")
         await page.get_by_label("Accent color", exact=True).fill("#7a1f5a")
-        await page.get_by_label("Hero title").fill("Typed just now")
+        await page.get_by_label("Banner title").fill("Typed just now")
         await page.get_by_role("radio", name="Serif", exact=False).last.check()
         await page.get_by_label("Logo").set_input_files(
             {"name": "l.png", "mimeType": "image/png", "buffer": logo_file()}

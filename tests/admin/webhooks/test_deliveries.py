@@ -35,7 +35,7 @@ async def test_a_delivery_shows_the_request_as_it_is_sent_and_escapes_the_respon
     assert f"User-Agent: {delivery.headers['user-agent']}" in headers
     assert delivery.signatures[0] not in page.text
     assert endpoint.secret not in page.text
-    assert re.search(r"Attempt 1 200 .* UTC , [\d,]+ ms", visible_text(page))
+    assert re.search(r"Attempt 1 HTTP 200 .* UTC , [\d,]+ ms", visible_text(page))
 
 
 async def test_only_the_first_4_kib_of_a_response_are_shown(
@@ -188,6 +188,7 @@ async def test_an_invalid_range_is_refused_at_its_field_and_kept(
 
     assert page.status_code == 422
     assert text_of(page, f"error-{name}")
+    assert name != "since" or fields["since"] or "Enter when the outage began." in page.text
     assert f'href="#field-{name}"' in page.text
     assert all(f'value="{value}"' in page.text for key, value in fields.items() if value and key != "range")
 
@@ -205,7 +206,7 @@ async def test_a_test_event_shows_the_response_on_the_page(
     assert delivery.json["type"] == "webhook_endpoint.test"
     assert delivery.is_signed_with(endpoint.secret)
     shown = visible_text(page)
-    assert f"Attempt 1 {status} " in shown
+    assert f"Attempt 1 HTTP {status} " in shown
     assert "The receiver says <hello>" in shown
     assert "Test event sent." in shown
     assert ("webhook_tested", "done") in await events(db, actor=dashboard.id, subject=endpoint.id)

@@ -198,7 +198,7 @@ async def test_the_list_shows_the_health_of_each_endpoint(
         cells = next(each for each in re.findall(r"<tr>.*?</tr>", page.text, re.DOTALL) if str(endpoint.id) in each)
         return " ".join(re.sub(r"<[^>]+>", " ", cells).split())
 
-    assert "not used yet" in await row()
+    assert "no success yet" in await row()
     receiver.responses = [web.Response(), web.Response(status=500)]
     await new_category(make)
     await newest_delivery(db, endpoint, "succeeded")

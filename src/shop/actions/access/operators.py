@@ -26,7 +26,7 @@ from shop.rules.access.passwords import password_errors
 from shop.rules.access.permissions import OWNER_ID
 
 LINK_SECONDS = 900
-_LINK_EXPIRED = "This link has expired or was already used. Ask for a new one, or run shop admin create on the server."
+_LINK_EXPIRED = "This link has expired or was already used."
 
 
 class Enrollment(msgspec.Struct, frozen=True):
@@ -210,7 +210,9 @@ async def _check_second_factor(ctx: Context, operator_session: SignedInOperator,
     if operator_session.operator.totp_sealed and not await check_in_session(ctx, operator_session, current):
         async with ctx.db.transaction():
             await audit(ctx, "second_factor", "refused", subject_id=operator_session.operator.id)
-        raise Invalid({"current_code": ["is not the current code of your authenticator or an unused recovery code"]})
+        raise Invalid(
+            {"current_code": ["This code is not valid. Enter the newest code of your app, or an unused recovery code."]}
+        )
 
 
 async def _remove_totp(ctx: Context, operator: Operator, *, kept_session: UUID | None) -> None:

@@ -87,7 +87,7 @@ async def _check_options(ctx: Context, form: ShopOptions) -> dict[str, Any]:
         "weight_unit": form.weight_unit,
         "dimension_unit": form.dimension_unit,
     }
-    errors = shop_errors(values["name"], values["currencies"], values["default_locale"])
+    errors = shop_errors(values["name"], form.currencies, values["default_locale"])
     errors |= order_number_errors(values["order_prefix"], form.order_digits)
     errors |= unit_errors(form.weight_unit, form.dimension_unit)
     if values["time_zone"] not in zone_names():

@@ -18,7 +18,7 @@ _NOTICES = {
     "removed": "Authenticator removed. Your other sessions have ended, and you now sign in with your password only.",
     "passkey-added": "Passkey added. You can now sign in with it.",
     "passkey-renamed": "Passkey renamed.",
-    "passkey-removed": "Passkey removed. It no longer signs in, and your other sessions have ended.",
+    "passkey-removed": "Passkey removed. You can no longer sign in with it, and your other sessions have ended.",
     "ended": "Your other sessions have ended.",
 }
 
@@ -52,7 +52,7 @@ async def change_password(request: Request, ctx: Context, page_context: PageCont
     password = fields.get("password", "")
     try:
         if password != fields.get("again"):
-            raise Invalid({"again": ["does not match"]})
+            raise Invalid({"again": ["The passwords do not match."]})
         await operators.change_password(ctx, page_context.operator_session, password)
     except Invalid as error:
         return page("access/password.html", page_context, 422, errors=error.errors)

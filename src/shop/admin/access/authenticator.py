@@ -97,6 +97,7 @@ def _enrollment(page_context: PageContext, enrollment: Enrollment, status: int =
         # Safe markup: the library renders the URI as SVG paths and never copies text into it.
         qr_code=Markup(segno.make(uri, error="m").svg_inline(omitsize=True, border=2)),  # noqa: S704
         text=" ".join(text[at : at + 4] for at in range(0, len(text), 4)),
+        uri=uri,
         sealed=enrollment.sealed,
         errors=errors or {},
     )

@@ -55,7 +55,8 @@ async def _listing_page(
     rows, head = sort_rows(request, PATH, await roles.list_roles(ctx), _SORTS)
     amount = ctx.shared.shop.refund_approval_amount
     approval_text = "" if amount is None else f"{amount:f}"
-    context = {"approval_text": approval_text, "errors": {}, "head": head, **more}
+    refunding_ids = {row.id for row in rows if "refunds:write" in permissions_of(row)}
+    context = {"approval_text": approval_text, "errors": {}, "head": head, "refunding_ids": refunding_ids, **more}
     return page("access/roles.html", page_context, status, roles=rows, descriptions=_describe(rows), **context)
 
 

@@ -79,7 +79,7 @@ async def join(request: Request, ctx: Context) -> Reply:
     email, password = fields.get("email", ""), fields.get("password", "")
     try:
         if password != fields.get("again"):
-            raise Invalid({"again": ["does not match"]})
+            raise Invalid({"again": ["The passwords do not match."]})
         secret = await operators.choose_password(ctx, token, email, password)
     except Invalid as error:
         link = await operators.get_link(ctx, token)

@@ -97,9 +97,9 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
     return confirmation_page(
         page_context,
-        question=f"Delete {group.name}?",
-        sentence="The members remain customers but will lose the prices and promotions of this group. This cannot be "
-        "undone.",
+        question=f"Delete group “{group.name}”?",
+        sentence="The members will remain customers, but lose the prices and promotions of this group. "
+        "This cannot be undone.",
         uses=[
             replace(each, count=", ".join(group.list_names)) if each.noun == "Price lists" else each
             for each in link_uses(uses, users)

@@ -10,14 +10,18 @@ from shop.actions.extensions.declarations import Extension
 from shop.actions.extensions.listeners import retry_listener, skip_failed_event
 from shop.actions.extensions.webhooks import retry_webhook
 from shop.admin.fields import id_of
-from shop.admin.pages import PageContext, confirmation_page, notice_of, page, redirect
+from shop.admin.pages import PageContext, confirmation_page, moment, notice_of, page, redirect
 from shop.admin.route_builder import RouteBuilder
 from shop.admin.session import form
 from shop.base.errors import ChangedMeanwhile, NotFound
+from shop.models.events import Event
 from shop.models.extensions.listeners import ExtensionListener
+from shop.queries import logs
 from shop.queries.extensions import listeners as queries
 from shop.queries.extensions import webhooks
 from shop.queries.extensions.listeners import ListenerState
+from shop.queries.logs import LogFilter
+from shop.rules.event_types import title_type
 from shop.web.endpoint import Route
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -86,7 +90,9 @@ async def retry_webhook_now(request: Request, ctx: Context, _page_context: PageC
 
 async def show_skip(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     listener = await _get_failing(request, ctx)
-    return _skip_page(page_context, listener)
+    position = listener.failed_position or 0
+    rows = await logs.list_events(ctx.db, LogFilter(), "before", position + 1, sort="newest", most=1)
+    return _skip_page(page_context, listener, next((event for event in rows if event.position == position), None))
 
 
 async def skip_event(request: Request, ctx: Context, _page_context: PageContext) -> Reply:
@@ -106,14 +112,16 @@ async def _get_failing(request: Request, ctx: Context) -> ExtensionListener:
     return listener
 
 
-def _skip_page(page_context: PageContext, listener: ExtensionListener) -> Reply:
+def _skip_page(page_context: PageContext, listener: ExtensionListener, event: Event | None) -> Reply:
+    about = f" ({title_type(event.type)}, {moment(event.occurred_at)})" if event else ""
     return confirmation_page(
         page_context,
         question=f"Skip event {listener.failed_position:,}?",
-        sentence=f"The listener {listener.name} of {listener.extension} will never handle this event, and continues "
-        "with the next one. This cannot be undone. To handle it, correct the cause and retry instead.",
+        sentence=f"The listener “{listener.name}” of the extension “{listener.extension}” will never handle this "
+        f"event{about}, and will continue with the next one. This cannot be undone. To handle it, correct the cause "
+        "and retry instead.",
         action=f"{PATH}/{listener.id}/skip",
-        button="Skip the event",
+        button="Skip event",
         back=HOME,
         hidden_fields={"position": listener.failed_position},
     )

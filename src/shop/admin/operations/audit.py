@@ -3,6 +3,7 @@
 from shop.actions.context import Context
 from shop.admin.listing import SIZE, build_head, count_list, paginate_rows, read_cursor, read_sort
 from shop.admin.operations.log_filters import SORTS, list_actor_options, name_actors, page_of, read_filter
+from shop.admin.operations.log_texts import describe_detail, title_action
 from shop.admin.pages import PageContext, page
 from shop.queries import logs
 from shop.web.input.request import Request
@@ -27,4 +28,6 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         actors=await list_actor_options(ctx),
         names=await name_actors(ctx, page_rows),
         page_of=page_of,
+        title_action=title_action,
+        describe_detail=describe_detail,
     )

@@ -29,7 +29,7 @@ LABELS = {
     "tax_numbers": "Tax numbers",
     "invoice_prefix": "Prefix of invoices",
     "credit_note_prefix": "Prefix of credit notes",
-    "digits": "Digits",
+    "digits": "Digits of document numbers",
 }
 _TEXTS = tuple(name for name in LABELS if name not in {"tax_numbers", "digits"})
 _NOTICES = {"saved": "Saved. Documents that were issued before stay as they are."}
@@ -82,7 +82,7 @@ def _page(
     **values: Any,
 ) -> Reply:
     empty = TaxNumber("", "")
-    tax_rows = [*settings.tax_numbers, *[empty] * (MAX_TAX_NUMBERS - len(settings.tax_numbers))]
+    tax_rows = [*settings.tax_numbers, empty][:MAX_TAX_NUMBERS]
     return page(
         "setup/documents.html",
         page_context,

@@ -54,7 +54,10 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     """Current values outside the record's columns; the same value sent again is not a change."""
     choices: Callable[[Context, PageContext, Record | None], Awaitable[Values]] = no_choices
     include: Tree = {}
-    delete_note: str = "This cannot be undone."
+    delete_note: str = ""
+    """What a deletion will do."""
+    use_note: str = ""
+    """When the record can be deleted, if not always."""
     required_ids: frozenset[UUID] = frozenset()
     """Ids of records that the shop needs and that cannot be deleted."""
 
@@ -132,7 +135,11 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         # A record with a time of deletion is hidden, and what uses it keeps it.
         if uses and "deleted_at" not in table.c:
             return in_use_page(page_context, record.row.name, here, link_uses(uses), status=status)
-        question = {"question": f"Delete {record.row.name}?", "sentence": self.delete_note, "button": "Delete"}
+        question = {
+            "question": f"Delete {self.noun} “{record.row.name}”?",
+            "sentence": f"{self.delete_note} This cannot be undone.".strip(),
+            "button": f"Delete {self.noun}",
+        }
         back = (here, record.row.name)
         links = link_uses(uses)
         return confirmation_page(

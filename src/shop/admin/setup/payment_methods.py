@@ -89,6 +89,6 @@ FORM = SetupForm(
     defaults=_DEFAULTS,
     read=_read,
     choices=_choices,
-    delete_note="It is no longer offered. Existing payments remain and can still be refunded.",
+    delete_note="It will no longer be offered. Existing payments will remain and can still be refunded.",
     required_ids=BUILT_IN_METHODS,
 )

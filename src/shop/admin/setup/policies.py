@@ -44,8 +44,8 @@ FORM = SetupForm(
     base=PATH,
     home=(PATH, "Policies"),
     template="setup/policy.html",
-    labels={"name": "Name", "slug": "Slug", "body": "Text"},
+    labels={"name": "Name", "slug": "Page address", "body": "Text"},
     defaults=_DEFAULTS,
     read=_read,
-    delete_note="Its page disappears from the website.",
+    delete_note="Its page will disappear from the website.",
 )

@@ -12,7 +12,13 @@ from shop.admin.uses import UseLink, link_uses
 from shop.base.errors import Conflict, Invalid
 from shop.base.ids import MAX_ORDER_DIGITS
 from shop.rules.setup.names import label_code, name_currencies, name_locales, name_zones
-from shop.rules.setup.shop import MAX_CURRENCIES, MAX_PREFIX_LENGTH, MIN_ORDER_DIGITS, currency_codes
+from shop.rules.setup.shop import (
+    MAX_CURRENCIES,
+    MAX_PREFIX_LENGTH,
+    MIN_ORDER_DIGITS,
+    currency_codes,
+    find_unknown_currency,
+)
 from shop.rules.setup.units import DIMENSION_UNITS, WEIGHT_UNITS
 from shop.web.input.request import Request
 from shop.web.reply import Reply
@@ -22,10 +28,10 @@ LABELS = {
     "name": "Name",
     "currencies": "Currencies",
     "default_country": "Default country",
-    "default_locale": "Default locale",
+    "default_locale": "Language and region",
     "time_zone": "Time zone",
-    "order_prefix": "Prefix",
-    "order_digits": "Digits",
+    "order_prefix": "Prefix of order numbers",
+    "order_digits": "Digits of order numbers",
     "weight_unit": "Weights",
     "dimension_unit": "Dimensions",
     "removes_used_currencies": "Remove these currencies",
@@ -106,6 +112,7 @@ def _shop_page(
         **{"uses": {}, **others},
         values=values,
         currency_inputs=[*values["currencies"], *[""] * (size - len(values["currencies"]))],
+        wrong_currency=next((text for text in values["currencies"] if find_unknown_currency([text])), None),
         names=names,
         labels=LABELS,
         units={"weight_unit": WEIGHT_UNITS, "dimension_unit": DIMENSION_UNITS},

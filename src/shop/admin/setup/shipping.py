@@ -10,6 +10,7 @@ from shop.admin.listing import ListHead, RowSort, fold_text, sort_rows
 from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all, names_of
 from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, read_amounts
+from shop.base.money import money_text
 from shop.base.record import Record
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY
 from shop.rules.setup.shipping import is_tracking_url
@@ -29,12 +30,14 @@ _SORTS = {
 async def listing(request: Request, ctx: Context, page_context: PageContext) -> Reply:
     records = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
     methods = [(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in records]
+    locale = page_context.shop.default_locale
     methods, head = sort_rows(request, PATH, methods, _SORTS)
     categories = [each.row for each in await list_all(ctx, SHIPPING_CATEGORY)]
     return page(
         "setup/shipping.html",
         page_context,
         methods=methods,
+        prices={method.id: _describe_price(method, locale) for method, _ in methods},
         head=head,
         categories=categories,
         category_head=ListHead(len(categories)),
@@ -42,6 +45,13 @@ async def listing(request: Request, ctx: Context, page_context: PageContext) -> 
         displays=DISPLAYS,
         notice=notice_of(request, NOTICES),
     )
+
+
+def _describe_price(method: Any, locale: str) -> str:
+    if method.calculator == "by_weight":
+        return "by weight"
+    amounts = ", ".join(money_text(currency, locale)(minor) for currency, _, minor in method.amounts)
+    return f"{amounts} per item" if amounts and method.calculator == "per_item" else amounts
 
 
 async def _read_category(fields: Fields, _ctx: Context, _category_id: UUID | None) -> Values:
@@ -131,7 +141,7 @@ CATEGORY_FORM = SetupForm(
     labels={"name": "Name"},
     defaults={"name": ""},
     read=_read_category,
-    delete_note="It can be deleted once no product or shipping method uses it.",
+    use_note="Can be deleted once no product or shipping method uses it.",
     required_ids=frozenset({DEFAULT_SHIPPING_CATEGORY}),
 )
 METHOD_FORM = SetupForm(
@@ -147,5 +157,5 @@ METHOD_FORM = SetupForm(
     link_values=_link_values,
     choices=_choices,
     include={"zones": {}, "shipping_categories": {}},
-    delete_note="It is no longer offered. Existing shipments keep it.",
+    delete_note="It will no longer be offered. Existing shipments will keep it.",
 )

@@ -93,7 +93,7 @@ CATEGORY_FORM = SetupForm(
     labels={"name": "Name", "description": "Description", "tax_code": "Tax code", "is_default": "Default"},
     defaults={"name": "", "description": "", "tax_code": "", "is_default": False},
     read=_read_category,
-    delete_note="It can be deleted once no product, tax rate or shipping method uses it.",
+    use_note="Can be deleted once no product, order, tax rate or shipping method uses it.",
 )
 RATE_FORM = SetupForm(
     actions=TAX_RATE,
@@ -106,5 +106,5 @@ RATE_FORM = SetupForm(
     read=_read_rate,
     form_values=lambda rate: {"percent": _percent(rate)},
     choices=_rate_choices,
-    delete_note="It no longer applies to new orders. Completed orders keep their taxes.",
+    delete_note="It will no longer apply to new orders. Completed orders will keep their taxes.",
 )

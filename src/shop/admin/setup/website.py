@@ -26,10 +26,10 @@ LABELS = {
     "radius": "Corner radius",
     "font": "Font",
     "logo": "Logo",
-    "hero_title": "Hero title",
-    "hero_text": "Hero text",
-    "hero_image": "Hero image",
-    "hero_taxon_id": "Hero category",
+    "hero_title": "Banner title",
+    "hero_text": "Banner text",
+    "hero_image": "Banner image",
+    "hero_taxon_id": "Banner category",
     "announcement": "Announcement",
     "promotion_id": "Promotion",
     "featured_taxons": "Featured categories",
@@ -40,8 +40,7 @@ _TEXTS = (
     *("accent", "font", "hero_title", "hero_text", "announcement", "description"),
     *("hero_taxon_id", "promotion_id"),
 )
-_LISTS = {"featured_taxons": 6, "featured_products": 8}
-"""The least number of inputs of each list."""
+_LISTS = ("featured_taxons", "featured_products")
 _NOTICES = {"saved": "Saved."}
 
 
@@ -101,7 +100,7 @@ async def _page(
         **{"errors": {}, "conflict": None, **more},
         labels=LABELS,
         version=shop.version,
-        values={**values, **{name: _pad(values[name], least) for name, least in _LISTS.items()}},
+        values={**values, **{name: _pad(values[name]) for name in _LISTS}},
         current=_differing_texts(values, saved_values, {"hero_taxon_id": taxons, "promotion_id": promotions}),
         saved=settings,
         preview=_preview_settings(values, settings),
@@ -154,9 +153,9 @@ def _preview_settings(values: dict[str, Any], saved: WebsiteSettings) -> Website
     )
 
 
-def _pad(words: Sequence[str], least: int) -> list[str]:
+def _pad(words: Sequence[str]) -> list[str]:
     """Returns one word for each input of a list; the last two are empty, if that many are allowed."""
-    size = min(max(least, len(words) + 2), MAX_FEATURED)
+    size = min(len(words) + 2, MAX_FEATURED)
     return [*words, *[""] * (size - len(words))]
 
 

@@ -132,5 +132,5 @@ FORM = SetupForm(
     link_values=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
     choices=_choices,
     include={"countries": {}, "states": {"country": {}}},
-    delete_note="Taxes and shipping methods no longer use it.",
+    use_note="Can be deleted once no tax rate or shipping method uses it.",
 )

@@ -71,7 +71,7 @@ if (websiteForm) {
       const ratio = contrastWithWhite(color);
       const isReadable = ratio >= Number(contrast.dataset.contrast);
       picker.value = color;
-      contrast.textContent = `Contrast ${(Math.floor(ratio * 10) / 10).toFixed(1)}:1${isReadable ? "" : ", too light"}`;
+      contrast.textContent = `Contrast ${(Math.floor(ratio * 10) / 10).toFixed(1)}:1${isReadable ? ", good" : ", too light"}`;
     }
     for (const site of preview.querySelectorAll(".site")) {
       if (isColor) site.style.setProperty("--brand", color);

@@ -39,8 +39,8 @@ LABELS = {
     "range": "Range",
     "since": "From",
     "until": "To",
-    "from_position": "First position",
-    "to_position": "Last position",
+    "from_position": "First position to send",
+    "to_position": "Last position to send",
     "base": "The replay",
 }
 _NOTICES = {
@@ -165,7 +165,7 @@ def _read_range(fields: Fields, zone: tzinfo) -> WebhookReplayInput:
         return WebhookReplayInput(from_position=first, to_position=last)
     since, until = fields.moment("since", zone), fields.moment("until", zone)
     if not fields.texts.get("since", "").strip():
-        fields.refuse("since", "is required")
+        fields.refuse("since", "Enter when the outage began.")
     if since and until and until < since:
         fields.refuse("until", "must not be before the start")
     return WebhookReplayInput(since=since, until=until)

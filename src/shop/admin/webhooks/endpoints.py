@@ -104,7 +104,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question="Delete this endpoint?",
-        sentence=f"{endpoint.url} receives no more events, and its deliveries can no longer be seen. "
+        sentence=f"{endpoint.url} will receive no more events, and its deliveries will no longer be shown. "
         "This cannot be undone.",
         button="Delete endpoint",
         action=f"{here}/delete",

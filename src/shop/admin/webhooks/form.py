@@ -8,7 +8,7 @@ import msgspec
 from shop.admin.fields import Fields
 from shop.models.webhooks.endpoints import WebhookEndpoint
 from shop.models.webhooks.inputs import WebhookEndpointInput
-from shop.rules.event_types import EventType
+from shop.rules.event_types import EventType, title_type
 from shop.rules.form_values import split_words
 
 LABELS = {
@@ -42,7 +42,7 @@ def group_types(types: Sequence[EventType]) -> tuple[Sequence[TypeGroup], Sequen
     by_name: dict[str, list[EventType]] = {}
     for each in types:
         by_name.setdefault(each.type.partition(".")[0], []).append(each)
-    groups = {name: TypeGroup(name.replace("_", " "), f"{name}.*", members) for name, members in by_name.items()}
+    groups = {name: TypeGroup(title_type(name), f"{name}.*", members) for name, members in by_name.items()}
     main = [groups[name] for name in MAIN_GROUPS if name in groups]
     return main, [groups[name] for name in sorted(groups) if name not in MAIN_GROUPS]
 

@@ -26,13 +26,13 @@ def find_relying_party(public_url: str | None, origin: str) -> tuple[RelyingPart
     """
     host = urlsplit(origin).hostname or ""
     if public_url is None and host != "localhost" and not _is_address(host):
-        return None, "Passkeys need the address of the shop: set SHOP_PUBLIC_URL on the server."
+        return None, "You cannot use passkeys here: set SHOP_PUBLIC_URL on the server to the address of the shop."
     own = public_url or origin
     own_host = urlsplit(own).hostname or ""
     if _is_address(own_host):
-        return None, "Passkeys need a host name, and this dashboard is opened by an IP address."
+        return None, "You cannot use passkeys here: open the dashboard by its host name, not its IP address."
     if urlsplit(own).scheme != "https" and own_host != "localhost":
-        return None, "Passkeys need HTTPS."
+        return None, "You cannot use passkeys here: they need HTTPS."
     return RelyingParty(own_host, own), ""
 
 

@@ -66,7 +66,7 @@ def _role_id(number: int) -> UUID:
 ALL = frozenset(PERMISSIONS)
 OWNER = "owner"
 BUILT_IN: Mapping[str, BuiltInRole] = {
-    OWNER: BuiltInRole(_role_id(1), "Owner", "Everything, also what later versions add.", ALL),
+    OWNER: BuiltInRole(_role_id(1), "Owner", "Everything, including what later versions add.", ALL),
     "manager": BuiltInRole(
         _role_id(2),
         "Manager",

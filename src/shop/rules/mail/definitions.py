@@ -101,7 +101,7 @@ _ALL = (
     MailDefinition(
         kind=SIGN_IN_MAIL,
         name="Sign-in code",
-        sent_when="A customer asks for a code to sign in. It cannot be turned off.",
+        sent_when="A customer asks for a code to sign in.",
         variables={
             **_SHOP,
             CODE: MailVariable("The code; the heading or the body must show it", "123456"),
@@ -116,7 +116,7 @@ _ALL = (
     MailDefinition(
         kind=CONFIRMATION,
         name="Order confirmation",
-        sent_when="An order is complete.",
+        sent_when="An order is placed.",
         variables={
             **_SHOP,
             **_NUMBER,
@@ -180,7 +180,7 @@ _ALL = (
     MailDefinition(
         kind=PAYMENT_ATTENTION,
         name="Payment needs attention",
-        sent_when="A payment of a completed order fails, or a completed order owes an amount again; once in an hour.",
+        sent_when="A payment of a placed order fails, or a placed order owes an amount again; at most once an hour.",
         variables={**_SHOP, **_NUMBER, "amount": MailVariable("The amount to pay", "$64.00")},
         subject="Your order {{ number }} is waiting for your payment",
         heading="Your payment needs attention",
@@ -191,7 +191,7 @@ _ALL = (
     MailDefinition(
         kind=ORDER_MESSAGE,
         name="Message about an order",
-        sent_when="An operator writes to the customer on the page of an order. It cannot be turned off.",
+        sent_when="An operator writes to the customer on the page of an order.",
         variables={
             **_SHOP,
             **_NUMBER,
@@ -207,7 +207,7 @@ _ALL = (
     MailDefinition(
         kind=DRAFT_QUOTE,
         name="Quote",
-        sent_when="An operator mails the quote of a draft, which is attached as PDF. It cannot be turned off.",
+        sent_when="An operator e-mails the quote of a draft, which is attached as PDF.",
         variables={
             **_SHOP,
             "number": MailVariable("The number of the draft", "R123456789"),
@@ -250,7 +250,7 @@ _ALL = (
     MailDefinition(
         kind=EMAIL_CHANGED,
         name="E-mail address changed (old address)",
-        sent_when="The e-mail address of a customer is changed; to the old address.",
+        sent_when="A customer's e-mail address changes. Sent to the old address.",
         variables=_SHOP,
         subject="The e-mail address of your account at {{ shop }} was changed",
         heading="Your e-mail address was changed",
@@ -260,7 +260,7 @@ _ALL = (
     MailDefinition(
         kind=EMAIL_CHANGED_NEW,
         name="E-mail address changed (new address)",
-        sent_when="The e-mail address of a customer is changed; to the new address.",
+        sent_when="A customer's e-mail address changes. Sent to the new address.",
         variables=_SHOP,
         subject="This is now the e-mail address of your account at {{ shop }}",
         heading="Your new e-mail address",

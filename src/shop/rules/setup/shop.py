@@ -31,19 +31,26 @@ def currency_codes(texts: Sequence[str]) -> list[str]:
     return list(codes)
 
 
+def find_unknown_currency(texts: Sequence[str]) -> str | None:
+    """Returns the first word that names no currency, as it was typed."""
+    words = (word for text in texts if not find_code(text, name_currencies()) for word in _SEPARATORS.split(text))
+    return next((word for word in words if word and not is_currency(word.upper())), None)
+
+
 def locale_code(text: str) -> str:
     """Returns the code of a locale that is named by its code or its name."""
     return find_code(text, name_locales()) or text.strip()
 
 
-def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:
+def shop_errors(name: str, currencies: Sequence[str], locale: str) -> dict[str, list[str]]:
+    """Returns the errors of the name, of currencies as they were typed, and of the locale."""
     errors: dict[str, list[str]] = {}
     if not name or len(name) > MAX_NAME_LENGTH or not is_line(name):
         errors["name"] = [f"must be one line of 1 to {MAX_NAME_LENGTH} characters"]
-    unknown = [code for code in currencies if not is_currency(code)]
-    if unknown:
-        errors["currencies"] = [f"must be names or ISO 4217 codes; {unknown[0][:20]} is not one"]
-    elif not 1 <= len(currencies) <= MAX_CURRENCIES:
+    if unknown := find_unknown_currency(currencies):
+        sentence = f"“{unknown[:20]}” is not a currency. Choose one from the list or enter a code such as EUR."
+        errors["currencies"] = [sentence]
+    elif not 1 <= len(currency_codes(currencies)) <= MAX_CURRENCIES:
         errors["currencies"] = [f"must be 1 to {MAX_CURRENCIES}"]
     if not is_locale(locale):
         errors["default_locale"] = ["must be a locale like en-US, de or pt-BR"]
