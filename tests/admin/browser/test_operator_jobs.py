@@ -251,7 +251,7 @@ async def test_a_product_with_variants_is_created(browser: Browser, two_currenci
         await operator.fill("Values of option 2", "red, blue")
         await operator.press("Show variants")
         await fill_cells(operator, r"^(Price \(EUR\)|Stock)")
-        await operator.choose_files("Images of the product", images)
+        await operator.choose_files("Add images", images)
         await operator.press("Create product")
 
         await expect(operator.page.get_by_role("status")).to_contain_text("Product created.")

@@ -126,7 +126,7 @@ async def test_the_price_lists_of_a_group_are_shown(dashboard: Dashboard) -> Non
 
     assert price_list in (await dashboard.get(group)).text
     name = re.findall(r"<h1>(.*?)</h1>", (await dashboard.get(price_list)).text)[0]
-    assert f"Price lists</a>: {name}" in (await dashboard.get(f"{group}/delete")).text
+    assert f"will lose the prices of {name} and promotions" in (await dashboard.get(f"{group}/delete")).text
 
 
 async def test_an_unknown_group_is_404(dashboard: Dashboard) -> None:

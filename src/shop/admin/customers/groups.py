@@ -3,8 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from msgspec.structs import replace
-
 from shop.actions import records
 from shop.actions.catalog.resources import CUSTOMER_GROUP, CUSTOMER_GROUP_MEMBER
 from shop.actions.context import Context
@@ -95,15 +93,13 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     }
     uses = await list_losses(ctx.db, customer_groups, users, group.id)
     uses += await list_promotion_uses(ctx.db, "group_ids", group.id)
+    lists = f"of {', '.join(group.list_names)} " if group.list_names else ""
     return confirmation_page(
         page_context,
         question=f"Delete group “{group.name}”?",
-        sentence="The members will remain customers, but lose the prices and promotions of this group. "
+        sentence=f"The members will remain customers, but lose the prices {lists}and promotions of this group. "
         "This cannot be undone.",
-        uses=[
-            replace(each, count=", ".join(group.list_names)) if each.noun == "Price lists" else each
-            for each in link_uses(uses, users)
-        ],
+        uses=link_uses(uses, users),
         action=f"{PATH}/{group.id}/delete",
         button="Delete group",
         back=(f"{PATH}/{group.id}", group.name),
