@@ -153,7 +153,8 @@ def test_a_shop_without_a_schedule_gets_a_hint(source: SourceShop) -> None:
         metrics = service.get("/metrics").text
 
     assert "No backups are scheduled." in overview
-    assert "No backups yet" in page
+    assert "To schedule them, set <code>SHOP_BACKUP_URL</code>" in page
+    assert "No backups yet" not in page
     assert "shop_backup_" not in metrics
 
 

@@ -39,7 +39,7 @@ async def new_category(make: Make, feed: FeedReader, *names: str) -> str:
 async def list_types(dashboard: Dashboard, **params: str) -> list[str]:
     page = (await dashboard.get(f"{EVENTS}?{urlencode(params)}")).text
     return re.findall(
-        r'<td class="first stack long"><a href="/admin/events/[^"]+">[^<]+</a><div class="small quiet"><code>([^<]+)</code>',
+        r'stack long"><a href="/admin/events/[^"]+">[^<]+</a><div class="small quiet"><code>([^<]+)</code>',
         page,
     )
 
