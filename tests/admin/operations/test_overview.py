@@ -62,7 +62,7 @@ async def test_the_overview_shows_open_work_failed_e_mails_and_the_mail_budget(
         "disabled webhooks": "0",
     }
     assert "550 &lt;b&gt;unknown&lt;/b&gt;" in page
-    notice = " ".join(re.sub("<[^>]+>", " ", page.partition('class="notice warn"')[2].partition("</div>")[0]).split())
+    notice = " ".join(re.sub("<[^>]+>", " ", page.rpartition('class="notice warn"')[2].partition("</div>")[0]).split())
     assert "E-mail limit: mails to unverified addresses reached 80% of 500 an hour 2 times in the last day" in notice
     assert "1 order confirmation has not been sent yet: the e-mail limit is reached." in notice
 

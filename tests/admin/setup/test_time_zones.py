@@ -51,7 +51,7 @@ async def test_a_period_is_entered_and_shown_in_the_zone(dashboard: Dashboard, d
         datetime(2031, 3, 30, 1, 30, tzinfo=UTC),
     )
     assert (field(page, "starts_at"), field(page, "expires_at")) == ("2031-01-15T09:30", "2031-03-30T03:30")
-    assert "In Europe/Berlin. Leave empty for no end." in page
+    assert "Europe/Berlin. Empty: no end." in page
     name = field(page, "name")
     listing = (await dashboard.get(f"/admin/promotions?q={name}")).text
     assert '<time datetime="2031-01-15T08:30:00+00:00" title="Europe/Berlin">15 Jan 2031, 09:30 CET</time>' in listing

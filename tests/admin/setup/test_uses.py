@@ -19,6 +19,7 @@ from tests.admin.catalog_forms import (
 )
 from tests.admin.dashboard import Dashboard
 from tests.admin.promotion_forms import add_part, new_promotion
+from tests.admin.setup_forms import SHIPPING, ZONES, new_zone
 from tests.admin.stock.test_deliveries import new_delivery
 from tests.builders import Make
 
@@ -84,6 +85,22 @@ async def test_a_variant_and_its_product_list_price_lists_stock_deliveries_and_m
     uses = {"/admin/price-lists": "1", "/admin/stock": "1", "/admin/stock/deliveries": "1"}
     assert await uses_of(dashboard, removal) == uses
     assert await uses_of(dashboard, f"{product}/delete") == {**uses, "": "1"}
+
+
+async def test_a_zone_can_be_deleted_after_the_shipping_methods_that_used_it(
+    dashboard: Dashboard, db: Any, make: Make
+) -> None:
+    zone_id = await new_zone(dashboard, db, make, "US")
+    category = await make.new("shipping_categories", "shipping_category", name=unique_word())
+    fields = {"name": "Post", "amounts": {"CHF": "5"}, "zone_ids": [zone_id], "shipping_category_ids": [category.id]}
+    method = await make.new("shipping_methods", "shipping_method", **fields)
+    assert await uses_of(dashboard, f"{ZONES}/{zone_id}/delete") == {SHIPPING: "1"}
+
+    await make.remove("shipping_methods", method.id)
+
+    assert await uses_of(dashboard, f"{ZONES}/{zone_id}/delete") == {}
+    assert (await dashboard.post(f"{ZONES}/{zone_id}/delete")).status_code == 303
+    await make.remove("shipping_categories", category.id)
 
 
 def test_the_home_page_uses_the_records_that_it_shows() -> None:

@@ -65,8 +65,11 @@ async def _write_method(ctx: Context, method_id: UUID, values: ShippingMethodInp
 
 
 async def delete_shipping_method(ctx: Context, method_id: UUID) -> None:
-    """Soft-deletes a shipping method; shipments that use it keep it."""
+    """Soft-deletes a shipping method; shipments that use it keep it. Its zones and categories can be deleted then."""
     await methods.soft_delete(ctx.db, shipping_methods, method_id)
+    owner = "shipping_method_id", method_id
+    await writes.replace_links(ctx.db, shipping_method_zones, owner, "zone_id", [])
+    await writes.replace_links(ctx.db, shipping_method_categories, owner, "shipping_category_id", [])
 
 
 async def present_amounts(_ctx: Context, method: Any, values: Mapping[str, object]) -> dict[str, object]:

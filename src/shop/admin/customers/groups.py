@@ -97,7 +97,7 @@ async def show_delete(request: Request, ctx: Context, page_context: PageContext)
     return confirmation_page(
         page_context,
         question=f"Delete group “{group.name}”?",
-        sentence=f"The members will remain customers, but lose the prices {lists}and promotions of this group. "
+        sentence=f"The members will remain customers, and will lose the prices {lists}and promotions of this group. "
         "This cannot be undone.",
         uses=link_uses(uses, users),
         action=f"{PATH}/{group.id}/delete",
