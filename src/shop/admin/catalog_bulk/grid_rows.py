@@ -50,6 +50,11 @@ class GridColumn(msgspec.Struct, frozen=True):
         return self.column.key
 
     @property
+    def short_label(self) -> str:
+        """The label below a heading that names what all its columns are."""
+        return self.label.removeprefix("Stock: ")
+
+    @property
     def kind(self) -> str:
         return KINDS.get(self.column.name, "text")
 
