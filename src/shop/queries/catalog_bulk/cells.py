@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import or_, select
+from sqlalchemy import literal_column, or_, select, union_all
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
@@ -46,13 +46,14 @@ _LOCATIONS = statement(
     .order_by(stock_locations.c.default.desc(), stock_locations.c.name),
     into(StockLocation),
 )
-_TAX_CATEGORIES = statement(
-    select(tax_categories.c.id, tax_categories.c.name).order_by(tax_categories.c.name),
-    lambda record: cast(tuple[UUID, str], tuple(record)),
-)
-_SHIPPING_CATEGORIES = statement(
-    select(shipping_categories.c.id, shipping_categories.c.name).order_by(shipping_categories.c.name),
-    lambda record: cast(tuple[UUID, str], tuple(record)),
+_CATEGORIES = statement(
+    union_all(
+        *(
+            select(literal_column(f"'{kind}'").label("kind"), table.c.id, table.c.name.label("name"))
+            for kind, table in (("tax", tax_categories), ("shipping", shipping_categories))
+        )
+    ).order_by(literal_column("name")),
+    lambda record: cast(tuple[str, UUID, str], tuple(record)),
 )
 _TAXON_IDS = statement(select(taxons.c.id).where(taxons.c.id == _any_id), lambda record: str(record[0]))
 
@@ -88,9 +89,10 @@ async def list_locations(db: DatabaseSession) -> list[StockLocation]:
 
 async def list_categories(db: DatabaseSession) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the names of the tax and of the shipping categories, by id."""
-    pairs = await db.all(_TAX_CATEGORIES), await db.all(_SHIPPING_CATEGORIES)
-    tax, shipping = ({str(category_id): name for category_id, name in rows} for rows in pairs)
-    return tax, shipping
+    names: dict[str, dict[str, str]] = {"tax": {}, "shipping": {}}
+    for kind, category_id, name in await db.all(_CATEGORIES):
+        names[kind][str(category_id)] = name
+    return names["tax"], names["shipping"]
 
 
 async def list_known_ids(db: DatabaseSession, taxon_ids: Sequence[UUID]) -> dict[str, set[str]]:
