@@ -48,7 +48,7 @@ _TITLES = {
 _NEVER = Markup('<span class="quiet">never</span>')
 _BREAK = Markup("<wbr>")
 _OPTION = Markup('<option value="{}"{}>{}</option>')
-_SELECTED = Markup(" selected")
+_SELECTION = Markup(" selected")
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
@@ -101,14 +101,14 @@ def email_element(address: str) -> Markup:
     return escape(name) + _BREAK + escape(at + host)
 
 
-def options(choices: Iterable[tuple[object, str]], selected: object) -> Markup:
+def options(choices: Iterable[tuple[object, str]], current: object) -> Markup:
     """Returns the options of a select; those of long lists are kept from page to page."""
-    return _render_options(tuple((str(value), text) for value, text in choices), str(selected))
+    return _render_options(tuple((str(value), text) for value, text in choices), str(current))
 
 
 @lru_cache(maxsize=128)
-def _render_options(choices: tuple[tuple[str, str], ...], selected: str) -> Markup:
-    texts = (_OPTION.format(value, _SELECTED if value == selected else "", text) for value, text in choices)
+def _render_options(choices: tuple[tuple[str, str], ...], current: str) -> Markup:
+    texts = (_OPTION.format(value, _SELECTION if value == current else "", text) for value, text in choices)
     return Markup("").join(texts)
 
 

@@ -32,12 +32,12 @@ _NAMES: Mapping[str, str] = {
     "zipcode": "Postal code",
 }
 _PARTS: Mapping[str, str] = {"src": "URL", "alt": "description"}
-_NUMBERED = re.compile(r"(image|option|category)([0-9])(?:_([a-z]+))?")
+_NUMBERED_NAME = re.compile(r"(image|option|category)([0-9])(?:_([a-z]+))?")
 
 
 def name_column(column: str) -> str:
     """Returns the name of a column, like `Price (USD)` of `price_USD`."""
-    if match := _NUMBERED.fullmatch(column):
+    if match := _NUMBERED_NAME.fullmatch(column):
         kind, number, part = match.groups()
         return f"{kind.capitalize()} {number}" + (f": {_PARTS.get(part, part)}" if part else "")
     name, _, currency = column.rpartition("_")

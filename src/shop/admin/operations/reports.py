@@ -55,7 +55,7 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
     cells = CellFormat(query.currency, ctx.shared.shop.default_locale)
     params, number = _params(query, query.period, order), read_page(request)
     first, sums = (number - 1) * ROWS, sum_rows(table)
-    shown, total_texts = table.rows[first : first + ROWS], _display_sums(sums, table, cells)
+    page_rows, total_texts = table.rows[first : first + ROWS], _display_sums(sums, table, cells)
     return page(
         "operations/report.html",
         page_context,
@@ -66,8 +66,8 @@ async def show(request: Request, ctx: Context, page_context: PageContext) -> Rep
         periods=PERIODS,
         order=order,
         table=table,
-        rows=[_display(row, table, cells) for row in shown],
-        empty_rows=[not any(row[1:]) for row in shown],
+        rows=[_display(row, table, cells) for row in page_rows],
+        empty_rows=[not any(row[1:]) for row in page_rows],
         row_links=table.links[first : first + ROWS],
         head=ListHead(len(table.rows)),
         pages=number_pages(f"{PATH}/{kind.slug}", params, number, len(table.rows), ROWS),
