@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import httpx2
 import pytest
 
 from shop.admin.listing import SIZE
 from shop.app.routes import all_routes
-from tests.admin.dashboard import Dashboard
+from shop.queries.dashboard import COUNT_LIMIT
+from tests.admin.dashboard import Dashboard, new_dashboard
 from tests.admin.order_builders import ORDERS, buy
 from tests.admin.orders.order_lists import wait_for_index
 from tests.admin.page_records import fill_pages
@@ -15,6 +17,9 @@ from tests.checkout_builders import Buyer, new_checkout_setup
 from tests.platform.client import Machine
 from tests.service import Service
 
+MANY_CUSTOMERS = """insert into users (id, email, email_key, created_at, updated_at)
+    select gen_random_uuid(), email, email, now(), now()
+    from (select 'many-' || n || '@example.org' as email from generate_series(1, $1::int) n) of_customers"""
 MOST = 11
 MOST_OF_RECORD = 25
 """An order or a draft has many parts."""
@@ -83,6 +88,24 @@ async def test_more_orders_need_no_more_statements(
         await buy(Buyer(dashboard.http, checkout_setup))
 
     assert await count_all() == counts
+
+
+async def test_a_long_list_is_not_counted_for_every_page(
+    empty_service: Service, empty_client: httpx2.AsyncClient, empty_db: Any
+) -> None:
+    dashboard = await new_dashboard(empty_client, empty_db)
+    await empty_db.execute(MANY_CUSTOMERS, COUNT_LIMIT + 1)
+    try:
+        page = (await dashboard.get("/admin/customers")).text
+        counts, filtered_counts = [
+            [await count_statements(empty_service, dashboard, path) for _ in range(8)]
+            for path in ("/admin/customers", "/admin/customers?blocked=no")
+        ]
+    finally:
+        await empty_db.execute("delete from users where email like 'many-%'")
+
+    assert f"More than {COUNT_LIMIT:,} customers" in page
+    assert (min(counts), len(set(filtered_counts))) == (filtered_counts[0] - 1, 1)
 
 
 async def test_an_order_with_more_lines_needs_no_more_statements(
