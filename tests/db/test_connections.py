@@ -72,6 +72,7 @@ async def test_every_connection_has_the_time_limits(open_test_database: OpenData
         "idle_in_transaction_session_timeout": "10s",
         "timezone": "UTC",
         "jit": "off",
+        "random_page_cost": "1.1",
     }
 
 

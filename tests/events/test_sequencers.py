@@ -126,7 +126,7 @@ auth_type = any
 auth_file = {directory}/users.txt
 pool_mode = transaction
 default_pool_size = 2
-ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout,jit
+ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout,jit,random_page_cost
 """
 
 

@@ -55,7 +55,7 @@ _INSERT = statement(
 )
 _ID = PG_UUID(as_uuid=True)
 _new = (
-    func.jsonb_to_recordset(bindparam("rows", type_=JSONB))
+    func.jsonb_to_recordset(opaque_param("rows", JSONB))
     .table_valued(
         column("id", _ID),
         column("kind", Text()),
