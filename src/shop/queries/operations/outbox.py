@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Interval,
     Text,
     bindparam,
     case,
@@ -34,6 +35,8 @@ from shop.models.journal import outbox_mails as mails
 from shop.rules.mail_events import CONFIRMATION, MAIL_TTL, ORDER_SHIPPED, PAYMENT_ATTENTION, MailRequest
 
 _now = func.now()
+# A constant: for a parameter, PostgreSQL would plan again each time.
+_HOUR = literal_column("interval '1 hour'", Interval)
 _IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
 
 _INSERT = statement(
@@ -69,18 +72,23 @@ _new = (
     .render_derived(with_types=True)
 )
 # Subqueries instead of joins: the planner takes the rows for a hundred, and would read whole tables.
+# They name the rows they depend on, because a subquery within a subquery would read all rows anew.
 _recipient = func.coalesce(
-    _new.c.recipient, select(orders.c.email).where(orders.c.id == _new.c.order_id).scalar_subquery()
+    _new.c.recipient, select(orders.c.email).where(orders.c.id == _new.c.order_id).correlate(_new).scalar_subquery()
 )
 _goes_to_owner = exists().where(
     users.c.id == _new.c.owner_id, users.c.verified_at.is_not(None), users.c.email_key == func.lower(_recipient)
 )
 _is_free = or_(_new.c.is_free, _goes_to_owner)
 _recent = mails.alias("recent")
-_is_repeated = exists().where(
-    _recent.c.created_at > _now - timedelta(hours=1),
-    _recent.c.kind == _new.c.kind,
-    _recent.c.ref_id == _new.c.ref_id,
+_is_repeated = (
+    exists()
+    .where(
+        _recent.c.created_at > _now - _HOUR,
+        _recent.c.kind == _new.c.kind,
+        _recent.c.ref_id == _new.c.ref_id,
+    )
+    .correlate(_new)
 )
 # A declined payment of a cart needs no e-mail: the shopper is there. Several attempts within an hour cause only one.
 _is_owing = exists().where(
@@ -119,7 +127,7 @@ _INSERT_MANY = statement(
 _IS_REPEATED = statement(
     select(
         exists().where(
-            mails.c.created_at > _now - timedelta(hours=1),
+            mails.c.created_at > _now - _HOUR,
             mails.c.kind == bindparam("kind", type_=Text()),
             mails.c.ref_id == bindparam("ref_id", type_=_ID),
         )
