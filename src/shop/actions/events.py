@@ -229,15 +229,17 @@ def build_audit_row(
 
 
 def _list_changes(change: RecordChange) -> dict[str, Change]:
-    before, after = (_readable(change.subject.records, row) for row in (change.before, change.after))
+    # The row before the change may be without the currency, which another table has.
+    currency = getattr(change.after, "currency", "") or getattr(change.before, "currency", "")
+    before, after = (_readable(change.subject.records, row, currency) for row in (change.before, change.after))
     return compare_values(change.subject.type, before, after)
 
 
-def _readable(of: Records, row: Any) -> dict[str, Any] | None:
+def _readable(of: Records, row: Any, currency: str) -> dict[str, Any] | None:
     """Returns the columns of a row with amounts as decimals."""
     if row is None:
         return None
-    values, currency = _plain(row), getattr(row, "currency", "")
+    values = _plain(row)
     for name in of.amounts & values.keys() if currency else ():
         if isinstance(values[name], int):
             values[name] = plain_decimal(major_units(values[name], currency))

@@ -26,7 +26,7 @@ def read_email(text: str) -> Email | None:
     return _read_email(text) if len(text) <= MAX_OCTETS else None
 
 
-@lru_cache(maxsize=256)  # A purchase reads its address four times.
+@lru_cache(maxsize=1024)  # A purchase reads its address four times.
 def _read_email(text: str) -> Email | None:
     local, at, domain = text.rpartition("@")
     # Checked before lowercasing: the Kelvin sign lowercases to an ASCII k, which is a different mailbox.

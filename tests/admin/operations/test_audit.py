@@ -113,6 +113,15 @@ async def test_what_customers_do_is_not_audited_for_each_record(buyer: Buyer, db
     assert await db.fetchval(query + " and action = 'stock_item_changed'", UUID(variant)) == 0
 
 
+async def test_amounts_of_a_payment_are_decimals_and_only_those_that_changed(buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+
+    (changes,) = [row for action, _, row in await rows_about(db, order.id) if action == "payment"]
+
+    assert changes["captured_amount"] == ["0.0", order["total"]]
+    assert changes.keys() == {"state", "captured_amount", "captured_at", "response_code"}
+
+
 async def test_the_audit_is_filtered_by_actor_subject_action_and_time(
     dashboard: Dashboard, writer: Machine, buyer: Buyer, db: Any, http: httpx2.AsyncClient
 ) -> None:

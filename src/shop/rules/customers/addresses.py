@@ -113,9 +113,8 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
     values_by_code["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
     values_by_code["%O"] = fields.get("company") or ""
     values_by_code["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
-    state_code = fields.get("state_code")
-    if rules and state_code and any(code == state_code for code, _ in rules.country_area_choices):
-        values_by_code["%S"] = state_code
+    if rules and fields.get("state_code") in dict(rules.country_area_choices):
+        values_by_code["%S"] = fields.get("state_code") or ""
     lines = []
     for line in _complete_format(address_format, values_by_code).split("%n"):
         parts = re.split("(%.)", line)
