@@ -6,17 +6,18 @@ from uuid import UUID
 
 import msgspec
 
-Link = Union["Record", None, Sequence["Record"]]
+Link = Union["Record", UUID, None, Sequence["Record"], Sequence[UUID]]
+"""A relation to one or to many: whole records, or their ids only."""
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A reference to a row by id only: enough for a link, not for rendering."""
+    """A reference to a row by id only, in a record that has a type or links of its own."""
 
     id: UUID
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A row and its loaded relations by name: a record, None, or a list."""
+    """A row and its relations by name."""
 
     row: Any
     links: Mapping[str, Link] = {}

@@ -33,6 +33,13 @@ class Extras(msgspec.Struct, frozen=True):
 NO_EXTRAS = Extras()
 
 
+class Rendering(msgspec.Struct, frozen=True):
+    """A document, and a hash that differs for every other one."""
+
+    body: bytes
+    digest: bytes
+
+
 def document(resource: Resource, record: Record, options: RenderOptions, extras: Extras = NO_EXTRAS) -> bytes:
     """Encodes the document of one record."""
     if options.query.include is None and extras is NO_EXTRAS:
@@ -59,12 +66,17 @@ def list_document(
     )
 
 
-def join_document(data: bytes, included: bytes | None, extras: Extras) -> bytes:
-    """Returns the document of encoded records, each separated from the next by a comma."""
+def encode_extras(extras: Extras) -> bytes:
+    """Returns the encoded top-level members beside `data` and `included`."""
+    return _encode(_extra_members(extras))[1:-1]
+
+
+def join_document(data: bytes, included: bytes | None, others: bytes) -> bytes:
+    """Returns the document of encoded records, each separated from the next by a comma, and of its other members."""
     members = [b'"data":[%b]' % data]
     if included is not None:
         members.append(b'"included":[%b]' % included)
-    if others := _encode(_extra_members(extras))[1:-1]:
+    if others:
         members.append(others)
     return b"{%b}" % b",".join(members)
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.money import currency_digits, money_text, wire_decimal
-from shop.base.record import Record
+from shop.base.record import Link, Record, Reference
 from shop.jsonapi.resource import Attribute, Computed, Money, Relation, RenderContext, Resource
 
 _MAX_CACHED_AMOUNTS = 2048
@@ -32,6 +32,13 @@ ENCODED_MARK = b'"\\u0000'
 
 class RelationNotLoaded(LookupError):
     """A document shows a relation that no query loaded: a bug in the endpoint."""
+
+
+class Identifier(msgspec.Struct, frozen=True, gc=False):
+    """A JSON:API resource identifier object."""
+
+    id: UUID
+    type: str
 
 
 class ResourceObject(msgspec.Struct, frozen=True, gc=False):
@@ -158,7 +165,9 @@ class Encoder:
         except KeyError as missing:
             raise RelationNotLoaded(f"{type(record.row).__name__}.{missing.args[0]}") from None
         linkages = {
-            relation.name: _linkage(record, relation) for relation in self._relations if record.links[relation.name]
+            relation.name: _linkage(link, relation)
+            for relation in self._relations
+            if (link := record.links[relation.name])
         }
         return self._empty | linkages
 
@@ -175,11 +184,12 @@ class _AmountTexts(dict[tuple[int | None, ...], tuple[str | None, ...]]):
     def __missing__(self, amounts: tuple[int | None, ...]) -> tuple[str | None, ...]:
         if len(self) >= _MAX_CACHED_AMOUNTS:
             self.clear()
-        pairs = (
-            (None, None) if minor is None else (wire_decimal(minor, self._digits), self._text(minor))
-            for minor in amounts
-        )
-        self[amounts] = both = tuple(chain.from_iterable(pairs))
+        # Many amounts of a row are equal, such as its totals without taxes and discounts.
+        pairs: dict[int | None, tuple[str | None, str | None]] = {
+            minor: (None, None) if minor is None else (wire_decimal(minor, self._digits), self._text(minor))
+            for minor in set(amounts)
+        }
+        self[amounts] = both = tuple(chain.from_iterable([pairs[minor] for minor in amounts]))
         return both
 
 
@@ -201,17 +211,21 @@ def wire_time(moment: datetime | None) -> str | None:
 def related_records(record: Record, relation: Relation) -> Sequence[Record]:
     """Returns the records of a relation to one or to many."""
     try:
-        records = record.links[relation.name]
+        link = record.links[relation.name]
     except KeyError:
         raise RelationNotLoaded(f"{type(record.row).__name__}.{relation.name}") from None
-    if not records:
+    if not link:
         return ()
-    return [records] if isinstance(records, Record) else records
+    items = [link] if isinstance(link, Record | UUID) else link
+    return [Record(Reference(item)) if isinstance(item, UUID) else item for item in items]
 
 
-def _linkage(record: Record, relation: Relation) -> dict[str, Any]:
+def _linkage(link: Link, relation: Relation) -> dict[str, Any]:
+    type_ = relation.type
+    items: Any = link if relation.is_many else (link,)
     identifiers = [
-        {"id": item.row.id, "type": item.type or relation.type} for item in related_records(record, relation)
+        Identifier(item, type_) if isinstance(item, UUID) else Identifier(item.row.id, item.type or type_)
+        for item in items
     ]
     return {"data": identifiers if relation.is_many else identifiers[0]}
 

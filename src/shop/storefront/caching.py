@@ -10,6 +10,7 @@ from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.caches.response_cache import CachedResponse
 from shop.base.errors import Unavailable
+from shop.jsonapi.document import Rendering
 from shop.queries.catalog.prices import Pricing
 from shop.storefront import catalog
 from shop.storefront.product_filters import BEST_SELLING, read_currency
@@ -17,7 +18,7 @@ from shop.web.input.request import Request
 from shop.web.reply import JSON_API, Header, Reply
 from shop.web.static_content import is_match
 
-RenderHandler = Callable[[Request, Context], Awaitable[bytes]]
+RenderHandler = Callable[[Request, Context], Awaitable[bytes | Rendering]]
 _VARY = (b"vary", b"Authorization")
 _PUBLIC_CACHE = (b"cache-control", b"public, no-cache")
 _PRIVATE_CACHE = (b"cache-control", b"private, no-store")
@@ -87,11 +88,9 @@ async def _load_or_render(
     return entry or _save(ctx, key, version, await render(request, ctx))
 
 
-def _save(ctx: Context, key: Any, version: Any, body: bytes) -> CachedResponse:
-    entry = _build_entry(version, body)
+def _save(ctx: Context, key: Any, version: Any, rendering: bytes | Rendering) -> CachedResponse:
+    if isinstance(rendering, bytes):
+        rendering = Rendering(rendering, blake2b(rendering, digest_size=16).digest())
+    entry = CachedResponse(version, rendering.body, b'"%b"' % rendering.digest.hex().encode())
     ctx.shared.response_cache.save(key, entry)
     return entry
-
-
-def _build_entry(version: Any, body: bytes) -> CachedResponse:
-    return CachedResponse(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')

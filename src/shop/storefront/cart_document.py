@@ -97,8 +97,12 @@ async def _build_cart_record(cart: Cart, ctx: Context, options: RenderOptions, c
 
 async def load_order_records(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> list[Record]:
     """Builds the records of orders; the number of statements does not depend on the number of orders."""
-    related = await _load_related(checkouts, ctx, include)
+    related = await _load_related(checkouts, ctx, include) if _has_related(checkouts, include) else RelatedRecords()
     return [Record(each.order, _links(each, include, related)) for each in checkouts]
+
+
+def _has_related(checkouts: Sequence[Checkout], include: Tree) -> bool:
+    return bool(include) or any(each.payments for each in checkouts)
 
 
 def _links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mapping[str, Link]:
@@ -200,7 +204,7 @@ async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) 
 def build_shipment_records(checkout: Checkout, related: RelatedRecords) -> list[Record]:
     """Builds shipments with their rates and line items; the stock location is loaded only when included."""
     currency = checkout.order.currency
-    lines = {line.id: Record(line, {"variant": Record(Reference(line.variant_id))}) for line in checkout.lines}
+    lines = {line.id: Record(line, {"variant": line.variant_id}) for line in checkout.lines}
     records = []
     for shipment in checkout.shipments:
         # A promotion that covers the selected rate covers every rate.
@@ -285,15 +289,17 @@ _AMOUNTS = ("amount", "price", "of")
 
 def _line_links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mapping[str, Link]:
     """Links line items and variants. A deleted variant can be referenced but not included."""
-    references = {line.variant_id: Record(Reference(line.variant_id)) for line in checkout.lines}
+    ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
     if not ("line_items" in include or "variants" in include):
-        return {"line_items": [Record(line) for line in checkout.lines], "variants": list(references.values())}
-    variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in references}
-    of_lines = variants if "variant" in include.get("line_items", {}) else references
-    of_cart = variants if "variants" in include else references
+        return {"line_items": [line.id for line in checkout.lines], "variants": ids}
+    variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in ids}
+    has_variants = "variant" in include.get("line_items", {})
     return {
-        "line_items": [Record(line, {"variant": of_lines[line.variant_id]}) for line in checkout.lines],
-        "variants": [variant for variant in of_cart.values() if variant],
+        "line_items": [
+            Record(line, {"variant": variants[line.variant_id] if has_variants else line.variant_id})
+            for line in checkout.lines
+        ],
+        "variants": [variant for variant in variants.values() if variant] if "variants" in include else ids,
     }
 
 

@@ -12,7 +12,7 @@ from shop.actions.context import Context
 from shop.base.ids import as_uuid
 from shop.base.listing import Keyset, Page
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
-from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
+from shop.jsonapi.document import NO_EXTRAS, Extras, Rendering, document, list_document
 from shop.jsonapi.paging import (
     PageWindow,
     Total,
@@ -40,7 +40,7 @@ TaxonSortKey = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
 """Sort key of a taxon: its taxonomy and its position in that tree."""
 
 
-async def list_products(request: Request, ctx: Context) -> bytes:
+async def list_products(request: Request, ctx: Context) -> Rendering:
     options = read_catalog_render_options(request, ctx, PRODUCT)
     query = read_product_query(request.params, ctx.shared.shop)
     listing = await product_lists.list_products(ctx, query, ProductOnPage)

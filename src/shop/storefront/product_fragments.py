@@ -4,7 +4,8 @@ A fragment is valid while the version of its product, read with the list, is unc
 regular prices; the origin of image addresses and a customer's own prices are inserted into each response.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ import msgspec
 from shop.actions.catalog import storefront
 from shop.actions.context import Context
 from shop.base.record import Record
-from shop.jsonapi.document import Extras, RenderOptions, join_document, list_included
+from shop.jsonapi.document import Extras, Rendering, RenderOptions, encode_extras, join_document, list_included
 from shop.jsonapi.encoder import ENCODED_MARK, MARK, encoder
 from shop.jsonapi.resource import RenderContext, Resource
 from shop.models.catalog.storefront import ProductOnPage
@@ -35,11 +36,14 @@ class ShownAmounts(msgspec.Struct, frozen=True, gc=False):
 
 
 class FragmentPart(msgspec.Struct, frozen=True, gc=False):
-    """An encoded record. If it shows amounts, they are the text from `start` to `end`."""
+    """An encoded record. If it shows amounts, they are the text from `start` to `end`; `has_origin` is whether it shows
+    image addresses.
+    """
 
     type: str
     id: UUID
     body: bytes
+    has_origin: bool
     start: int = 0
     end: int = 0
     variant_id: UUID | None = None
@@ -48,9 +52,10 @@ class FragmentPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fragment(msgspec.Struct, frozen=True, gc=False):
-    """The document of a product at a version: the product, and what it includes."""
+    """The document of a product at a version: the product, and what it includes; `digest` is the hash of both."""
 
     version: tuple[Any, ...]
+    digest: bytes
     data: FragmentPart
     included: tuple[FragmentPart, ...]
 
@@ -96,26 +101,32 @@ def _build_fragment(record: Record, options: RenderOptions, version: tuple[Any, 
     image_options = ImageOptions(MARK, context.props.image_options.size)
     context = RenderContext(context.locale, msgspec.structs.replace(context.props, image_options=image_options))
     options = RenderOptions(options.resources, context, options.query)
-    included = () if options.query.include is None else list_included(PRODUCT, [record], options)
-    return Fragment(
-        version, _build_part(PRODUCT, record, options), tuple(_build_part(*related, options) for related in included)
-    )
+    related = () if options.query.include is None else list_included(PRODUCT, [record], options)
+    data = _build_part(PRODUCT, record, options)
+    included = tuple([_build_part(*each, options) for each in related])
+    return Fragment(version, _digest(part.body for part in (data, *included)), data, included)
+
+
+def _digest(parts: Iterable[bytes]) -> bytes:
+    return blake2b(b",".join(parts), digest_size=16).digest()
 
 
 def _build_part(resource: Resource, record: Record, options: RenderOptions) -> FragmentPart:
     row, encode = record.row, encoder(resource, options.query.fields.get(resource.type))
     before, after = encode.encode_around_amounts(record, options.render_context)
+    has_origin = ENCODED_MARK in before or ENCODED_MARK in after
     if not encode.has_amounts:
-        return FragmentPart(resource.type, row.id, before)
+        return FragmentPart(resource.type, row.id, before, has_origin)
     amounts = encode.encode_amounts(row, options.render_context)
     start, variant_id = len(before), getattr(row, "default_variant_id", row.id)
     end = start + len(amounts)
-    return FragmentPart(resource.type, row.id, before + amounts + after, start, end, variant_id, row.compare_at_price)
+    body = before + amounts + after
+    return FragmentPart(resource.type, row.id, body, has_origin, start, end, variant_id, row.compare_at_price)
 
 
 async def render_list(
     ctx: Context, products: Sequence[ShownProduct], options: RenderOptions, pricing: Pricing, extras: Extras
-) -> bytes:
+) -> Rendering:
     """Renders the document of a list; what several products include appears once."""
     data = [product.fragment.data for product in products]
     included: dict[tuple[str, UUID], FragmentPart] = {}
@@ -127,13 +138,17 @@ async def render_list(
         prices = await _find_prices(ctx, products, [*data, *related], pricing)
         data, related = ([_with_price(part, prices, options, pricing) for part in parts] for parts in (data, related))
     origin = _encode(options.render_context.props.image_options.origin)[:-1]
-    return join_document(
+    others = encode_extras(extras)
+    body = join_document(
         b",".join([part.body for part in data]),
         None
         if options.query.include is None
-        else b",".join([part.body for part in related]).replace(ENCODED_MARK, origin),
-        extras,
+        else b",".join([part.body.replace(ENCODED_MARK, origin) if part.has_origin else part.body for part in related]),
+        others,
     )
+    # A document with a customer's prices has no ETag. Any other follows from its fragments.
+    digest = b"" if pricing.is_personal else _digest([*(each.fragment.digest for each in products), origin, others])
+    return Rendering(body, digest)
 
 
 async def _find_prices(
@@ -154,4 +169,4 @@ def _with_price(
     encode = encoder(options.resources[part.type], options.query.fields.get(part.type))
     amounts = ShownAmounts(pricing.currency, prices.get(part.variant_id), part.compare_at_price)
     text = encode.encode_amounts(amounts, options.render_context)
-    return FragmentPart(part.type, part.id, part.body[: part.start] + text + part.body[part.end :])
+    return FragmentPart(part.type, part.id, part.body[: part.start] + text + part.body[part.end :], part.has_origin)

@@ -56,7 +56,7 @@ def _link(record: Record) -> NavigationLink:
 
 def _records(record: Record, name: str) -> Sequence[Record]:
     links = record.links[name]
-    return links if isinstance(links, Sequence) else ()
+    return [each for each in links if isinstance(each, Record)] if isinstance(links, Sequence) else ()
 
 
 async def _top_categories(ctx: Context) -> tuple[NavigationLink, ...]:

@@ -10,7 +10,7 @@ from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, Page, Sort
-from shop.base.record import Link, Record, Reference
+from shop.base.record import Link, Record
 from shop.models.catalog.filters import TaxonFilters
 from shop.models.catalog.product_query import ProductQuery
 from shop.models.catalog.storefront import Facets, StorefrontProduct, StorefrontVariant
@@ -127,7 +127,7 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     by_position = (Sort("position", is_descending=False),)
     query = ProductQuery(currency=currency, taxons=(row.id,), page=Page(1, MAX_PRODUCTS), sort=by_position)
     products = await product_lists.list_products(ctx.db, query, pricing, Facets([], 1, 0), StorefrontProduct)
-    product_links: Link = [Record(Reference(product.id)) for product in products]
+    product_links: Link = [product.id for product in products]
     if "products" in include:
         product_links = await load(ctx, "product", products, include["products"], pricing)
     return Record(taxon.row, {**taxon.links, "products": product_links}), pricing
@@ -278,12 +278,8 @@ def _ids(row: RowWithId, relation: Related) -> Sequence[UUID]:
 
 
 def _link(row: RowWithId, relation: Related, records: Mapping[UUID, Record] | None) -> Link:
-    ids = _ids(row, relation)
-    if not ids:
-        return [] if relation.is_many else None
-    links = (
-        [Record(Reference(record_id)) for record_id in ids]
-        if records is None
-        else [records[record_id] for record_id in ids if record_id in records]
-    )
+    if records is None:
+        link: Link = getattr(row, relation.field)
+        return link
+    links = [records[record_id] for record_id in _ids(row, relation) if record_id in records]
     return links if relation.is_many else links[0] if links else None

@@ -188,8 +188,9 @@ async def names_of(ctx: Context, actions: ResourceActions) -> dict[str, str]:
 
 
 def linked_rows(record: Record, name: str) -> list[Any]:
-    links = record.links.get(name) or ()
-    return [each.row for each in links] if not isinstance(links, Record) else [links.row]
+    links = record.links.get(name)
+    related = links if isinstance(links, Sequence) else (links,)
+    return [each.row for each in related if isinstance(each, Record)]
 
 
 def linked_ids(record: Record, name: str) -> list[UUID]:
