@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 MAX_ORDER_DIGITS = 15
 # At a million carts, a random ten-digit number collides once in ten thousand times; each retry uses a space so much
 # larger that a second collision does not occur in practice.
@@ -110,4 +112,5 @@ def parse_event_id(text: str) -> UUID | None:
 
 def as_uuid(value: Any) -> UUID | None:
     """Parses a UUID in its canonical form; None for anything else."""
-    return UUID(value) if isinstance(value, str) and _CANONICAL.fullmatch(value) else None
+    # Converting is faster than the constructor of UUID, which accepts more forms.
+    return msgspec.convert(value, UUID) if isinstance(value, str) and _CANONICAL.fullmatch(value) else None

@@ -116,10 +116,12 @@ class MoneyText:
         return f"{prefix}{self._group_digits(whole)}{fraction if has_fraction else ''}{suffix}"
 
     def _group_digits(self, whole: str) -> str:
-        # India writes 12,34,567: the group next to the decimal separator may differ in size from the others.
         size, others = self._grouping
         if len(whole) <= size:
             return whole
+        if size == others == 3:
+            return f"{int(whole):,}".replace(",", self._group)
+        # India writes 12,34,567: the group next to the decimal separator differs in size from the others.
         parts = [whole[-size:]]
         rest = whole[:-size]
         while rest:

@@ -27,7 +27,7 @@ _DEFAULT_BOUNDS = Bounds()
 
 def load_json(body: bytes, bounds: Bounds = _DEFAULT_BOUNDS) -> Any:
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        value = _decoder.decode(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         # The parser's error messages quote the input, which the response must not repeat.
         raise Malformed("The body is not JSON in UTF-8.") from error
@@ -44,6 +44,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(_constant: str) -> NoReturn:
     raise Malformed("The body contains NaN or Infinity, which JSON does not allow.")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
 
 
 class _Walk:
