@@ -1,10 +1,11 @@
 """Loads that wrk cannot produce: a fixed number of requests, each of which is prepared before."""
 
-import asyncio
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+
+import uvloop
 
 from bench.http_client import Connection, send_all
 from bench.load_test import LoadGenerator, Sample, Server
@@ -30,7 +31,7 @@ class ClientLoad:
         worker = self._server.worker
         before, database, statements = worker.cpu_times(), self._wrk.database_cpu(), self._server.count_statements()
         start = time.perf_counter()
-        asyncio.run(send_all(self._server.url, items, timed))
+        uvloop.run(send_all(self._server.url, items, timed))
         self._seconds += time.perf_counter() - start
         # The log of the last requests is written a few times a second.
         time.sleep(0.3)

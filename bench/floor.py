@@ -9,6 +9,7 @@ import sys
 from datetime import datetime
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import asyncpg
@@ -88,6 +89,7 @@ class Floor:
 
     async def respond(self, scope: Scope, receive: Receive) -> bytes:
         headers, (_, _, name) = dict(scope["headers"]), scope["path"].rpartition("/")
+        query = dict(parse_qsl(scope["query_string"].decode()))
         bearer, cart = headers.get(b"authorization", b"")[7:].decode(), headers.get(b"x-shop-order-token", b"").decode()
         match name:
             case "token":
@@ -97,7 +99,7 @@ class Floor:
             case "add_item":
                 body = await self.cart.add_item(UUID(cart), (await receive())["body"])
             case "products":
-                body = await self.catalog.products()
+                body = await self.catalog.products(int(query.get("page", 1)))
             case "auth":
                 body = await self.signin.exchange((await receive())["body"])
             case "account":

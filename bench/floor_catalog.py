@@ -19,7 +19,7 @@ from shop.storefront.resources.catalog import PRODUCT, VARIANT
 QUERY = ProductQuery(currency="USD", page=Page(1, 25))
 _PAGE = product_lists._page(query_shape(QUERY), "walk", StorefrontProduct, is_personal=False)
 _BY_SLUG = priced_products._one_product("slug", is_personal=False, has_state=False)
-_VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
+_VALUES: dict[str, Any] = {"currency": "USD", "most": 25}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
 _MANY = {
@@ -47,7 +47,7 @@ class FloorCatalog:
         self.statements += 1
         return encode({"data": _product(row)})
 
-    async def products(self) -> bytes:
+    async def products(self, page_number: int = 1) -> bytes:
         async with self.pool.acquire() as connection:
 
             async def run(statement: Any, **values: Any) -> Any:
@@ -55,7 +55,7 @@ class FloorCatalog:
                 return await connection.fetch(statement.sql, *statement.arguments(values))
 
             await run(versions._STATE)
-            page = await run(_PAGE, **_VALUES)
+            page = await run(_PAGE, **_VALUES, skip=25 * (page_number - 1))
             facets = await run(storefront._FACETS, scopes=[ROOT_SCOPE_ID], currency_facet=currency_facet("USD"))
             variants = await run(storefront._VARIANTS, ids=[row["default_variant_id"] for row in page])
             images = await run(storefront._IMAGES, ids=[each for row in page for each in row["image_ids"]])

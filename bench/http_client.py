@@ -27,7 +27,12 @@ class Connection:
         self._writer.close()
 
     async def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Sends a request; returns the body of a successful response, parsed if it is JSON. Underscores in header names become hyphens."""
+        """Sends a request; returns the body of a successful response, parsed if it is JSON."""
+        head, response = await self.fetch(method, path, body, **headers)
+        return json.loads(response) if response and b"json" in head else response or None
+
+    async def fetch(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[bytes, bytes]:
+        """Sends a request; returns the head and body of a successful response. Underscores in header names become hyphens."""
         content = b"" if body is None else json.dumps(body).encode()
         lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(content)}"]
         lines += ["Content-Type: application/json"] if content else []
@@ -39,7 +44,7 @@ class Connection:
         status = int(head.split(b" ", 2)[1])
         if not 200 <= status < 300:
             raise SystemExit(f"bench: {method} {path} was answered {status}: {response.decode()[:500]}")
-        return json.loads(response) if response and b"json" in head else response or None
+        return head, response
 
 
 async def send_all(url: str, work: Iterable[Any], send: Callable[[Connection, Any], Awaitable[Any]]) -> list[Any]:

@@ -27,7 +27,7 @@ TARGETS = {
     "memory of the worker after this load, MB": "≤ 90",
     "shop products, one changed": "≥ 500/s",
     "shop priced, one changed": "≥ 300/s",
-    "shop products, no fragments": "≥ 0.59",
+    "shop pages, no fragments": "≥ 0.59",
     "shop products, rendered fresh": "≥ 500/s",
     "shop priced, rendered fresh": "≥ 300/s",
     "shop product, rendered fresh": "≥ 0.80",
