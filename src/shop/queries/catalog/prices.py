@@ -8,7 +8,7 @@ sort and filter by it.
     no list has one:      the base price
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     column,
     exists,
     func,
@@ -28,7 +29,6 @@ from sqlalchemy import (
     null,
     or_,
     select,
-    union,
     union_all,
 )
 from sqlalchemy import cast as sql_cast
@@ -91,18 +91,13 @@ class ResolvedPrice(msgspec.Struct, frozen=True):
     percent_off: Any
 
 
-class AssignedList(msgspec.Struct, frozen=True):
-    """A price list that applies to a customer."""
-
-    id: UUID
-    priority: int
-    has_percent: bool
-
-
-def build_pricing(currency: str, lists: Sequence[AssignedList], user_id: UUID | None = None) -> Pricing:
-    top = max((price_list.priority for price_list in lists if price_list.has_percent), default=None)
-    percent_ids = tuple(price_list.id for price_list in lists if price_list.has_percent and price_list.priority == top)
-    return Pricing(currency, tuple(price_list.id for price_list in lists), percent_ids, user_id)
+_percent_lists = (
+    select(price_lists.c.id, price_lists.c.name, price_lists.c.priority, price_lists.c.percent_off)
+    .where(price_lists.c.id == any_of("percent_lists", _ID))
+    .cte("percent_lists")
+    # Reads the lists once, not once for each variant.
+    .prefix_with("materialized")
+)
 
 
 def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement[int], *outer: Any) -> Any:
@@ -127,20 +122,17 @@ def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement
         .correlate(*outer)
         .cte("entries", nesting=True)
     )
+    percents = _percent_lists
     off = (
         select(
-            lists.c.id,
-            lists.c.name,
-            lists.c.priority,
-            sql_cast(func.round(base_amount * (100 - lists.c.percent_off) / 100), BigInteger).label("amount"),
+            percents.c.id,
+            percents.c.name,
+            percents.c.priority,
+            sql_cast(func.round(base_amount * (100 - percents.c.percent_off) / 100), BigInteger).label("amount"),
             sql_cast(null(), BigInteger).label("min_quantity"),
-            lists.c.percent_off,
+            percents.c.percent_off,
         )
-        .where(
-            lists.c.id == any_of("percent_lists", _ID),
-            base_amount.is_not(None),
-            ~exists().where(from_entries.c.id == lists.c.id),
-        )
+        .where(base_amount.is_not(None), ~exists().where(from_entries.c.id == percents.c.id))
         .correlate(*outer)
     )
     return _first_candidate(union_all(select(from_entries), off).subquery("candidates"))
@@ -186,7 +178,7 @@ _BASE = statement(
 
 
 def _lists_of_user(user_id: Any) -> Any:
-    """Selects the price lists that apply to a user now, in the currency of the parameter."""
+    """Selects the price lists that apply to a user now, in the currency of the parameter: the arrays of `Pricing`."""
     direct = select(price_list_users.c.price_list_id).where(price_list_users.c.user_id == user_id).correlate(users)
     by_group = (
         select(price_list_groups.c.price_list_id)
@@ -197,15 +189,23 @@ def _lists_of_user(user_id: Any) -> Any:
         .where(customer_group_members.c.user_id == user_id)
         .correlate(users)
     )
-    return select(
-        price_lists.c.id, price_lists.c.priority, price_lists.c.percent_off.is_not(None).label("has_percent")
-    ).where(
-        price_lists.c.id.in_(union(direct, by_group)),
-        price_lists.c.active,
-        price_lists.c.currency == bindparam("currency", type_=Text()),
-        or_(price_lists.c.starts_at.is_(None), price_lists.c.starts_at <= pricing_time()),
-        or_(price_lists.c.ends_at.is_(None), price_lists.c.ends_at > pricing_time()),
+    has_percent = price_lists.c.percent_off.is_not(None)
+    top = func.max(case((has_percent, price_lists.c.priority))).over()
+    theirs = (
+        select(price_lists.c.id, (has_percent & (price_lists.c.priority == top)).label("may_take_off"))
+        .where(
+            price_lists.c.id.in_(union_all(direct, by_group)),
+            price_lists.c.active,
+            price_lists.c.currency == bindparam("currency", type_=Text()),
+            or_(price_lists.c.starts_at.is_(None), price_lists.c.starts_at <= pricing_time()),
+            or_(price_lists.c.ends_at.is_(None), price_lists.c.ends_at > pricing_time()),
+        )
+        .lateral("theirs")
     )
+    return select(
+        func.array_agg(theirs.c.id, type_=_IDS).label("list_ids"),
+        func.array_agg(theirs.c.id, type_=_IDS).filter(theirs.c.may_take_off).label("percent_ids"),
+    ).select_from(theirs)
 
 
 def pricing_time() -> ColumnElement[datetime]:
@@ -215,45 +215,29 @@ def pricing_time() -> ColumnElement[datetime]:
 
 
 _LIST = statement(select(price_lists).where(price_lists.c.id == bindparam("id", type_=_ID)), into(PriceList))
-_LISTS = statement(_lists_of_user(bindparam("user_id", type_=_ID)), into(AssignedList))
+_LISTS = statement(_lists_of_user(bindparam("user_id", type_=_ID)), lambda record: [tuple(ids or ()) for ids in record])
 
 
-class _Shopper(msgspec.Struct, frozen=True):
-    user_id: UUID
-    lists: list[AssignedList]
-    version: CatalogState
-
-
-def _shopper(record: Any) -> _Shopper:
-    # One array per column: an array of rows would have to be parsed from text.
+def _shopper(record: Any) -> Pricing:
     version = CatalogState(record["version"], record["shared"], record["facets"], record["matches"], record["due"])
-    parts = zip(record["ids"] or (), record["priorities"] or (), record["percents"] or (), strict=True)
-    return _Shopper(record["user_id"], [AssignedList(*part) for part in parts], version)
+    ids, percent_ids = tuple(record["list_ids"] or ()), tuple(record["percent_ids"] or ())
+    return Pricing(record["currency"], ids, percent_ids, record["user_id"], version)
 
 
-_user_lists = _lists_of_user(users.c.id).lateral("theirs")
-_list_arrays = (
-    select(
-        func.array_agg(_user_lists.c.id, type_=_IDS).label("ids"),
-        func.array_agg(_user_lists.c.priority, type_=ARRAY(BigInteger)).label("priorities"),
-        func.array_agg(_user_lists.c.has_percent).label("percents"),
-    )
-    .select_from(_user_lists)
-    .lateral("gathered")
-)
+_user_lists = _lists_of_user(users.c.id).lateral("gathered")
 _catalog_state = catalog_state.subquery("catalog")
 _SHOPPER = statement(
     select(
         users.c.id.label("user_id"),
-        _list_arrays.c.ids,
-        _list_arrays.c.priorities,
-        _list_arrays.c.percents,
+        bindparam("currency", type_=Text()).label("currency"),
+        _user_lists.c.list_ids,
+        _user_lists.c.percent_ids,
         *_catalog_state.c,
     )
     .select_from(
         access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
         .join(users, users.c.id == sessions.c.user_id)
-        .join(_list_arrays, literal_column("true"))
+        .join(_user_lists, literal_column("true"))
         .join(_catalog_state, literal_column("true"))
     )
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
@@ -263,10 +247,7 @@ _SHOPPER = statement(
 
 async def find_bearers_pricing(db: DatabaseSession, token_hash: bytes, currency: str) -> Pricing | None:
     """Returns the pricing of a token's user, or `None` if the token is invalid, in one statement."""
-    shopper = await db.one(_SHOPPER, hash=token_hash, currency=currency)
-    if shopper is None:
-        return None
-    return msgspec.structs.replace(build_pricing(currency, shopper.lists, shopper.user_id), version=shopper.version)
+    return await db.one(_SHOPPER, hash=token_hash, currency=currency)
 
 
 async def find_list(db: DatabaseSession, list_id: UUID) -> PriceList | None:
@@ -275,7 +256,8 @@ async def find_list(db: DatabaseSession, list_id: UUID) -> PriceList | None:
 
 async def find_pricing(db: DatabaseSession, user_id: UUID, currency: str, at: datetime | None = None) -> Pricing:
     """Returns the pricing of a user now or at another time."""
-    return build_pricing(currency, await db.all(_LISTS, user_id=user_id, currency=currency, at=at), user_id)
+    list_ids, percent_ids = (await db.all(_LISTS, user_id=user_id, currency=currency, at=at))[0]
+    return Pricing(currency, list_ids, percent_ids, user_id)
 
 
 async def resolve(
