@@ -56,9 +56,6 @@ class LateRoutes(msgspec.Struct, frozen=True, eq=False):
     paths: Sequence[str]
     load: Callable[[], Iterable[Route]]
 
-    def has(self, path: str) -> bool:
-        return any(path == each or path.startswith(f"{each}/") for each in self.paths)
-
 
 class Router:
     """The ASGI application that serves all routes."""
@@ -69,7 +66,7 @@ class Router:
         self._endpoint_context = endpoint_context
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
-        self._late_routes = list(late_routes)
+        self._late_routes = [(tuple(f"{path}/" for path in each.paths), each) for each in late_routes]
         self._loading = asyncio.Lock()
         self._fallbacks = {
             (kind, name): Endpoint(
@@ -92,17 +89,18 @@ class Router:
         methods = self._literal.get(scope["path"], _NO_METHODS)
         endpoint, params = methods.get(scope["method"]), _NO_PARAMS
         if endpoint is None:
-            if late_routes := next((each for each in self._late_routes if each.has(scope["path"])), None):
-                return self._load_and_serve(late_routes, scope, receive, send)
+            for prefixes, late_routes in self._late_routes:
+                if f"{scope['path']}/".startswith(prefixes):
+                    return self._load_and_serve(late_routes, scope, receive, send)
             endpoint, params = self._resolve(methods, scope)
         return endpoint(scope, receive, send, params)
 
     async def _load_and_serve(self, late_routes: LateRoutes, scope: Scope, receive: Receive, send: Send) -> None:
         """Loads routes in a thread, so that other requests do not wait, and serves the request that needs them."""
         async with self._loading:
-            if late_routes in self._late_routes:
+            if any(late_routes is each for _, each in self._late_routes):
                 self._add(await asyncio.to_thread(lambda: tuple(late_routes.load())))
-                self._late_routes.remove(late_routes)
+                self._late_routes = [pair for pair in self._late_routes if pair[1] is not late_routes]
         await self(scope, receive, send)
 
     def _resolve(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:

@@ -19,6 +19,7 @@ from shop.queries.catalog.prices import Pricing
 QUOTE_BYTES, RECORD_BYTES = 600, 3000
 """About what a quote and a variant take in memory."""
 _encode = msgspec.json.Encoder().encode
+# The keys have the integers of the ids: to hash and compare those does not run Python code.
 
 
 async def list_base_quotes(
@@ -38,13 +39,13 @@ async def list_base_quotes(
             await quotes.list_quotes(ctx.db, Pricing(currency), dict.fromkeys(missing_ids, 1))
         ).items():
             current[variant_id] = quote
-            ctx.shared.quotes.save((variant_id, currency), (catalog.version, quote), QUOTE_BYTES)
+            ctx.shared.quotes.save((variant_id.int, currency), (catalog.version, quote), QUOTE_BYTES)
     return {stock.variant_id: _with_stock(quote, stock) for stock in stocks if (quote := current.get(stock.variant_id))}
 
 
 def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> Quote | None:
     """Returns a cached quote, unless the catalog or a date may have changed it."""
-    version, quote = ctx.shared.quotes.find((variant_id, currency)) or (None, None)
+    version, quote = ctx.shared.quotes.find((variant_id.int, currency)) or (None, None)
     if quote is None or version != catalog.version:
         return None
     return None if quote.changes_at is not None and quote.changes_at <= catalog.now else cast(Quote, quote)
@@ -64,7 +65,7 @@ async def load_current_variants(
     variation = None if "product" in include else (currency, _encode(include))
     records: dict[UUID, Record] = {}
     for variant_id in ids if variation else ():
-        version, record = ctx.shared.quotes.find((variant_id, variation)) or (None, None)
+        version, record = ctx.shared.quotes.find((variant_id.int, variation)) or (None, None)
         if record is not None and version == catalog.version and _find_quote(ctx, variant_id, currency, catalog):
             records[variant_id] = record
     missing_ids = [variant_id for variant_id in ids if variant_id not in records]
@@ -74,5 +75,5 @@ async def load_current_variants(
         ).items():
             records[variant_id] = record
             if variation:
-                ctx.shared.quotes.save((variant_id, variation), (catalog.version, record), RECORD_BYTES)
+                ctx.shared.quotes.save((variant_id.int, variation), (catalog.version, record), RECORD_BYTES)
     return records

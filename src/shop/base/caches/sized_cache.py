@@ -1,5 +1,6 @@
 """A cache in memory with a maximum total size, which evicts the least recently used entries."""
 
+from collections import OrderedDict
 from typing import Any
 
 
@@ -11,7 +12,8 @@ class SizedCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._entries: dict[Any, tuple[Any, int]] = {}
+        # Evicting the first entry of a dict takes longer, the more entries have been evicted.
+        self._entries: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
         self.size = 0
 
     def __contains__(self, key: Any) -> bool:
@@ -27,10 +29,10 @@ class SizedCache:
 
     def find(self, key: Any) -> Any:
         """Returns a value or None."""
-        entry = self._entries.pop(key, None)
+        entry = self._entries.get(key)
         if entry is None:
             return None
-        self._entries[key] = entry  # Moves it to the end: the first entry is evicted first.
+        self._entries.move_to_end(key)
         return entry[0]
 
     def save(self, key: Any, value: Any, size: int) -> None:
@@ -42,7 +44,8 @@ class SizedCache:
         self._entries[key] = (value, size)
         self.size += size
         while self.size > self._max_bytes:
-            self.remove(next(iter(self._entries)))
+            _, (_, evicted) = self._entries.popitem(last=False)
+            self.size -= evicted
 
     def remove(self, key: Any) -> None:
         _, size = self._entries.pop(key, (None, 0))
