@@ -70,7 +70,8 @@ async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_
     if snapshot is None or snapshot.order.state not in _UNRESERVED_STATES or snapshot.order.store_credit_total:
         return None
     order, cart_lines, ctx.setup_version = snapshot.order, snapshot.cart_lines, snapshot.setup_version
-    variant_quotes = await list_base_quotes(ctx, order.currency, cart_lines.stocks, cart_lines.catalog)
+    variant_ids = {line.variant_id for line in cart_lines.lines} | {item.variant_id for item in items}
+    variant_quotes = await list_base_quotes(ctx, order.currency, variant_ids, cart_lines.stocks, cart_lines.catalog)
     unlocked_cart = LockedCart(order, cart_lines.lines, Pricing(order.currency), snapshot, cart_lines.catalog)
     try:
         return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)

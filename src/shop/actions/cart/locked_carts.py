@@ -127,7 +127,8 @@ async def load_cart(ctx: Context, order: Order) -> Cart:
     if order.user_id is None:
         quotable = await snapshots.list_stocked_lines(ctx.db, order)
         lines, catalog = quotable.lines, quotable.catalog
-        variant_quotes = await list_base_quotes(ctx, order.currency, quotable.stocks, catalog)
+        variant_ids = [line.variant_id for line in lines]
+        variant_quotes = await list_base_quotes(ctx, order.currency, variant_ids, quotable.stocks, catalog)
     else:
         lines = await queries.list_lines(ctx.db, order.id)
         variant_quotes = await list_line_quotes(ctx, await get_pricing(ctx, order), lines)

@@ -114,7 +114,8 @@ async def load_quoted_checkout(ctx: Context, order: Order) -> Checkout:
     cart_lines, parts = await list_lines_and_parts(ctx.db, order)
     quotes = None
     if order.user_id is None:
-        quotes = await list_base_quotes(ctx, order.currency, cart_lines.stocks, cart_lines.catalog)
+        variant_ids = [line.variant_id for line in cart_lines.lines]
+        quotes = await list_base_quotes(ctx, order.currency, variant_ids, cart_lines.stocks, cart_lines.catalog)
     checkout = _build_checkout(ctx, order, cart_lines.lines, parts)
     return msgspec.structs.replace(checkout, quotes=quotes, stock=cart_lines.location_stock)
 

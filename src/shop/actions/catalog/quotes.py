@@ -3,7 +3,7 @@
 The version of the catalog is read before the data: what is cached may be newer than its version, and is never older.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from typing import cast
 from uuid import UUID
 
@@ -23,24 +23,28 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def list_base_quotes(
-    ctx: Context, currency: str, stocks: Sequence[AvailableStock], catalog: CatalogMoment
+    ctx: Context,
+    currency: str,
+    variant_ids: Collection[UUID],
+    stocks: Mapping[UUID, AvailableStock],
+    catalog: CatalogMoment,
 ) -> dict[UUID, Quote]:
     """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
-    current: dict[UUID, Quote] = {}
+    found: dict[UUID, Quote] = {}
     missing_ids: list[UUID] = []
-    for stock in stocks:
-        quote = _find_quote(ctx, stock.variant_id, currency, catalog)
+    for variant_id in variant_ids:
+        quote = _find_quote(ctx, variant_id, currency, catalog)
         if quote is None:
-            missing_ids.append(stock.variant_id)
+            missing_ids.append(variant_id)
         else:
-            current[stock.variant_id] = quote
+            found[variant_id] = _with_stock(quote, stocks.get(variant_id))
     if missing_ids:
         for variant_id, quote in (
             await quotes.list_quotes(ctx.db, Pricing(currency), dict.fromkeys(missing_ids, 1))
         ).items():
-            current[variant_id] = quote
+            found[variant_id] = _with_stock(quote, stocks.get(variant_id))
             ctx.shared.quotes.save((variant_id.int, currency), (catalog.version, quote), QUOTE_BYTES)
-    return {stock.variant_id: _with_stock(quote, stock) for stock in stocks if (quote := current.get(stock.variant_id))}
+    return found
 
 
 def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> Quote | None:
@@ -51,10 +55,11 @@ def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogM
     return None if quote.changes_at is not None and quote.changes_at <= catalog.now else cast(Quote, quote)
 
 
-def _with_stock(quote: Quote, stock: AvailableStock) -> Quote:
-    if quote.on_hand == stock.on_hand and quote.backorderable == stock.backorderable:
+def _with_stock(quote: Quote, stock: AvailableStock | None) -> Quote:
+    on_hand, backorderable = (stock.on_hand, stock.backorderable) if stock else (0, False)
+    if quote.on_hand == on_hand and quote.backorderable == backorderable:
         return quote
-    return msgspec.structs.replace(quote, on_hand=stock.on_hand, backorderable=stock.backorderable)
+    return msgspec.structs.replace(quote, on_hand=on_hand, backorderable=backorderable)
 
 
 async def load_current_variants(

@@ -6,14 +6,14 @@ every change of its lines, codes or addresses updates the row.
 Lines are read as JSON, which takes less than half of the time that the driver takes to read as many columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import GenericAlias
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, column, func, select, true
+from sqlalchemy import BigInteger, Text, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -29,12 +29,13 @@ from shop.models.checkout.coupons import coupon_codes, order_promotions
 from shop.models.customers.addresses import addresses
 from shop.queries.cart.line_items import ROW_VERSION
 from shop.queries.cart.promotions import IS_USED_CODE, Code, PromotionFacts
-from shop.queries.catalog.quotes import LOCATION_STOCK, select_stock
+from shop.queries.catalog.quotes import select_location_stock_text, select_stocks_text
 from shop.queries.setup.versions import SETUP_VERSION
 from shop.rules.metadata import METADATA
 from shop.rules.setup.shipping import LocationStock
 
 _ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
 _codes = (
     select(order_promotions.c.promotion_id, order_promotions.c.code, order_promotions.c.coupon_code_id, IS_USED_CODE)
     .select_from(order_promotions.outerjoin(coupon_codes, coupon_codes.c.id == order_promotions.c.coupon_code_id))
@@ -53,21 +54,19 @@ _fields = msgspec.structs.fields(LineItem)
 # Metadata is not decoded: as Python objects it can be 25 times larger, and a cart only passes it on.
 _types = tuple(msgspec.Raw if each.name in METADATA else each.type for each in _fields)
 _values: Any = GenericAlias(tuple, _types)
-_read_lines = msgspec.json.Decoder(list[tuple[_values, int, bool]]).decode
-_stock_at: Any = list[tuple[UUID, UUID, UUID, int, bool]] | None
-_read_lines_by_location = msgspec.json.Decoder(list[tuple[_values, int, bool, _stock_at]]).decode
+_read_lines = msgspec.json.Decoder(list[_values]).decode
 _read_stocks = msgspec.json.Decoder(list[tuple[UUID, int, bool]]).decode
+_read_location_stock = msgspec.json.Decoder(list[tuple[UUID, UUID, UUID, int, bool]]).decode
 _build_line: Any = positional_type(CartLine)
 _build_order = positional_type(Order)
 _WIDTH = len(orders.c)
-_VARIANT_AT = list(line_items.c.keys()).index("variant_id")
 
 
 class StockedLines(msgspec.Struct, frozen=True):
-    """The lines of a cart, and the stock of their variants."""
+    """The lines of a cart, and the stock of their variants; a variant without stock items is missing."""
 
     lines: list[CartLine]
-    stocks: Sequence[AvailableStock]
+    stocks: Mapping[UUID, AvailableStock]
     catalog: CatalogMoment
     """The version that quotes must have."""
     location_stock: Sequence[LocationStock] = ()
@@ -87,16 +86,14 @@ class CartSnapshot(msgspec.Struct, frozen=True):
 
 
 def _read_snapshot(record: Any) -> CartSnapshot:
-    row_version, now, promotion_version, codes, setup_version, destination, lines, others, version = record[_WIDTH:]
+    row_version, now, promotion_version, codes, setup_version, destination, lines, stocks, version = record[_WIDTH:]
     facts = PromotionFacts(
         now, promotion_version, [], False, {}, [Code(*code) for code in _read_codes(codes)] if codes else []
     )
     order = _build_order(*record[:_WIDTH])
-    rows = _read_lines(lines) if lines else []
-    stocks = [*_build_stocks(rows), *(AvailableStock(*each) for each in (_read_stocks(others) if others else ()))]
     return CartSnapshot(
         order,
-        StockedLines(_build_lines(rows, order.currency), stocks, CatalogMoment(version, now)),
+        StockedLines(_build_lines(lines, order.currency), _build_stocks(stocks), CatalogMoment(version, now)),
         row_version,
         facts,
         setup_version,
@@ -104,13 +101,11 @@ def _read_snapshot(record: Any) -> CartSnapshot:
     )
 
 
-def _select_lines_text(order_id: Any, *details: Any) -> Any:
-    """Selects the lines of an order as a JSON array: the columns of each, its stock, and details of the stock."""
-    stock = select_stock(line_items.c.variant_id).add_columns(*details).correlate(line_items).lateral("stock")
-    rows = func.json_build_array(func.json_build_array(*line_items.c), *stock.c)
+def _select_lines_text(order_id: Any) -> Any:
+    """Selects the lines of an order as a JSON array: the columns of each."""
+    rows = func.json_build_array(*line_items.c)
     return (
         select(sql_cast(func.json_agg(aggregate_order_by(rows, line_items.c.created_at, line_items.c.id)), Text))
-        .select_from(line_items.join(stock, true()))
         .where(line_items.c.order_id == order_id)
         .correlate(orders)
         .scalar_subquery()
@@ -118,21 +113,22 @@ def _select_lines_text(order_id: Any, *details: Any) -> Any:
     )
 
 
-_items = func.unnest(opaque_param("ids", ARRAY(_ID))).table_valued(column("id", _ID), name="items").render_derived()
-_items_stock = select_stock(_items.c.id).correlate(_items).lateral("stock")
-_others_text = select(sql_cast(func.json_agg(func.json_build_array(_items.c.id, *_items_stock.c)), Text)).select_from(
-    _items.join(_items_stock, true())
-)
+def _select_variant_ids(order_id: Any) -> Any:
+    """Selects the variants of an order as an array."""
+    ids = select(line_items.c.variant_id).where(line_items.c.order_id == order_id)
+    return func.array(ids.correlate(orders).scalar_subquery(), type_=_IDS)
+
+
 _CATALOG_VERSION = select(sql_cast(func.sum(catalog_versions.c.version), Text)).scalar_subquery().label("version")
 _order_id = opaque_param("order_id", _ID)
 
 
-def _build_lines(lines: Sequence[Any], currency: str) -> list[CartLine]:
-    return [_build_line(*values, currency) for values, *_ in lines]
+def _build_lines(text: str | None, currency: str) -> list[CartLine]:
+    return [_build_line(*values, currency) for values in _read_lines(text)] if text else []
 
 
-def _build_stocks(lines: Sequence[Any]) -> list[AvailableStock]:
-    return [AvailableStock(values[_VARIANT_AT], *stock[:2]) for values, *stock in lines]
+def _build_stocks(text: str | None) -> dict[UUID, AvailableStock]:
+    return {each[0]: AvailableStock(*each) for each in _read_stocks(text)} if text else {}
 
 
 _FIND = statement(
@@ -145,7 +141,10 @@ _FIND = statement(
         SETUP_VERSION.label("setup_version"),
         _destination_text.correlate(orders).scalar_subquery().label("destination"),
         _select_lines_text(orders.c.id),
-        _others_text.scalar_subquery().label("others"),
+        select_stocks_text(_select_variant_ids(orders.c.id) + opaque_param("ids", _IDS))
+        .correlate(orders)
+        .scalar_subquery()
+        .label("stocks"),
         _CATALOG_VERSION,
     ).where(
         orders.c.id == opaque_param("cart_id", _ID),
@@ -157,13 +156,20 @@ _FIND = statement(
 )
 
 
-def _read_rows(record: Any) -> tuple[Sequence[Any], CatalogMoment]:
-    lines, version, now = record
-    return _read_lines(lines) if lines else (), CatalogMoment(version, now)
-
-
-_LINES = statement(select(_select_lines_text(_order_id), _CATALOG_VERSION, func.now().label("now")), _read_rows)
-LINES_BY_LOCATION = (_select_lines_text(_order_id, LOCATION_STOCK), _CATALOG_VERSION)
+_LINES = statement(
+    select(
+        _select_lines_text(_order_id),
+        select_stocks_text(_select_variant_ids(_order_id)).scalar_subquery().label("stocks"),
+        _CATALOG_VERSION,
+        func.now().label("now"),
+    ),
+    tuple,
+)
+LINES_BY_LOCATION = (
+    _select_lines_text(_order_id),
+    select_location_stock_text(_select_variant_ids(_order_id)).scalar_subquery().label("location_stock"),
+    _CATALOG_VERSION,
+)
 """Columns of the lines of an order, which `read_lines_by_location` reads."""
 
 
@@ -179,14 +185,19 @@ async def list_stocked_lines(db: DatabaseSession, order: Order) -> StockedLines:
     result = await db.one(_LINES, order_id=order.id)
     if result is None:
         raise AssertionError("a select without a table has one row")
-    rows, catalog = result
-    return StockedLines(_build_lines(rows, order.currency), _build_stocks(rows), catalog)
+    lines, stocks, version, now = result
+    return StockedLines(_build_lines(lines, order.currency), _build_stocks(stocks), CatalogMoment(version, now))
 
 
-def read_lines_by_location(order: Order, text: str | None, version: str, now: datetime) -> StockedLines:
+def read_lines_by_location(
+    order: Order, lines: str | None, location_stock: str | None, version: str, now: datetime
+) -> StockedLines:
     """Returns the lines of an order, with the stock of their variants at each location."""
-    rows = _read_lines_by_location(text) if text else []
-    location_stock = [LocationStock(*each) for *_, stock in rows for each in stock or ()]
-    return StockedLines(
-        _build_lines(rows, order.currency), _build_stocks(rows), CatalogMoment(version, now), location_stock
-    )
+    by_location = [LocationStock(*each) for each in _read_location_stock(location_stock)] if location_stock else []
+    stocks: dict[UUID, AvailableStock] = {}
+    for each in by_location:
+        others = stocks.get(each.variant_id, AvailableStock(each.variant_id, 0, backorderable=False))
+        stocks[each.variant_id] = AvailableStock(
+            each.variant_id, others.on_hand + each.on_hand, others.backorderable or each.backorderable
+        )
+    return StockedLines(_build_lines(lines, order.currency), stocks, CatalogMoment(version, now), by_location)

@@ -87,11 +87,32 @@ def select_stock(variant_id: Any) -> Select[Any, Any]:
     )
 
 
-_location_stock = func.json_build_array(
-    *(stock_items.c[name] for name in ("id", "stock_location_id", "variant_id", "count_on_hand", "backorderable"))
-)
-LOCATION_STOCK = func.json_agg(_location_stock).label("by_location")
-"""The stock at each location as JSON, to be added to `select_stock`."""
+def _at_active_locations(variant_ids: Any) -> ColumnElement[bool]:
+    return and_(stock_items.c.variant_id == sql_any(variant_ids), stock_items.c.stock_location_id == _active_locations)
+
+
+def select_stocks_text(variant_ids: Any) -> Any:
+    """Selects the stock of variants at all active locations as a JSON array, without those that have no stock items."""
+    stocks = (
+        select(
+            stock_items.c.variant_id,
+            sql_cast(func.sum(stock_items.c.count_on_hand), BigInteger).label("on_hand"),
+            func.bool_or(stock_items.c.backorderable).label("backorderable"),
+        )
+        .where(_at_active_locations(variant_ids))
+        .group_by(stock_items.c.variant_id)
+        .subquery()
+    )
+    return select(sql_cast(func.json_agg(func.json_build_array(*stocks.c)), Text)).select_from(stocks)
+
+
+def select_location_stock_text(variant_ids: Any) -> Any:
+    """Selects the stock of variants at each active location as a JSON array."""
+    columns = ("id", "stock_location_id", "variant_id", "count_on_hand", "backorderable")
+    rows = func.json_build_array(*(stock_items.c[name] for name in columns))
+    return select(sql_cast(func.json_agg(rows), Text)).where(_at_active_locations(variant_ids))
+
+
 STOCK = select_stock(variants.c.id).correlate(variants).lateral("stock")
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
 

@@ -105,7 +105,7 @@ _COLUMNS = (
 )
 _PARTS = statement(select(*_COLUMNS), _read_parts)
 _LINES_AND_PARTS = statement(
-    select(*_COLUMNS, *LINES_BY_LOCATION), lambda record: (_read_parts(record[:-2]), record[-2], record[-1])
+    select(*_COLUMNS, *LINES_BY_LOCATION), lambda record: (_read_parts(record[:-3]), *record[-3:])
 )
 
 
@@ -114,8 +114,8 @@ async def list_lines_and_parts(db: DatabaseSession, order: Order) -> tuple[Stock
     result = await db.one(_LINES_AND_PARTS, order_id=order.id, address_id=order.ship_address_id)
     if result is None:
         raise AssertionError("a select without a table has one row")
-    parts, lines, version = result
-    return read_lines_by_location(order, lines, version, parts.now), parts
+    parts, lines, location_stock, version = result
+    return read_lines_by_location(order, lines, location_stock, version, parts.now), parts
 
 
 async def find_parts(db: DatabaseSession, order_id: UUID, ship_address_id: UUID | None) -> CheckoutParts:
