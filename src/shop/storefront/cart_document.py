@@ -110,7 +110,7 @@ def _links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mappin
     if checkout.lines:
         links = {**links, **_line_links(checkout, include, related)}
     if order.promoted:
-        links = {**links, "promotions": [_promotion(order, *each) for each in order.promoted.items()]}
+        links = {**links, "promotions": _promotion_links(order, include)}
     if order.user_id is not None:
         # Link to the owner; load the user only when included.
         links = {**links, "user": related.owner if "user" in include else Record(Reference(order.user_id))}
@@ -123,6 +123,12 @@ def _links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mappin
             "payments": _build_payment_records(checkout, include.get("payments", {}), related),
         }
     return links
+
+
+def _promotion_links(order: Order, include: Tree) -> Link:
+    if "promotions" in include:
+        return [_promotion(order, *each) for each in order.promoted.items()]
+    return msgspec.convert([*order.promoted], list[UUID])
 
 
 def _promotion(order: Order, promotion_id: str, entry: Mapping[str, Any]) -> Record:

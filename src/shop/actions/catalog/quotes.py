@@ -30,21 +30,21 @@ async def list_base_quotes(
     catalog: CatalogMoment,
 ) -> dict[UUID, Quote]:
     """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
-    found: dict[UUID, Quote] = {}
+    current: dict[UUID, Quote] = {}
     missing_ids: list[UUID] = []
     for variant_id in variant_ids:
         quote = _find_quote(ctx, variant_id, currency, catalog)
         if quote is None:
             missing_ids.append(variant_id)
         else:
-            found[variant_id] = _with_stock(quote, stocks.get(variant_id))
+            current[variant_id] = _with_stock(quote, stocks.get(variant_id))
     if missing_ids:
         for variant_id, quote in (
             await quotes.list_quotes(ctx.db, Pricing(currency), dict.fromkeys(missing_ids, 1))
         ).items():
-            found[variant_id] = _with_stock(quote, stocks.get(variant_id))
+            current[variant_id] = _with_stock(quote, stocks.get(variant_id))
             ctx.shared.quotes.save((variant_id.int, currency), (catalog.version, quote), QUOTE_BYTES)
-    return found
+    return current
 
 
 def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> Quote | None:

@@ -44,8 +44,8 @@ class SizedCache:
         self._entries[key] = (value, size)
         self.size += size
         while self.size > self._max_bytes:
-            _, (_, evicted) = self._entries.popitem(last=False)
-            self.size -= evicted
+            _, (_, entry_size) = self._entries.popitem(last=False)
+            self.size -= entry_size
 
     def remove(self, key: Any) -> None:
         _, size = self._entries.pop(key, (None, 0))
