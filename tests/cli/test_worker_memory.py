@@ -20,7 +20,7 @@ RARE = {
     *("shop.admin", "shop.demo", "shop.platform", "shop.site.docs", "shop.site.reference", "shop.cli.backups"),
     *("shop.actions.accounts", "shop.actions.backups", "shop.actions.catalog_bulk", "shop.actions.imports"),
     *("PIL", "aiohttp", "aiosmtplib", "alembic", "cryptography", "mako", "markdown_it", "obstore", "pygments", "pyotp"),
-    *("reportlab", "rich", "segno", "stripe", "webauthn", "zxcvbn_rs_py"),
+    *("prometheus_client", "reportlab", "rich", "segno", "stripe", "webauthn", "zxcvbn_rs_py"),
 }
 """The packages that no request of a shopper needs."""
 LISTER = """

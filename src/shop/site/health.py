@@ -5,18 +5,22 @@ from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
 from time import monotonic
-
-from prometheus_client import CONTENT_TYPE_LATEST
+from typing import TYPE_CHECKING
 
 from shop.actions.context import Context
 from shop.base.errors import Malformed, NotFound, Unavailable
+from shop.base.lazy_modules import LazyModule
 from shop.queries.operations.gauges import Gauges, read_gauges
 from shop.queries.setup import shop as shop_queries
 from shop.queries.setup.shop import DatabaseState
 from shop.web.endpoint import Handler
 from shop.web.input.request import Request
-from shop.web.metrics import render_metrics
 from shop.web.reply import NO_STORE, Reply, json_reply
+
+if TYPE_CHECKING:
+    from shop.site import metrics_text
+else:
+    metrics_text = LazyModule("shop.site.metrics_text")
 
 READY_SECONDS = 1
 TEXT_SECONDS = 1
@@ -81,9 +85,10 @@ def make_metrics_handler(others: Callable[[], Iterable[Path]]) -> Handler:
             settings, database = ctx.shared.settings, ctx.shared.database
             hours = settings.backup_hours if settings.backup_url else None
             replica_states = database.replicas.states() if database.replicas else ()
-            text = render_metrics(others(), database.connections.waits, read, hours, replica_states)
+            waits = database.connections.waits
+            text = metrics_text.render_metrics(others(), waits, read, hours, replica_states)
             rendered_at = monotonic()
-        return Reply(200, text, ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
+        return Reply(200, text, ((b"content-type", metrics_text.MEDIA_TYPE), NO_STORE))
 
     return answer
 
