@@ -266,17 +266,18 @@ def uncached_script(directory: Path, token: str | None = None) -> Path:
     return file
 
 
-def slug_script(directory: Path, slugs: list[str]) -> Path:
-    """Requests another product each time, with a different unused parameter, so that no response is cached."""
-    listing = directory / "slugs.txt"
+def slug_script(directory: Path, slugs: list[str], *, is_fresh: bool) -> Path:
+    """Requests another product each time; if `is_fresh`, with an unused parameter, so that no response is cached."""
+    listing = directory / f"slugs_{len(slugs)}.txt"
     listing.write_text("\n".join(slugs))
-    file = directory / "slugs.lua"
+    file = directory / f"slugs_{len(slugs)}{'_fresh' if is_fresh else ''}.lua"
+    parameter = ' .. "?n=" .. run .. n' if is_fresh else ""
     file.write_text(f"""
 local slugs, n, run = {{}}, 0, os.time() .. "." .. math.floor(os.clock() * 1000000) .. "."
 for line in io.lines("{listing}") do slugs[#slugs + 1] = line end
 request = function()
   n = n + 1
-  return wrk.format("GET", wrk.path:gsub("[^/]+$", slugs[n % #slugs + 1]) .. "?n=" .. run .. n)
+  return wrk.format("GET", (wrk.path:gsub("[^/]+$", slugs[n % #slugs + 1])){parameter})
 end
 """)
     return file
