@@ -207,6 +207,10 @@ class Context:
         self.audits_each_record = True
         """Whether each changed record has an audit event; an import has one for all of them."""
 
+    def wake(self, kind: str) -> None:
+        """Wakes the loop of this process that does this kind of work, once the transaction is committed."""
+        self.db.wakes.add(self.shared.work_signals.find(kind))
+
     @property
     def providers(self) -> Mapping[str, Provider]:
         """The payment providers, by payment method type."""

@@ -135,7 +135,8 @@ def _note(ctx: Context, change: NotedChange) -> None:
     if not ctx.db.is_in_transaction:
         raise AssertionError(f"a change of a {change.subject.type} is not part of a transaction")
     pending: dict[tuple[str, UUID, str | None], NotedChange] = ctx.db.pending
-    ctx.db.before_commit, ctx.db.after_commit = lambda: _write(ctx), ctx.shared.event_tail.pending.set
+    ctx.db.before_commit = lambda: _write(ctx)
+    ctx.db.wakes.add(ctx.shared.event_tail.pending)
     key = change.subject.type, change.record_id, change.type
     if earlier := pending.get(key):
         # Several steps of one change: the first one knows the row before it, the last one whether it remains.
@@ -184,6 +185,7 @@ async def _write(ctx: Context) -> None:
         await queue_mails(ctx, mails)
     if restocked_ids:
         await restocks.insert_restocked(ctx.db, restocked_ids)
+        ctx.wake("tasks")
 
 
 def _build_audit_rows(

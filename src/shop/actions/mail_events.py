@@ -18,7 +18,7 @@ async def queue_mails(ctx: Context, mails: Sequence[MailRequest]) -> int:
     is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
     source = ctx.origin.source if is_shopper else None
     mail_ids = await outbox.insert_mails(ctx.db, list(distinct.values()), source)
-    ctx.db.after_commit = lambda: _wake_worker(ctx)
+    ctx.db.wakes.add(ctx.shared.mail_queued)
     return len(mail_ids)
 
 
@@ -26,8 +26,3 @@ def is_mail_on(ctx: Context, kind: str) -> bool:
     """Returns whether e-mails of this kind are sent."""
     is_disabled = kind == CONFIRMATION and ctx.shared.settings.order_mail == "off"
     return not is_disabled and ctx.shared.shop.mail_settings(kind).is_on
-
-
-def _wake_worker(ctx: Context) -> None:
-    ctx.shared.event_tail.pending.set()
-    ctx.shared.mail_queued.set()

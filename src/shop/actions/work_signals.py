@@ -14,6 +14,9 @@ class WorkSignals:
     def __init__(self) -> None:
         self._signals: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
+    def find(self, kind: str) -> asyncio.Event:
+        return self._signals[kind]
+
     def wake(self, kind: str) -> None:
         self._signals[kind].set()
 

@@ -95,7 +95,6 @@ class DatabaseSession:
         "_connection",
         "_database",
         "_parent",
-        "after_commit",
         "before_commit",
         "committed",
         "count",
@@ -104,6 +103,7 @@ class DatabaseSession:
         "pending",
         "replica",
         "seconds",
+        "wakes",
     )
 
     def __init__(self, database: Database, parent: "DatabaseSession | None" = None) -> None:
@@ -122,8 +122,8 @@ class DatabaseSession:
         self.pending: dict[Any, Any] = {}
         """What `before_commit` writes at the end of the transaction; a savepoint that rolls back restores it."""
         self.before_commit: Callable[[], Awaitable[None]] | None = None
-        self.after_commit: Callable[[], None] | None = None
-        """Called once what was pending is committed."""
+        self.wakes: set[asyncio.Event] = set()
+        """Set once the transaction is committed: background loops wait for them."""
 
     @property
     def is_in_transaction(self) -> bool:
@@ -215,8 +215,8 @@ class DatabaseSession:
                 raise
             await self._call(transaction.commit)
             self.committed = True
-            if self.pending and self.after_commit:
-                self.after_commit()
+            for event in self.wakes:
+                event.set()
         except BaseException as error:
             self._database.has_lost_write |= connection.is_closed() and not is_snapshot
             if not isinstance(error, Exception) or connection.is_closed() or connection.is_in_transaction():
@@ -225,6 +225,7 @@ class DatabaseSession:
         finally:
             self._connection = None
             self.pending.clear()
+            self.wakes.clear()
             connections.release(connection)
 
     @asynccontextmanager

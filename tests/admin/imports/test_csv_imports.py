@@ -307,6 +307,16 @@ async def test_an_invalid_mapping_is_refused(dashboard: Dashboard) -> None:
     assert len(error_messages(await dashboard.post(f"{path}/check", **twice))) == 2
 
 
+async def test_an_import_begins_without_waiting_for_the_next_poll(dashboard: Dashboard, db: Any) -> None:
+    async with db.transaction():
+        # The statement that polls for all kinds of work waits for this lock.
+        await db.execute("lock table customer_merges in access exclusive mode")
+
+        row = await run(dashboard, db, f"slug,name\n{unique_word()},Box\n")
+
+    assert row["state"] == "done"
+
+
 async def test_an_import_is_started_once_and_only_after_its_check(
     dashboard: Dashboard, other_dashboard: Dashboard, db: Any
 ) -> None:

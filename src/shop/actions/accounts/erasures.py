@@ -62,6 +62,7 @@ async def erase_customer(ctx: Context, user_id: UUID, typed_email: str) -> None:
     for _ in range(BATCHES_AT_ONCE):
         if not await _erase_batch(ctx, user_id):
             return
+    ctx.shared.work_signals.wake("erasures")
 
 
 async def erase_next_batch(shared: Shared) -> bool:

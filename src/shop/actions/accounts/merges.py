@@ -87,6 +87,7 @@ async def merge_customers(ctx: Context, survivor_id: UUID, typed_email: str, *, 
         for _ in range(BATCHES_AT_ONCE):
             if not await _move_batch(ctx, duplicate.id):
                 return not await merges.list_merges(ctx.db, duplicate.id)
+    ctx.shared.work_signals.wake("merges")
     return False
 
 

@@ -84,6 +84,7 @@ async def start_batch(
         )
         detail = {"label": label, "product_count": count}
         await audit(ctx, "product_batch_created", "done", subject_id=batch_id, detail=detail)
+        ctx.wake("batches")
 
 
 async def get_batch(ctx: Context, batch_id: UUID) -> ListedBatch:
@@ -99,6 +100,7 @@ async def undo_batch(ctx: Context, batch_id: UUID) -> None:
         if not await queries.start_undo(ctx.db, batch_id):
             raise Conflict(_NO_UNDO)
         await audit(ctx, "product_batch_undone", "done", subject_id=batch_id)
+        ctx.wake("batches")
 
 
 async def run_next_batch(shared: Shared) -> bool:

@@ -45,6 +45,7 @@ async def store_webhook(ctx: Context, provider_type: str, headers: Mapping[bytes
     webhook = await run_isolated(extension.name, f"webhook of {provider_type}", work)
     if webhook is not None:
         await queries.insert_webhook(ctx.db, extension.name, provider_type, webhook.id, webhook.data)
+        ctx.shared.work_signals.wake("extension_webhooks")
 
 
 async def _verify(ctx: ExtensionContext, provider: PaymentProvider, request: WebhookRequest) -> VerifiedWebhook | None:
@@ -105,6 +106,7 @@ async def retry_webhook(ctx: Context, webhook_id: UUID) -> bool:
             return False
         detail = {"extension": webhook.extension, "provider": webhook.provider_type, "webhook": webhook.reference}
         await audit(ctx, "extension_webhook_retried", "done", subject_id=webhook.id, detail=detail)
+        ctx.wake("extension_webhooks")
     return True
 
 

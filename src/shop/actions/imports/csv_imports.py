@@ -28,6 +28,7 @@ async def check_import(ctx: Context, import_id: UUID, mapping: Mapping[str, str]
         row = await _lock(ctx, import_id, "uploaded", "checked")
         _check_mapping(ctx, row, mapping)
         await start_run(ctx.db, import_id, "checking", dict(mapping), ctx.actor.id)
+        ctx.wake("imports")
 
 
 async def start_import(ctx: Context, import_id: UUID, mapping: Mapping[str, str]) -> None:
@@ -37,6 +38,7 @@ async def start_import(ctx: Context, import_id: UUID, mapping: Mapping[str, str]
         if row.mapping != mapping:
             raise Invalid({"base": [_CHANGE_CONFLICT]}, _CHANGE_CONFLICT)
         await start_run(ctx.db, import_id, "running", row.mapping, ctx.actor.id)
+        ctx.wake("imports")
         await audit(ctx, "csv_import_started", "done", subject_id=import_id, detail={"kind": row.kind})
 
 

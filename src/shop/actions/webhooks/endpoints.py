@@ -44,6 +44,7 @@ async def insert_endpoint(ctx: Context, endpoint_id: UUID, values: WebhookEndpoi
     end = await events.last_position(ctx.db)
     await writes.insert_record(ctx.db, webhook_endpoints, endpoint_id, {"types": ["*"], **values, "position": end})
     await create_secret(ctx, endpoint_id)
+    ctx.wake("webhooks")
     return endpoint_id
 
 
@@ -60,6 +61,7 @@ async def update_endpoint(ctx: Context, endpoint_id: UUID, values: WebhookEndpoi
         while await deliveries.cancel_pending(ctx.db, endpoint_id, CANCEL_BATCH) == CANCEL_BATCH:
             pass
         await endpoints.enable(ctx.db, endpoint_id, await events.last_position(ctx.db))
+        ctx.wake("webhooks")
     elif values.get("enabled") is False:
         await endpoints.disable(ctx.db, endpoint_id, choice_reason(ctx.actor.kind))
 
