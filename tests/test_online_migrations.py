@@ -5,6 +5,7 @@ from collections.abc import Callable
 from time import monotonic
 
 import asyncpg
+import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
 
@@ -33,6 +34,7 @@ async def new_outdated_database(own_database: Callable[..., str]) -> str:
     return url
 
 
+@pytest.mark.torture
 async def test_a_migration_that_waits_for_a_lock_does_not_block_writes(own_database: Callable[..., str]) -> None:
     url = await new_outdated_database(own_database)
     connection, writer = await asyncpg.connect(url), await asyncpg.connect(url)
@@ -75,6 +77,7 @@ def test_every_migration_has_a_title_and_can_be_planned() -> None:
     assert [each.revision for each in revisions if not list_statements(each.revision)] == []
 
 
+@pytest.mark.torture
 async def test_the_upgrade_from_the_first_release_is_rehearsed_without_a_problem(
     own_database: Callable[..., str],
 ) -> None:
@@ -88,6 +91,7 @@ async def test_the_upgrade_from_the_first_release_is_rehearsed_without_a_problem
     assert "added by the migrations: shipping_methods has 1 rows instead of 0" in output
 
 
+@pytest.mark.torture
 async def test_a_rehearsal_migrates_a_copy_and_reports_its_locks(own_database: Callable[..., str]) -> None:
     url = await new_outdated_database(own_database)
 
@@ -101,6 +105,7 @@ async def test_a_rehearsal_migrates_a_copy_and_reports_its_locks(own_database: C
     assert await current_revision(url) == "0049"
 
 
+@pytest.mark.torture
 async def test_an_upgrade_says_what_it_needs(own_database: Callable[..., str]) -> None:
     _, outdated = await run_shop(await new_outdated_database(own_database), "upgrade")
     _, current = await run_shop(own_database(), "upgrade")

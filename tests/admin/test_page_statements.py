@@ -68,6 +68,7 @@ async def test_every_page_of_a_record_makes_few_statements(
     assert {name: count for name, count in counts.items() if count > MOST_OF_RECORD} == {}
 
 
+@pytest.mark.torture
 async def test_more_orders_need_no_more_statements(
     service: Service, dashboard: Dashboard, writer: Machine, db: Any
 ) -> None:
@@ -90,6 +91,7 @@ async def test_more_orders_need_no_more_statements(
     assert await count_all() == counts
 
 
+@pytest.mark.torture
 async def test_a_long_list_is_not_counted_for_every_page(
     empty_service: Service, empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_wrong_password_is_explained(shop: Command, tmp_path: Path) -> None:
     assert "hunter2" not in result.stdout + result.stderr
 
 
+@pytest.mark.torture
 def test_servers_that_do_not_answer_cost_their_time_once(shop: Command, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port, start = silent.getsockname()[1], time.monotonic()

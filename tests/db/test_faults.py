@@ -121,6 +121,7 @@ async def test_the_deadline_of_a_request_covers_waits_statements_and_separate_se
     await assert_no_slot_lost(database, 1)
 
 
+@pytest.mark.torture
 async def test_the_deadline_of_a_stream_applies_to_each_statement(open_test_database: OpenDatabase) -> None:
     session = (await open_test_database(size=1)).session()
     session.seconds = 1

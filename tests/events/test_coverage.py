@@ -14,6 +14,7 @@ Three proofs together, because valid input for each of some four hundred routes 
 from typing import Any
 
 import httpx2
+import pytest
 
 from shop.actions import events
 from shop.platform.events.types import EVENT_TYPES
@@ -193,6 +194,7 @@ def test_every_exception_is_a_route() -> None:
     assert set(EXCEPTIONS) <= {name_of(route) for route in CHANGING_ROUTES}
 
 
+@pytest.mark.torture
 async def test_every_route_of_the_apis_causes_an_event_and_every_type_occurs(
     http: httpx2.AsyncClient, writer: Machine, make: Make, checkout_setup: CheckoutSetup, db: Any, database_url: str
 ) -> None:

@@ -60,6 +60,7 @@ async def test_a_page_that_fails_keeps_the_menu(operator: Dashboard) -> None:
     assert "/admin/orders" in answer.text
 
 
+@pytest.mark.torture
 async def test_panels_that_fail_or_hang_are_replaced_by_a_sentence(
     customer: SignedInBuyer, setup: CheckoutSetup, operator: Dashboard
 ) -> None:
@@ -72,6 +73,7 @@ async def test_panels_that_fail_or_hang_are_replaced_by_a_sentence(
     assert "secret internals" not in answer.text
 
 
+@pytest.mark.torture
 async def test_a_listener_that_fails_stops_only_itself_and_can_be_retried(
     customer: SignedInBuyer,
     setup: CheckoutSetup,

@@ -69,6 +69,7 @@ async def test_an_extension_survives_an_upgrade_of_the_shop(own_database: Callab
         assert await db.fetchval("select balance from x_loyalty_accounts") == 5
 
 
+@pytest.mark.torture
 async def test_an_upgrade_is_planned_with_the_migrations_of_extensions(
     own_database: Callable[..., str], tmp_path: Path
 ) -> None:

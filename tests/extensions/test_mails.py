@@ -155,6 +155,7 @@ async def test_operators_edit_preview_and_turn_off_the_email(
     assert count == 1
 
 
+@pytest.mark.torture
 async def test_an_email_that_fails_waits_alone_and_is_sent_without_its_part(
     mail_server: MailServer, shop_http: httpx2.AsyncClient, shop_db: Any, mail_switch: Any
 ) -> None:
@@ -172,6 +173,7 @@ async def test_an_email_that_fails_waits_alone_and_is_sent_without_its_part(
     assert "A note of" in body_of(mail, "html")
 
 
+@pytest.mark.torture
 async def test_an_email_that_anyone_can_cause_spends_the_budget(
     shop_http: httpx2.AsyncClient, shop_db: Any, mail_switch: Any
 ) -> None:
@@ -192,6 +194,7 @@ async def test_an_extension_sends_only_its_own_emails_to_valid_addresses(shop_ht
     assert (foreign.status_code, invalid.status_code) == (500, 422)
 
 
+@pytest.mark.torture
 async def test_an_email_of_an_extension_that_is_not_installed_waits_for_it(shop_db: Any) -> None:
     address = new_email()
     await shop_db.execute(

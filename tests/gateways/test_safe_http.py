@@ -500,6 +500,7 @@ async def test_a_process_sends_a_limited_number_of_requests_at_once() -> None:
     assert (server.connections, server.most_open) == (MAX_REQUESTS + 3, MAX_REQUESTS)
 
 
+@pytest.mark.torture
 async def test_two_hundred_deliveries_leave_no_file_open() -> None:
     """Of every kind: reused and closed connections, resets, timeouts, large responses, refused addresses."""
 

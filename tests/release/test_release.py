@@ -81,6 +81,7 @@ def read_sbom(release: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.torture
 def test_two_builds_in_different_directories_have_the_same_bytes(release: Path, tmp_path: Path) -> None:
     again = build_release(tmp_path / "a much longer name of a directory")
 

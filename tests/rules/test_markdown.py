@@ -147,6 +147,7 @@ def test_the_text_has_no_markup() -> None:
     assert text == "Terms\n\nRead this page.\nNow & then.\n\n<b>"
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("definition", ["/" + "x" * 1900, '/x "' + "y" * 190 + '"'])
 def test_repeating_a_long_url_cannot_produce_huge_html(definition: str) -> None:
     markdown = f"[a]: {definition}\n\n" + "[a] " * (MAX_MARKDOWN_BYTES // 5)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
 from tests.cli.command import Command, external
 from tests.forkserver import ForkedCommand
@@ -50,6 +51,7 @@ async def test_an_export_reads_one_snapshot(shop: Command, own_database: Callabl
     assert (read_member(file, "records/users.jsonl"), read_member(file, "records/orders.jsonl")) == (b"", b"")
 
 
+@pytest.mark.torture
 async def test_an_import_that_is_killed_leaves_an_empty_shop(
     shop: Command, own_database: Callable[..., str], empty_shop: dict[str, str], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.command import Command, external, sentence
 from tests.cluster import Cluster, execute
+from tests.sampling import first
 from tests.shop_files.zip_files import damage, find_table, read_member, rewrite
 
 USERS = "records/users.jsonl"
@@ -72,6 +73,7 @@ async def test_a_shop_that_is_not_empty_stays_as_it_is(
     assert await count_users(empty_shop) == 1
 
 
+@pytest.mark.torture
 async def test_of_two_concurrent_imports_one_succeeds(
     shop: Command, small_file: Path, empty_shop: dict[str, str]
 ) -> None:
@@ -101,24 +103,30 @@ async def test_a_damaged_member_is_refused(
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"manifest": set_value(None, "format", 99)}, "this version reads up to 1. Install a newer one."),
-        ({"manifest": set_value(None, "format", 0)}, "The file has format 0, which no version writes"),
-        ({"manifest": set_value(None, "format", "1")}, "The manifest of the file cannot be read"),
-        ({"manifest": set_value(None, "revision", "9999")}, "newer than this program"),
-        ({"manifest": set_value(None, "tables", "all")}, "The manifest of the file cannot be read"),
-        ({"manifest": set_value("users", "name", "people")}, "a table that this version does not know: 'people'"),
-        ({"manifest": set_value("users", "columns", ["id", "shoe_size"])}, "does not know: users.shoe_size"),
-        ({"manifest": set_value("users", "columns", ["id", "email"])}, "The file lacks the column users.email_key"),
-        ({"manifest": set_value("users", "sha256", "0" * 64)}, "users.jsonl in the file differs from its checksum"),
-        ({"manifest": set_value("users", "size", 10)}, "users.jsonl in the file is larger than its manifest says"),
-        ({"manifest": set_value("users", "size", 1 << 40)}, "compressed too strongly to be genuine"),
-        ({"manifest": set_value("users", "rows", 2)}, "The file has 1 rows of users, but its manifest says 2"),
-        ({"members": {"../../etc/passwd": b""}}, "a member that is not part of an export: '../../etc/passwd'"),
-        ({"members": {"media/../x/240.webp": b""}}, "a member that is not part of an export"),
-        ({"members": {USERS: b"{}\n"}}, "Line 1 of users in the file is not valid: Object missing required field `id`"),
-        ({"members": {USERS: b"no json\n"}}, "Line 1 of users in the file is not valid: JSON is malformed"),
-    ],
+    first(
+        6,
+        [
+            ({"manifest": set_value(None, "format", 99)}, "this version reads up to 1. Install a newer one."),
+            ({"manifest": set_value(None, "format", 0)}, "The file has format 0, which no version writes"),
+            ({"manifest": set_value(None, "format", "1")}, "The manifest of the file cannot be read"),
+            ({"manifest": set_value(None, "revision", "9999")}, "newer than this program"),
+            ({"manifest": set_value(None, "tables", "all")}, "The manifest of the file cannot be read"),
+            ({"manifest": set_value("users", "name", "people")}, "a table that this version does not know: 'people'"),
+            ({"manifest": set_value("users", "columns", ["id", "shoe_size"])}, "does not know: users.shoe_size"),
+            ({"manifest": set_value("users", "columns", ["id", "email"])}, "The file lacks the column users.email_key"),
+            ({"manifest": set_value("users", "sha256", "0" * 64)}, "users.jsonl in the file differs from its checksum"),
+            ({"manifest": set_value("users", "size", 10)}, "users.jsonl in the file is larger than its manifest says"),
+            ({"manifest": set_value("users", "size", 1 << 40)}, "compressed too strongly to be genuine"),
+            ({"manifest": set_value("users", "rows", 2)}, "The file has 1 rows of users, but its manifest says 2"),
+            ({"members": {"../../etc/passwd": b""}}, "a member that is not part of an export: '../../etc/passwd'"),
+            ({"members": {"media/../x/240.webp": b""}}, "a member that is not part of an export"),
+            (
+                {"members": {USERS: b"{}\n"}},
+                "Line 1 of users in the file is not valid: Object missing required field `id`",
+            ),
+            ({"members": {USERS: b"no json\n"}}, "Line 1 of users in the file is not valid: JSON is malformed"),
+        ],
+    ),
 )
 async def test_a_file_that_differs_from_an_export_is_refused(
     shop: Command,
@@ -136,14 +144,17 @@ async def test_a_file_that_differs_from_an_export_is_refused(
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [
-        ({"email": "a\0b"}, "The rows of users in the file are not valid"),
-        ({"created_at": "yesterday"}, "Invalid RFC3339 encoded datetime"),
-        ({"created_at": "2030-01-01T00:00:00"}, "Line 1 of users in the file is not valid"),
-        ({"shoe_size": 42}, "Object contains unknown field `shoe_size`"),
-        ({"public_metadata": {"a": "\0"}}, "The rows of users in the file are not valid"),
-        ({"email": None}, "Expected `str`, got `null` - at `$.email`"),
-    ],
+    first(
+        2,
+        [
+            ({"email": "a\0b"}, "The rows of users in the file are not valid"),
+            ({"created_at": "yesterday"}, "Invalid RFC3339 encoded datetime"),
+            ({"created_at": "2030-01-01T00:00:00"}, "Line 1 of users in the file is not valid"),
+            ({"shoe_size": 42}, "Object contains unknown field `shoe_size`"),
+            ({"public_metadata": {"a": "\0"}}, "The rows of users in the file are not valid"),
+            ({"email": None}, "Expected `str`, got `null` - at `$.email`"),
+        ],
+    ),
 )
 async def test_a_line_with_an_invalid_value_is_refused(
     shop: Command, small_file: Path, empty_shop: dict[str, str], tmp_path: Path, values: dict[str, Any], message: str

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.builders import Make
@@ -98,6 +99,7 @@ async def test_events_of_one_record_wait_for_each_other_and_others_do_not(
     ]
 
 
+@pytest.mark.torture
 async def test_a_delivery_is_given_up_after_ten_attempts_and_the_next_one_follows(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:
@@ -138,6 +140,7 @@ async def test_retry_after_pauses_the_endpoint(receiver: Receiver, endpoint: End
     assert len(await receiver.wait_for(2)) == 2
 
 
+@pytest.mark.torture
 async def test_a_full_queue_is_sent_with_8_requests_at_once(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:

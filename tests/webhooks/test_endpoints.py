@@ -203,6 +203,7 @@ async def test_410_disables_the_endpoint_and_enabling_starts_at_the_end(
     assert missed not in {each.json["data"]["id"] for each in receiver.deliveries}
 
 
+@pytest.mark.torture
 async def test_an_enabled_endpoint_that_is_enabled_again_keeps_its_queue(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:

@@ -62,6 +62,7 @@ async def test_bad_endpoints_do_not_delay_a_healthy_one(
             await writer.delete(f"/webhook_endpoints/{each.id}")
 
 
+@pytest.mark.torture
 async def test_an_endpoint_is_taken_over_only_when_its_lease_ends(
     receiver: Receiver, writer: Machine, make: Make, db: Any
 ) -> None:

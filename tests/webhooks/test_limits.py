@@ -72,6 +72,7 @@ async def test_a_shop_has_at_most_100_endpoints(own_database: Callable[..., str]
     await db.close()
 
 
+@pytest.mark.torture
 async def test_a_lease_is_renewed_before_it_ends(endpoint: Endpoint, db: Any) -> None:
     has_lease = "select leased_by from webhook_endpoints where id = $1 and leased_until > now()"
     async with asyncio.timeout(20):

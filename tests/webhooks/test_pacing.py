@@ -4,6 +4,7 @@ import itertools
 from time import monotonic
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from shop.actions.webhooks.queue import FAILING_SECONDS, PATIENCE
@@ -20,6 +21,7 @@ async def _fail(_request: web.Request) -> web.StreamResponse:
     return web.Response(status=500)
 
 
+@pytest.mark.torture
 async def test_a_failing_endpoint_is_called_less_and_less_often_and_later_gets_everything_in_order(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:
@@ -60,6 +62,7 @@ async def test_a_failing_endpoint_is_called_less_and_less_often_and_later_gets_e
     assert {each.json["position"] for each in receiver.deliveries} == {row["position"] for row in positions}
 
 
+@pytest.mark.torture
 async def test_a_failing_endpoint_is_given_new_events_once_a_second(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.builders import Make
@@ -34,6 +35,7 @@ async def test_a_delivery_to_a_disabled_endpoint_is_not_resent(endpoint: Endpoin
     assert (answer.status, len(await endpoint.list_deliveries())) == (409, 1)
 
 
+@pytest.mark.torture
 async def test_a_pending_delivery_is_resent_at_once(
     receiver: Receiver, endpoint: Endpoint, make: Make, db: Any
 ) -> None:

@@ -86,6 +86,7 @@ async def test_a_refused_passkey_says_so_and_the_password_still_works(
         await expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
+@pytest.mark.torture
 async def test_passkey_pages_say_that_they_need_a_script(
     browser: Browser, http: httpx2.AsyncClient, dashboard: Dashboard
 ) -> None:

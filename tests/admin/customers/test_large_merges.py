@@ -71,6 +71,7 @@ async def insert_credit(db: Any, user_id: UUID) -> None:
     )
 
 
+@pytest.mark.torture
 async def test_while_orders_move_the_account_is_closed_and_nothing_is_lost(
     dashboard: Dashboard, http: httpx2.AsyncClient, writer: Machine, db: Any, database_url: str
 ) -> None:

@@ -58,6 +58,7 @@ async def test_the_pdf_of_an_invoice_says_what_its_page_says(dashboard: Dashboar
     assert any(line.startswith(f"Order {order['number']} of ") for line in lines)
 
 
+@pytest.mark.torture
 async def test_hostile_names_and_five_hundred_lines_make_a_pdf(dashboard: Dashboard, buyer: Buyer, db: Any) -> None:
     await new_series(dashboard)
     order = await buy_and_issue(dashboard, buyer)

@@ -81,6 +81,7 @@ async def test_verify_finds_every_wrong_figure(report_shop: ReportShop, shop: Co
     assert {name for name in MANIPULATIONS if f"{name} has" in wrong.stdout} == set(MANIPULATIONS), wrong.stdout
 
 
+@pytest.mark.torture
 async def test_verify_leaves_out_days_that_are_not_calculated_yet(
     report_shop: ReportShop, shop: Command, tmp_path: Path
 ) -> None:

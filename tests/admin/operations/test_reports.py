@@ -14,6 +14,7 @@ from tests.admin.operations.report_shop import ReportShop, locked_table
 from tests.checkout_builders import country_id
 from tests.db.processes import until
 from tests.promotion_builders import TENTH, create_promotion
+from tests.sampling import first
 
 PATH = "/admin/reports"
 _INSERT = """insert into orders (id, number, currency, email, state, item_count, item_total, total, channel, created_at,
@@ -147,6 +148,7 @@ def test_every_moment_is_within_the_bounds_of_its_day(name: str) -> None:
     assert name in zone_names()
 
 
+@pytest.mark.torture
 async def test_a_customer_is_new_with_the_first_order(report_shop: ReportShop) -> None:
     mug = await report_shop.setup.product()
     await insert_order(report_shop, datetime.now(UTC) - timedelta(days=5), email="grace@example.org")
@@ -178,6 +180,7 @@ async def test_currencies_are_never_added(report_shop: ReportShop) -> None:
     assert [each["Revenue"] for each in figures] == ["$10.00", "€7.00", "CHF3.00", "$10.00"]
 
 
+@pytest.mark.torture
 async def test_figures_are_compared_with_the_period_before(report_shop: ReportShop) -> None:
     now = datetime.now(UTC)
     for days, total in ((0, 3000), (6, 1000), (7, 2000), (13, 3000), (14, 9000)):
@@ -236,15 +239,18 @@ async def test_rows_are_sorted_by_any_column(report_shop: ReportShop) -> None:
 
 @pytest.mark.parametrize(
     ("params", "rows"),
-    [
-        ({"period": "7"}, 7),
-        ({"period": "custom", "from": "2026-01-01", "to": "2026-01-31"}, 31),
-        ({"period": "30", "former": "30", "from": "2026-01-01", "to": "2026-01-03"}, 3),
-        ({"period": "7", "former": "custom", "from": "2026-01-01", "to": "2026-01-03"}, 7),
-        ({"period": "custom", "from": "2026-02-01", "to": "2026-01-01"}, 1),
-        ({"period": "custom", "from": "0001-01-01", "to": "2026-01-31", "group": "month"}, 37),
-        ({"period": "<b>", "from": "x", "to": "9999-99-99"}, 30),
-    ],
+    first(
+        3,
+        [
+            ({"period": "7"}, 7),
+            ({"period": "custom", "from": "2026-01-01", "to": "2026-01-31"}, 31),
+            ({"period": "30", "former": "30", "from": "2026-01-01", "to": "2026-01-03"}, 3),
+            ({"period": "7", "former": "custom", "from": "2026-01-01", "to": "2026-01-03"}, 7),
+            ({"period": "custom", "from": "2026-02-01", "to": "2026-01-01"}, 1),
+            ({"period": "custom", "from": "0001-01-01", "to": "2026-01-31", "group": "month"}, 37),
+            ({"period": "<b>", "from": "x", "to": "9999-99-99"}, 30),
+        ],
+    ),
 )
 async def test_a_period_is_chosen_or_entered(report_shop: ReportShop, params: dict[str, str], rows: int) -> None:
     assert len(await report_shop.table("sales", **params)) == rows
@@ -255,6 +261,7 @@ async def test_an_unknown_report_is_not_found(report_shop: ReportShop) -> None:
         assert (await report_shop.dashboard.get(path)).status_code == 404
 
 
+@pytest.mark.torture
 async def test_the_page_says_how_far_a_calculation_is(report_shop: ReportShop) -> None:
     await report_shop.catch_up()
     async with locked_table(report_shop.url, "product_days"):
