@@ -138,7 +138,7 @@ def flood(bench: Bench, url: str) -> None:
         middle = median(samples)
         bench.say(f"| {name} | {middle.p50:.2f} | {middle.p99:.2f} |")
     times = median(beside).p99 / median(alone).p99
-    bench.say("", f"{sorted(rates)[len(rates) // 2]:,.0f} wrong secrets a second; p99 {times:.2f} times (at most 2); ")
+    bench.say("", f"{sorted(rates)[len(rates) // 2]:,.0f} wrong secrets a second; p99 {times:.2f} times (at most 2)")
     bench.say(f"{rows['limits']} audit rows of the limit and {rows['every'] - rows['limits']} of failures in all.")
 
 

@@ -100,8 +100,9 @@ class KilledShop:
             and not exists (select from webhook_deliveries where state = 'pending')
             and (select min(position) from webhook_endpoints) >=
                 (select max(position) from events) - 1000
-            and (select count(*) from webhook_deliveries) >= 2 * (select count(*) from events
-                where position > (select min(position) from webhook_deliveries))"""
+            and not exists (
+                select from (select min(position) as first, count(*) from webhook_deliveries group by endpoint_id) d
+                where d.count < (select count(*) from events where position >= d.first))"""
         end = monotonic() + DRAIN_SECONDS
         while not await db.fetchval(f"select {done}"):
             if monotonic() > end:

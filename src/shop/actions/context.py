@@ -178,10 +178,12 @@ class Context:
         "scope",
         "setup_version",
         "shared",
+        "started_at",
     )
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
+        self.started_at = monotonic()
         self.claim = claim
         self.actor = GUEST_ACTOR
         self.db: DatabaseSession = shared.database.session()

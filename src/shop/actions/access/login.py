@@ -1,5 +1,7 @@
 """Customer sign-in: requests a login code, exchanges it for tokens and refreshes them."""
 
+import asyncio
+from time import monotonic, sleep
 from uuid import UUID
 
 import msgspec
@@ -28,6 +30,10 @@ from shop.rules.access.devices import device_kind
 from shop.rules.mail_events import NEW_SIGN_IN, MailRequest
 
 _NO_REQUEST = UUID(int=0)
+REPLY_SECONDS, LAST_SECONDS = 0.02, 0.003
+"""A request for a code, or with a wrong one, takes at least this long. To insert a user takes longer than to find one,
+and to parse an address takes longer the first time; with many requests, a caller could tell a tenth of a millisecond.
+"""
 
 
 class UserNames(msgspec.Struct, frozen=True):
@@ -39,6 +45,19 @@ class UserNames(msgspec.Struct, frozen=True):
 
 async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
     """Queues an e-mail with a code if the mail budget allows it; the response is the same either way."""
+    await _queue_code(ctx, email, names)
+    await _wait_until(ctx.started_at + REPLY_SECONDS)
+
+
+async def _wait_until(end: float) -> None:
+    """Waits until this time, to the microsecond. The event loop counts whole milliseconds from the last work it did, so
+    that the end of its pause would still depend on the work; the last part is therefore a pause of a thread.
+    """
+    await asyncio.sleep(max(0.0, end - LAST_SECONDS - monotonic()))
+    await asyncio.to_thread(lambda: sleep(max(0.0, end - monotonic())))
+
+
+async def _queue_code(ctx: Context, email: Email, names: UserNames) -> None:
     wait = await mail_budget.count_code_mail(ctx, email)
     if wait is None:
         return
@@ -76,6 +95,14 @@ async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
 
 
 async def exchange_code(ctx: Context, email: Email, submitted_code: str) -> UserTokens:
+    try:
+        return await _exchange(ctx, email, submitted_code)
+    except InvalidCode:
+        await _wait_until(ctx.started_at + REPLY_SECONDS)
+        raise
+
+
+async def _exchange(ctx: Context, email: Email, submitted_code: str) -> UserTokens:
     await rate_limits.check_source_failures(ctx)
     request = await rate_limits.count_login_attempt(ctx, email)
     # Do the same work without a request, so that the response time does not reveal whether one exists.
