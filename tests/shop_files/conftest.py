@@ -21,6 +21,9 @@ from tests.shop_files.rows import ANSWERED_ROWS, OTHER_ROWS, insert_rows
 
 SLOW_TYPES = {"webhook_delivery", "event"}
 """The resources whose builders wait until a host is not found."""
+HAVE_ROWS = " and ".join(
+    f"exists (select from {kind}_days)" for kind in ("sales", "product", "adjustment", "payment", "refund", "cart")
+)
 
 
 class ExportedShop(msgspec.Struct, frozen=True):
@@ -57,6 +60,8 @@ async def exported_shop(
                 await insert_rows(db, ANSWERED_ROWS)
                 unsent = "select count(*) from outbox_mails where sent_at is null and dead_at is null"
                 await until(lambda: db.fetchval(f"select ({unsent}) = 0"))
+                # The days of the reports are calculated in the background.
+                await until(lambda: db.fetchval(f"select {HAVE_ROWS}"))
                 answers = await read_answers(machine)
         finally:
             service.stop()
