@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import asyncpg
 
 from shop.base.errors import TransactionConflict, Unavailable
+from shop.db.combined import CombinedStatement, StatementCall
 from shop.db.connections import WAIT_SECONDS, Connections
 from shop.db.replicas import STATEMENT_SECONDS, Replica, ReplicaError, Replicas
 from shop.db.statements import Statement
@@ -63,6 +64,7 @@ class Database:
         self.replicas = replicas
         self.has_lost_write = False
         """Whether a connection was lost during a write and no write has succeeded since: COMMIT may hang."""
+        self._combined: dict[Statement[Any], CombinedStatement] = {}
 
     @property
     def is_unavailable(self) -> bool:
@@ -71,6 +73,18 @@ class Database:
 
     def session(self) -> "DatabaseSession":
         return DatabaseSession(self)
+
+    def combine(self, statement: Statement[Any]) -> CombinedStatement:
+        """Returns the statement as it runs for several callers at once."""
+        if statement not in self._combined:
+            self._combined[statement] = CombinedStatement(partial(self._run_for_all, statement))
+        return self._combined[statement]
+
+    async def _run_for_all(self, statement: Statement[Any], calls: Sequence[StatementCall]) -> list[Any]:
+        session = self.session()
+        session.is_bounded, session.seconds = True, min(call.deadline for call in calls) - monotonic()
+        session.patience = max(call.patience for call in calls)
+        return await session.all(statement, **{name: [each.values[name] for each in calls] for name in calls[0].values})
 
     async def watch_replicas(self) -> None:
         """Measures the lag of the replicas, if there are any."""
@@ -146,6 +160,24 @@ class DatabaseSession:
 
     def all(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, list[R]]:
         return self._run("fetch", statement, values)
+
+    async def combined(self, statement: Statement[R], **values: Any) -> list[R]:
+        """Runs a statement together with other callers of it, unless in a transaction or on a replica. Its parameters
+        are arrays with one value of each caller; returns the rows of all.
+        """
+        if self._connection is not None or self.replica is not None:
+            return await self.all(statement, **{name: [value] for name, value in values.items()})
+        clock, start = self._parent or self, monotonic()
+        self.count += 1
+        try:
+            rows = await self._database.combine(statement).call(
+                StatementCall(values, start + clock.seconds, self.patience)
+            )
+        finally:
+            if self.is_bounded:
+                clock.seconds -= monotonic() - start
+        self.committed |= statement.writes and bool(rows)
+        return rows
 
     async def _run(self, method: str, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
         arguments = statement.arguments(values)

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
-from sqlalchemy import BigInteger, Interval, bindparam, literal_column, select
+from sqlalchemy import BigInteger, Interval, bindparam, column, func, literal_column, select
 from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -142,6 +142,13 @@ def opaque_param(name: str, type_: Any) -> Any:
     long as that seems slightly cheaper; for the statements of a cart, planning takes longer than execution.
     """
     return sql_cast(select(bindparam(name, type_=type_)).scalar_subquery(), type_)
+
+
+def parameter_rows(**types: Any) -> Any:
+    """Returns array parameters, hidden from the planner, as the columns of a table: a row for each of their places."""
+    arrays = [opaque_param(name, ARRAY(type_)) for name, type_ in types.items()]
+    columns = [column(name, type_) for name, type_ in types.items()]
+    return func.unnest(*arrays).table_valued(*columns, name="parameters").render_derived()
 
 
 def any_of(name: str, type_: Any) -> Any:

@@ -6,13 +6,13 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, func, literal_column, select, update
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.errors import TransactionConflict
 from shop.db.pool import DatabaseSession
 from shop.db.rows import metadata
-from shop.db.statements import Statement, any_of, dynamic_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, parameter_rows, statement
 from shop.models.catalog.products import variants
 from shop.models.catalog.stock import stock_items
 from shop.rules.imports.rows import Recount
@@ -75,10 +75,10 @@ async def recount(db: DatabaseSession, counts: Sequence[Recount]) -> None:
         return
     updated_ids = await db.all(
         _RECOUNT,
-        ids=[count.item_id for count in counts],
-        befores=[count.before for count in counts],
-        afters=[count.after for count in counts],
-        backorderables=[count.backorderable for count in counts],
+        id=[count.item_id for count in counts],
+        before=[count.before for count in counts],
+        after=[count.after for count in counts],
+        backorderable=[count.backorderable for count in counts],
     )
     if len(updated_ids) != len(counts):
         raise TransactionConflict()
@@ -146,22 +146,7 @@ _REMOVE_VARIANTS = statement(
     .returning(variants.c.id),
     _first,
 )
-_recounts = (
-    func.unnest(
-        bindparam("ids", type_=ARRAY(_ID)),
-        bindparam("befores", type_=ARRAY(BigInteger())),
-        bindparam("afters", type_=ARRAY(BigInteger())),
-        bindparam("backorderables", type_=ARRAY(Boolean())),
-    )
-    .table_valued(
-        column("id", _ID),
-        column("before", BigInteger()),
-        column("after", BigInteger()),
-        column("backorderable", Boolean()),
-        name="counted",
-    )
-    .render_derived()
-)
+_recounts = parameter_rows(id=_ID, before=BigInteger(), after=BigInteger(), backorderable=Boolean())
 _RECOUNT = statement(
     update(stock_items)
     .where(stock_items.c.id == _recounts.c.id, stock_items.c.count_on_hand == _recounts.c.before)

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shop.base.listing import Keyset, Page, Sort
 from shop.db.pool import ConstraintViolation, DatabaseSession
-from shop.db.statements import Statement, dynamic_statement, into, opaque_param, statement
+from shop.db.statements import Statement, dynamic_statement, into, opaque_param, parameter_rows, statement
 from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
@@ -21,23 +21,31 @@ from shop.queries.cart.sales import ADD_SALES, describe_sales
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
-_insert = insert(orders).values(
-    id=bindparam("id"),
-    number=bindparam("number"),
-    user_id=bindparam("user_id"),
-    currency=bindparam("currency"),
-    created_at=func.now(),
-    updated_at=func.now(),
-)
-
 
 def _made_at(record: Any) -> datetime:
     return cast(datetime, record[0])
 
 
-_INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
+_callers = parameter_rows(id=orders.c.id.type, number=Text(), currency=Text())
+_INSERT_GUESTS_CARTS = statement(
+    insert(orders)
+    .from_select([*_callers.c.keys(), "created_at", "updated_at"], select(*_callers.c, func.now(), func.now()))
+    .returning(orders.c.created_at),
+    _made_at,
+)
 _INSERT_UNLESS_TAKEN = statement(
-    _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
+    insert(orders)
+    .values(
+        id=bindparam("id"),
+        number=bindparam("number"),
+        user_id=bindparam("user_id"),
+        currency=bindparam("currency"),
+        created_at=func.now(),
+        updated_at=func.now(),
+    )
+    .on_conflict_do_nothing(index_elements=["number"])
+    .returning(orders.c.created_at),
+    _made_at,
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
 _LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
@@ -249,21 +257,22 @@ async def insert_cart(
 ) -> Order | None:
     """Returns `None` if the number is taken. The row is built here: its defaults are those of the table."""
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
+    is_alone = user_id is not None or db.is_in_transaction
+    created_at = None if is_alone else await _insert_with_others(db, cart_id, number, currency)
+    if created_at is None:
+        created_at = await db.one(_INSERT_UNLESS_TAKEN, **values)
+    return None if created_at is None else Order(created_at=created_at, updated_at=created_at, **values)
+
+
+async def _insert_with_others(db: DatabaseSession, cart_id: UUID, number: str, currency: str) -> datetime | None:
+    """Inserts a guest's cart in one statement with those of concurrent calls; None if a number of them is taken."""
     try:
         # ON CONFLICT costs every insert; it is needed only in a transaction, which a rare failed insert would abort.
-        created_at = await db.one(_INSERT_UNLESS_TAKEN if db.is_in_transaction else _INSERT, **values)
+        return (await db.combined(_INSERT_GUESTS_CARTS, id=cart_id, number=number, currency=currency))[0]
     except ConstraintViolation as error:
-        _check_is_taken(error)
+        if error.constraint != "uq_orders_number":
+            raise
         return None
-    if created_at is None:
-        return None
-    return Order(created_at=created_at, updated_at=created_at, **values)
-
-
-def _check_is_taken(error: ConstraintViolation) -> None:
-    """Re-raises the error unless the order number is taken, in which case the caller tries another."""
-    if error.constraint != "uq_orders_number":
-        raise error
 
 
 async def lock_open_cart(db: DatabaseSession, cart_id: UUID) -> Order | None:
