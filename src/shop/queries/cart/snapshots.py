@@ -13,14 +13,14 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, func, select
+from sqlalchemy import BigInteger, Text, and_, func, literal_column, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.actor import Claim
 from shop.db.pool import DatabaseSession
-from shop.db.statements import opaque_param, positional_type, statement
+from shop.db.statements import opaque_param, parameter_rows, positional_type, statement
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.cart.promotions import promotion_versions
 from shop.models.cart.quotes import AvailableStock, CatalogMoment
@@ -85,13 +85,14 @@ class CartSnapshot(msgspec.Struct, frozen=True):
     """The country and the state of the shipping address."""
 
 
-def _read_snapshot(record: Any) -> CartSnapshot:
-    row_version, now, promotion_version, codes, setup_version, destination, lines, stocks, version = record[_WIDTH:]
+def _read_snapshot(record: Any) -> tuple[CartSnapshot, str]:
+    *values, added_ids = record[_WIDTH:]
+    row_version, now, promotion_version, codes, setup_version, destination, lines, stocks, version = values
     facts = PromotionFacts(
         now, promotion_version, [], False, {}, [Code(*code) for code in _read_codes(codes)] if codes else []
     )
     order = _build_order(*record[:_WIDTH])
-    return CartSnapshot(
+    snapshot = CartSnapshot(
         order,
         StockedLines(_build_lines(lines, order.currency), _build_stocks(stocks), CatalogMoment(version, now)),
         row_version,
@@ -99,6 +100,7 @@ def _read_snapshot(record: Any) -> CartSnapshot:
         setup_version,
         _read_destination(destination) if destination else None,
     )
+    return snapshot, added_ids
 
 
 def _select_lines_text(order_id: Any) -> Any:
@@ -131,6 +133,9 @@ def _build_stocks(text: str | None) -> dict[UUID, AvailableStock]:
     return {each[0]: AvailableStock(*each) for each in _read_stocks(text)} if text else {}
 
 
+_callers = parameter_rows(id=_ID, version=BigInteger(), added_ids=Text())
+_added_ids = sql_cast(func.string_to_array(_callers.c.added_ids, literal_column("','")), _IDS)
+_stocked_ids = select(_select_variant_ids(orders.c.id) + _added_ids).correlate(orders, _callers).scalar_subquery()
 _FIND = statement(
     select(
         orders,
@@ -141,17 +146,12 @@ _FIND = statement(
         SETUP_VERSION.label("setup_version"),
         _destination_text.correlate(orders).scalar_subquery().label("destination"),
         _select_lines_text(orders.c.id),
-        select_stocks_text(_select_variant_ids(orders.c.id) + opaque_param("ids", _IDS))
-        .correlate(orders)
-        .scalar_subquery()
-        .label("stocks"),
+        select_stocks_text(sql_cast(_stocked_ids, _IDS)).scalar_subquery().label("stocks"),
         _CATALOG_VERSION,
-    ).where(
-        orders.c.id == opaque_param("cart_id", _ID),
-        orders.c.token_version == bindparam("version", type_=BigInteger()),
-        orders.c.completed_at.is_(None),
-        orders.c.user_id.is_(None),
-    ),
+        _callers.c.added_ids,
+    )
+    .join(_callers, and_(orders.c.id == _callers.c.id, orders.c.token_version == _callers.c.version))
+    .where(orders.c.completed_at.is_(None), orders.c.user_id.is_(None)),
     _read_snapshot,
 )
 
@@ -177,7 +177,12 @@ async def find_snapshot(db: DatabaseSession, claim: Claim, added_ids: Sequence[U
     """Returns the open cart of the order token, with the stock of its variants and of those to be added, unless it has
     an owner: the prices of a customer depend on price lists, and promotions on earlier orders.
     """
-    return await db.one(_FIND, cart_id=claim.cart_id, version=claim.token_version, ids=list(added_ids))
+    version, ids = claim.token_version, ",".join(map(str, added_ids))
+    rows = await db.combined(_FIND, id=claim.cart_id, version=version, added_ids=ids)
+    for snapshot, sent_ids in rows:
+        if (snapshot.order.id, snapshot.order.token_version, sent_ids) == (claim.cart_id, version, ids):
+            return snapshot
+    return None
 
 
 async def list_stocked_lines(db: DatabaseSession, order: Order) -> StockedLines:
