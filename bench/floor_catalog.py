@@ -18,7 +18,7 @@ from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
 QUERY = ProductQuery(currency="USD", page=Page(1, 25))
 _PAGE = product_lists._page(query_shape(QUERY), "walk", StorefrontProduct, is_personal=False)
-_BY_SLUG = priced_products._one_product("slug", is_personal=False, has_state=False)
+_BY_SLUG = priced_products._one_product("slug", is_personal=False)
 _VALUES: dict[str, Any] = {"currency": "USD", "most": 25}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]

@@ -147,6 +147,12 @@ def test_a_stale_response_is_not_served_beyond_its_maximum_age() -> None:
     assert (answers.find_stale("page", 0), answers.has_stale(0)) == (None, False)
     assert answers.find_stale("other", 60) is None
 
+    without_version = CachedResponse(None, b"body", b"tag")
+    only_product = ResponseCache()
+    only_product.save("product", without_version)
+    assert (only_product.find_stale("product", 60), only_product.has_stale(60)) == ((without_version, 0), True)
+    assert (only_product.find_stale("product", 0), only_product.has_stale(0)) == (None, False)
+
 
 @contextmanager
 def haproxy(upstream: str, other_upstream: str = "", *, directory: Path, interval: str = "100ms") -> Iterator[str]:

@@ -28,8 +28,9 @@ class Worker:
     def shared(self) -> Shared:
         return self.ctx.shared
 
-    async def get(self, params: dict[str, str], **headers: str) -> bytes:
-        answer = await self._client.get(PATH, params=params, headers=headers)
+    async def get(self, params: dict[str, str], *, slug: str = "", **headers: str) -> bytes:
+        """Returns a list of products, or the product with this slug."""
+        answer = await self._client.get(f"{PATH}/{slug}" if slug else PATH, params=params, headers=headers)
         assert answer.status_code == 200, answer.text
         return answer.content
 

@@ -71,9 +71,9 @@ def encode_extras(extras: Extras) -> bytes:
     return _encode(_extra_members(extras))[1:-1]
 
 
-def join_document(data: bytes, included: bytes | None, others: bytes) -> bytes:
-    """Returns the document of encoded records, each separated from the next by a comma, and of its other members."""
-    members = [b'"data":[%b]' % data]
+def join_document(data: bytes, included: bytes | None = None, others: bytes = b"") -> bytes:
+    """Returns the document of encoded `data`, of included records, separated by commas, and of its other members."""
+    members = [b'"data":%b' % data]
     if included is not None:
         members.append(b'"included":[%b]' % included)
     if others:

@@ -23,8 +23,6 @@ _VARY = (b"vary", b"Authorization")
 _PUBLIC_CACHE = (b"cache-control", b"public, no-cache")
 _PRIVATE_CACHE = (b"cache-control", b"private, no-store")
 _TYPE = (b"content-type", JSON_API)
-READ_VERSION_THEMSELVES: frozenset[RenderHandler] = frozenset({catalog.show_product})
-"""The handlers whose first statement also reads the version."""
 _STALE_WAIT_SECONDS = 0.5
 """Maximum wait for a database connection when a stale response is available instead."""
 
@@ -76,13 +74,11 @@ async def _public(
 async def _load_or_render(
     render: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
 ) -> CachedResponse:
-    if request.params.get("sort_by") == BEST_SELLING:
-        # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
+    if request.params.get("sort_by") == BEST_SELLING or (render is catalog.show_product and not pricing.is_personal):
+        # A sale does not change the catalog version but changes this sort order; a product has a version of its own.
+        # Cache the response for outages only.
         return _save(ctx, key, None, await render(request, ctx))
     # Read the version first: the rendered data is then of this version or a newer one, never an older one.
-    if key not in ctx.shared.response_cache and render in READ_VERSION_THEMSELVES:
-        body = await render(request, ctx)
-        return _save(ctx, key, await storefront.find_version(ctx, pricing), body)
     version = await storefront.find_version(ctx, pricing)
     entry = ctx.shared.response_cache.find(key, version)
     return entry or _save(ctx, key, version, await render(request, ctx))

@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from shop.actions.catalog import product_lists, storefront
+from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.catalog.product_lists import ProductPage
 from shop.actions.context import Context
 from shop.base.ids import as_uuid
@@ -62,10 +63,14 @@ def _product_pages(
     return page_extras(page, Total(listing.total, listing.is_estimate), count, url, request.params)
 
 
-async def show_product(request: Request, ctx: Context) -> bytes:
+async def show_product(request: Request, ctx: Context) -> bytes | Rendering:
     options = read_catalog_render_options(request, ctx, PRODUCT)
     read_filters(CurrencyFilters, request.params)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
+    pricing = await resolve_pricing(ctx, currency)
+    if not pricing.is_personal and request.params.get("explain") != "prices":
+        fragment = await product_fragments.find_product(ctx, key, options, currency)
+        return product_fragments.render_product(fragment, options)
     record, pricing = await storefront.get_product(ctx, key, currency, options.query.include or {})
     price_meta = await _explain_prices(request, ctx, pricing, [record.row.default_variant_id])
     return document(PRODUCT, record, options, Extras(price_meta) if price_meta else NO_EXTRAS)

@@ -1,6 +1,6 @@
-"""Lists of products from cached fragments: the encoded document of each product, with what it includes.
+"""Products and lists of them from cached fragments: the encoded document of each product, with what it includes.
 
-A fragment is valid while the version of its product, read with the list, is unchanged. It has no host name and the
+A fragment is valid while the version of its product, read with every request, is unchanged. It has no host name and the
 regular prices; the origin of image addresses and a customer's own prices are inserted into each response.
 """
 
@@ -17,8 +17,9 @@ from shop.base.record import Record
 from shop.jsonapi.document import Extras, Rendering, RenderOptions, encode_extras, join_document, list_included
 from shop.jsonapi.encoder import ENCODED_MARK, MARK, encoder
 from shop.jsonapi.resource import RenderContext, Resource
-from shop.models.catalog.storefront import ProductOnPage
+from shop.models.catalog.storefront import ProductMoment, ProductOnPage
 from shop.queries.catalog.prices import Pricing
+from shop.queries.catalog.versions import CatalogState
 from shop.storefront.resources.catalog import PRODUCT
 from shop.web.image_urls import ImageOptions
 
@@ -71,12 +72,8 @@ async def find_products(
     ctx: Context, rows: Sequence[ProductOnPage], options: RenderOptions, pricing: Pricing
 ) -> list[ShownProduct]:
     """Returns the products with their fragments; loads those that are missing or out of date."""
-    include, size = options.query.include, options.render_context.props.image_options.size
-    fields = {name: sorted(names) for name, names in options.query.fields.items()}
-    variation = _encode((pricing.currency, include, fields, size))
-    state = await storefront.find_version(ctx, pricing)
-    # A taxon shows whether it has any products.
-    common = ctx.shared.shop.version, state.shared, state.facets if b'"taxons"' in variation else None
+    include, variation = options.query.include, _variation(options, pricing.currency)
+    common = _common_version(ctx, variation, await storefront.find_version(ctx, pricing))
     cache, fragments = ctx.shared.fragments, dict[UUID, Fragment]()
     for row in rows:
         fragment: Fragment | None = cache.find((row.id, variation))
@@ -90,6 +87,40 @@ async def find_products(
         if not row.is_due:
             cache.save((row.id, variation), fragment, len(variation) + _size_of(fragment))
     return [ShownProduct(row, fragments[row.id]) for row in rows if row.id in fragments]
+
+
+async def find_product(ctx: Context, key: UUID | str, options: RenderOptions, currency: str) -> Fragment:
+    """Returns the fragment of the product with this id or slug, at its regular price."""
+    variation = _variation(options, currency)
+    cache, cache_key = ctx.shared.fragments, (str(key), variation)
+    fragment: Fragment | None = cache.find(cache_key)
+    if fragment is not None:
+        moment = await storefront.get_product_moment(ctx, key)
+        if fragment.version == _version_of(ctx, variation, moment) and not moment.is_due:
+            return fragment
+    # One statement reads the product and its version.
+    include = options.query.include or {}
+    record, moment = await storefront.get_product_and_moment(ctx, key, currency, include)
+    fragment = _build_fragment(record, options, _version_of(ctx, variation, moment))
+    if not moment.is_due:
+        cache.save(cache_key, fragment, len(variation) + len(cache_key[0]) + _size_of(fragment))
+    return fragment
+
+
+def _variation(options: RenderOptions, currency: str) -> bytes:
+    """Returns what the fragments of a product differ in."""
+    fields = {name: sorted(names) for name, names in options.query.fields.items()}
+    return _encode((currency, options.query.include, fields, options.render_context.props.image_options.size))
+
+
+def _common_version(ctx: Context, variation: bytes, state: CatalogState | ProductMoment) -> tuple[Any, ...]:
+    """Returns the version of what the documents of all products show."""
+    # A taxon shows whether it has any products.
+    return ctx.shared.shop.version, state.shared, state.facets if b'"taxons"' in variation else None
+
+
+def _version_of(ctx: Context, variation: bytes, moment: ProductMoment) -> tuple[Any, ...]:
+    return moment.product_id, moment.version, moment.available, _common_version(ctx, variation, moment)
 
 
 def _size_of(fragment: Fragment) -> int:
@@ -137,18 +168,29 @@ async def render_list(
     if pricing.is_personal:
         prices = await _find_prices(ctx, products, [*data, *related], pricing)
         data, related = ([_with_price(part, prices, options, pricing) for part in parts] for parts in (data, related))
-    origin = _encode(options.render_context.props.image_options.origin)[:-1]
-    others = encode_extras(extras)
-    body = join_document(
-        b",".join([part.body for part in data]),
-        None
-        if options.query.include is None
-        else b",".join([part.body.replace(ENCODED_MARK, origin) if part.has_origin else part.body for part in related]),
-        others,
-    )
+    origin, others = _encoded_origin(options), encode_extras(extras)
+    included_body = None if options.query.include is None else _join_included(related, origin)
+    body = join_document(b"[%b]" % b",".join([part.body for part in data]), included_body, others)
     # A document with a customer's prices has no ETag. Any other follows from its fragments.
     digest = b"" if pricing.is_personal else _digest([*(each.fragment.digest for each in products), origin, others])
     return Rendering(body, digest)
+
+
+def render_product(fragment: Fragment, options: RenderOptions) -> Rendering:
+    """Renders the document of one product."""
+    if options.query.include is None:
+        return Rendering(join_document(fragment.data.body), fragment.digest)
+    origin = _encoded_origin(options)
+    body = join_document(fragment.data.body, _join_included(fragment.included, origin))
+    return Rendering(body, _digest((fragment.digest, origin)))
+
+
+def _encoded_origin(options: RenderOptions) -> bytes:
+    return _encode(options.render_context.props.image_options.origin)[:-1]
+
+
+def _join_included(parts: Iterable[FragmentPart], origin: bytes) -> bytes:
+    return b",".join([part.body.replace(ENCODED_MARK, origin) if part.has_origin else part.body for part in parts])
 
 
 async def _find_prices(

@@ -1,4 +1,4 @@
-"""Lists of products are joined from cached fragments, and equal those that are rendered as a whole."""
+"""Products and lists of them are joined from cached fragments, and equal those that are rendered as a whole."""
 
 from itertools import product as combinations
 from typing import Any
@@ -7,11 +7,12 @@ from uuid import UUID
 import asyncpg
 import httpx2
 import msgspec
+import pytest
 
 from shop.actions.catalog import storefront
 from shop.actions.context import Context
 from shop.base.caches.sized_cache import SizedCache
-from shop.jsonapi.document import RenderOptions, list_document
+from shop.jsonapi.document import RenderOptions, document, list_document
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import RenderContext
 from shop.queries.catalog.prices import find_pricing
@@ -87,57 +88,90 @@ async def new_product(make: Make, section: CatalogSection) -> ProductIds:
     return product
 
 
+LIST_OR_PRODUCT = pytest.mark.parametrize("is_list", [True, False], ids=["list", "product"])
+
+
+def address(product: ProductIds, section: CatalogSection, *, is_list: bool, **params: str) -> dict[str, Any]:
+    """The arguments of a request for a list with the product, or for the product alone."""
+    if is_list:
+        return {"params": {"filter[taxons]": section.root, **params}}
+    return {"params": params, "slug": product.slug}
+
+
+@LIST_OR_PRODUCT
 async def test_every_change_is_in_the_next_response_of_every_worker(
-    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any
+    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any, is_list: bool
 ) -> None:
     product, _ = [await new_product(make, catalog_section) for _ in range(2)]
-    params = {"filter[taxons]": catalog_section.root, "include": WHOLE}
-    before = [await worker.get(params) for worker in workers]
+    page = address(product, catalog_section, is_list=is_list, include=WHOLE)
+    before = [await worker.get(**page) for worker in workers]
 
     for name, change in CHANGES.items():
         await db.execute(change, UUID(product.id))
-        after = [await worker.get(params) for worker in workers]
+        after = [await worker.get(**page) for worker in workers]
         assert after[0] == after[1] != before[0], name
         workers[0].forget()
-        assert await workers[0].get(params) == after[0], name
+        assert await workers[0].get(**page) == after[0], name
         before = after
 
 
+async def test_a_product_is_read_again_only_if_it_has_changed_or_its_slug_has_moved(
+    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any
+) -> None:
+    product, other = [await new_product(make, catalog_section) for _ in range(2)]
+    page = address(product, catalog_section, is_list=False)
+    first = await workers[0].get(**page)
+    (fragment,) = workers[0].fragments
+
+    await db.execute(CHANGES["the name"], UUID(other.id))
+    assert (await workers[0].get(**page), workers[0].fragments) == (first, [fragment])
+
+    # In one transaction, so that both products have the same version.
+    async with db.transaction():
+        await db.execute("update products set slug = $1 where id = $2", word(), UUID(product.id))
+        await db.execute("update products set slug = $1 where id = $2", product.slug, UUID(other.id))
+    assert msgspec.json.decode(await workers[0].get(**page))["data"]["id"] == other.id
+
+
+@LIST_OR_PRODUCT
 async def test_a_change_is_visible_although_another_transaction_has_locked_the_version(
-    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any, database_url: str
+    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any, database_url: str, is_list: bool
 ) -> None:
     product = await new_product(make, catalog_section)
-    params = {"filter[taxons]": catalog_section.root}
-    before = await workers[0].get(params)
+    page = address(product, catalog_section, is_list=is_list)
+    before = await workers[0].get(**page)
     second = await asyncpg.connect(database_url, server_settings={"lock_timeout": "100ms"})
     try:
         async with db.transaction():
             await db.execute("select from product_versions where product_id = $1 for update", UUID(product.id))
             await second.execute("update products set name = 'Second' where id = $1", UUID(product.id))
             assert b'"Second"' not in before
-            assert b'"Second"' in await workers[0].get(params)
+            assert b'"Second"' in await workers[0].get(**page)
     finally:
         await second.close()
 
 
+@LIST_OR_PRODUCT
 async def test_a_product_that_has_not_changed_since_the_upgrade_needs_no_version(
-    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any
+    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any, is_list: bool
 ) -> None:
     product = await new_product(make, catalog_section)
     await db.execute("delete from product_versions where product_id = $1", UUID(product.id))
-    params = {"filter[taxons]": catalog_section.root}
-    await workers[0].get(params)
+    page = address(product, catalog_section, is_list=is_list)
+    await workers[0].get(**page)
 
     await db.execute("update products set name = 'First change' where id = $1", UUID(product.id))
 
-    assert b'"First change"' in await workers[0].get(params)
+    assert b'"First change"' in await workers[0].get(**page)
 
 
+@LIST_OR_PRODUCT
 async def test_a_date_that_has_passed_is_seen_before_the_product_is_refreshed(
-    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any
+    make: Make, catalog_section: CatalogSection, workers: list[Worker], db: Any, is_list: bool
 ) -> None:
     product = await new_product(make, catalog_section)
-    params = {"filter[taxons]": catalog_section.root, "include": "variants", "filter[show_discontinued]": "true"}
+    more = {"filter[show_discontinued]": "true"} if is_list else {}
+    page = address(product, catalog_section, is_list=is_list, include="variants", **more)
     async with db.transaction():
         soon = "clock_timestamp() + interval '2 seconds'"
         await db.execute(f"update variants set discontinue_on = {soon} where product_id = $1", UUID(product.id))
@@ -145,9 +179,9 @@ async def test_a_date_that_has_passed_is_seen_before_the_product_is_refreshed(
     async with db.transaction():
         # The lock keeps the worker from updating the listing.
         await db.execute("select from listings where product_id = $1 for update", UUID(product.id))
-        before = await workers[0].get(params)
+        before = await workers[0].get(**page)
         await db.execute("select pg_sleep(2.1)")
-        after = await workers[0].get(params)
+        after = await workers[0].get(**page)
 
     assert [is_purchasable(body) for body in (before, after)] == [{True}, {False}]
 
@@ -172,7 +206,7 @@ FIELDS: tuple[dict[str, str], ...] = (
 )
 
 
-async def test_a_list_equals_one_that_is_rendered_as_a_whole(
+async def test_a_list_or_a_product_equals_one_that_is_rendered_as_a_whole(
     make: Make, catalog_section: CatalogSection, workers: list[Worker], http: httpx2.AsyncClient
 ) -> None:
     products = [await new_product(make, catalog_section) for _ in range(3)]
@@ -189,13 +223,16 @@ async def test_a_list_equals_one_that_is_rendered_as_a_whole(
             await worker.get({**params, "per_page": "1", "sort": "name"}, **headers)
             body = await worker.get(params, **headers)
             assert body.startswith(await render_whole(worker.ctx, params, body, user_id) + b',"meta":{"count":3,')
+            params_of_one = {name: value for name, value in params.items() if name != "filter[taxons]"}
+            body = await worker.get(params_of_one, slug=products[0].slug, **headers)
+            assert body == await render_whole(worker.ctx, params_of_one, body, user_id)
             pages += 1
 
     assert pages == len(INCLUDES) * len(FIELDS) * 2 * 2
 
 
 async def render_whole(ctx: Context, params: dict[str, str], body: bytes, user_id: UUID | None) -> bytes:
-    """The members `data` and `included` without fragments, in the order of the list."""
+    """The document without fragments: a product, or the members `data` and `included` of a list in its order."""
     nested: dict[str, Any] = {"include": params["include"], "fields": {}}
     for name, value in params.items():
         if name.startswith("fields["):
@@ -204,13 +241,18 @@ async def render_whole(ctx: Context, params: dict[str, str], body: bytes, user_i
     viewer = Viewer(ctx.shared.keys, image_options=ImageOptions("http://shop", size))
     query = read_document_query(nested, PRODUCT, RESOURCES)
     options = RenderOptions(RESOURCES, RenderContext(ctx.shared.shop.default_locale, viewer), query)
-    ids = [UUID(record["id"]) for record in msgspec.json.decode(body)["data"]]
+    data = msgspec.json.decode(body)["data"]
+    ids = [UUID(record["id"]) for record in (data if isinstance(data, list) else [data])]
     db, currency = ctx.shared.database.session(), params["currency"]
     pricing = await find_pricing(db, user_id or UUID(int=0), currency)
     assert pricing.is_personal == (user_id is not None and currency == "USD")
     records = await storefront.load_products(ctx, ids, query.include or {}, pricing)
     records.sort(key=lambda record: ids.index(record.row.id))
-    return list_document(PRODUCT, records, options)[:-1]
+    return (
+        list_document(PRODUCT, records, options)[:-1]
+        if isinstance(data, list)
+        else document(PRODUCT, records[0], options)
+    )
 
 
 async def test_the_fragments_of_24_of_25_products_are_used_again_when_one_has_changed(

@@ -1,7 +1,7 @@
 """Storefront reads of products with prices, variants and taxons; loads each included relation in one batch."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,12 +13,13 @@ from shop.base.listing import Keyset, Page, Sort
 from shop.base.record import Link, Record
 from shop.models.catalog.filters import TaxonFilters
 from shop.models.catalog.product_query import ProductQuery
-from shop.models.catalog.storefront import Facets, StorefrontProduct, StorefrontVariant
+from shop.models.catalog.storefront import Facets, ProductMoment, StorefrontProduct, StorefrontVariant
 from shop.models.catalog.taxons import StorefrontTaxon
 from shop.queries.catalog import priced_products, prices, product_lists, storefront, taxons, versions
 from shop.queries.catalog.prices import Pricing, ResolvedPrice
 from shop.queries.catalog.versions import CatalogState
 
+T = TypeVar("T")
 Tree = Mapping[str, "Tree"]
 MAX_PRODUCTS = 500
 """The maximum number of products linked from one taxon; the product list has all of them."""
@@ -78,6 +79,18 @@ async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tre
     return (await load(ctx, "product", [row], include, pricing))[0], pricing
 
 
+async def get_product_and_moment(
+    ctx: Context, key: UUID | str, currency: str, include: Tree
+) -> tuple[Record, ProductMoment]:
+    """Returns a product at its regular price."""
+    row, moment = await _find_by_key(key, lambda each: priced_products.find_product_and_moment(ctx.db, each, currency))
+    return (await load(ctx, "product", [row], include, Pricing(currency)))[0], moment
+
+
+async def get_product_moment(ctx: Context, key: UUID | str) -> ProductMoment:
+    return await _find_by_key(key, lambda each: priced_products.find_moment(ctx.db, each))
+
+
 async def load_products(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> list[Record]:
     """Loads the visible products among these ids."""
     return await load(ctx, "product", await _list_products(ctx, ids, pricing), include, pricing) if ids else []
@@ -134,19 +147,20 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
 
 
 async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> StorefrontProduct:
+    return await _find_by_key(key, lambda each: priced_products.find_product(ctx.db, each, pricing))
+
+
+async def _find_by_key(key: UUID | str, find: Callable[[UUID | str], Awaitable[T | None]]) -> T:
     """Finds a product by id or slug.
 
     If no slug can be derived from a name, the id is the slug; a slug may therefore look like the id of another product.
     """
-    has_state = ctx.catalog_version is None and pricing.version is None
-    product = await priced_products.find_product(ctx.db, key, pricing, has_state=has_state)
-    if product is None and isinstance(key, UUID):
-        product = await priced_products.find_product(ctx.db, str(key), pricing, has_state=has_state)
-    if product is None:
+    result = await find(key)
+    if result is None and isinstance(key, UUID):
+        result = await find(str(key))
+    if result is None:
         raise NotFound()
-    row, state = product
-    ctx.catalog_version = ctx.catalog_version or state
-    return row
+    return result
 
 
 async def _find_taxon(ctx: Context, key: UUID | str) -> StorefrontTaxon:

@@ -106,14 +106,14 @@ def first_image_id(product: StorefrontProduct) -> UUID | None:
 
 async def load_home(ctx: Context, settings: WebsiteSettings) -> HomeContent:
     pricing = await resolve_pricing(ctx, ctx.shared.shop.currencies[0])
-    hero_taxon, featured = await _list_home_taxons(ctx, settings)
+    hero_taxon, featured_taxons = await _list_home_taxons(ctx, settings)
     rows = await _list_home_products(ctx, settings.featured_product_ids, pricing)
-    without_image = [taxon.id for taxon in featured if taxon.image_id is None]
+    without_image = [taxon.id for taxon in featured_taxons if taxon.image_id is None]
     product_image_ids = await taxons.list_first_image_ids(ctx.db, without_image)
-    taxon_image_ids = {taxon.id: taxon.image_id or product_image_ids.get(taxon.id) for taxon in featured}
+    taxon_image_ids = {taxon.id: taxon.image_id or product_image_ids.get(taxon.id) for taxon in featured_taxons}
     hero_ids = [settings.hero_image_id, hero_taxon.image_id if hero_taxon else None]
     images = await load_images(ctx, [*hero_ids, *taxon_image_ids.values(), *map(first_image_id, rows)])
-    return HomeContent(hero_taxon, featured, taxon_image_ids, rows, images)
+    return HomeContent(hero_taxon, featured_taxons, taxon_image_ids, rows, images)
 
 
 async def _list_home_taxons(
@@ -123,15 +123,15 @@ async def _list_home_taxons(
     featured_ids, hero_id = settings.featured_taxon_ids, settings.hero_taxon_id
     rows = await taxons.list_taxons_of(ctx.db, [*featured_ids, *([hero_id] if hero_id else [])])
     by_id = {row.id: row for row in rows}
-    featured = [by_id[taxon_id] for taxon_id in featured_ids if taxon_id in by_id]
-    return by_id.get(hero_id) if hero_id else None, featured or await list_top_categories(ctx)
+    featured_taxons = [by_id[taxon_id] for taxon_id in featured_ids if taxon_id in by_id]
+    return by_id.get(hero_id) if hero_id else None, featured_taxons or await list_top_categories(ctx)
 
 
 async def _list_home_products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[StorefrontProduct]:
     """Returns the featured products that are for sale, or else the newest products."""
     by_id = {row.id: row for row in await products.list_products_of(ctx.db, ids, pricing) if row.available}
-    if featured := [by_id[product_id] for product_id in ids if product_id in by_id]:
-        return featured
+    if featured_products := [by_id[product_id] for product_id in ids if product_id in by_id]:
+        return featured_products
     return await product_lists.list_products(
         ctx.db,
         ProductQuery(currency=pricing.currency, page=Page(1, NEW_PRODUCTS)),

@@ -85,14 +85,18 @@ class StorefrontProduct(Product, frozen=True, kw_only=True):
         return self.available and (self.in_stock or self.backorderable)
 
 
-class ProductWithState(StorefrontProduct, frozen=True, kw_only=True):
-    """A product, read together with the versions of the catalog."""
+class ProductMoment(msgspec.Struct, frozen=True):
+    """What tells whether the cached document of a product is current."""
 
-    version: Any
+    key: UUID | str
+    """The id or slug by which it was found."""
+    product_id: UUID
+    version: int | None
+    available: bool
+    is_due: bool
+    """Whether a date has passed on which the document may change, before the product was refreshed."""
     shared: Any
     facets: Any
-    matches: Any
-    due: int
 
 
 class ProductOnPage(msgspec.Struct, frozen=True):

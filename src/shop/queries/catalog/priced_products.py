@@ -22,14 +22,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, any_of, dynamic_statement, into
+from shop.db.statements import Statement, any_of, dynamic_statement, into, into_parts, parameter_rows
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listings, product_versions
 from shop.models.catalog.products import product_slugs, products, variants
-from shop.models.catalog.storefront import ProductOnPage, ProductWithState, StorefrontProduct
+from shop.models.catalog.storefront import ProductMoment, ProductOnPage, StorefrontProduct
 from shop.models.catalog.taxons import classifications
 from shop.queries.catalog.prices import Pricing, select_best_price
-from shop.queries.catalog.versions import CatalogState, catalog_state
+from shop.queries.catalog.versions import sum_versions
 
 _ID = PG_UUID(as_uuid=True)
 _master = variants.alias("master")
@@ -40,8 +40,15 @@ _is_current = or_(listings.c.discontinue_on.is_(None), listings.c.discontinue_on
 # Checks the dates again, since the refresh of listings may be late.
 IS_LISTED_NOW = and_(listings.c.is_active, _is_available, _is_current)
 IS_VISIBLE_OR_DISCONTINUED = and_(products.c.status == "active", products.c.deleted_at.is_(None), _is_available)
-HAS_PRICE = and_(prices.c.variant_id == listings.c.default_variant_id, prices.c.currency == CURRENCY)
+
+
+def _has_price(currency: Any) -> Any:
+    return and_(prices.c.variant_id == listings.c.default_variant_id, prices.c.currency == currency)
+
+
+HAS_PRICE = _has_price(CURRENCY)
 BEST_PRICE = select_best_price(listings.c.default_variant_id, prices.c.amount, ONE, listings, prices)
+_IS_DUE = func.coalesce(listings.c.next_look_at <= func.now(), literal_column("false")).label("is_due")
 # Has a base price in the currency: price lists change prices, not which products are sold.
 IS_PRICED = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), CURRENCY))
 _LISTING_COLUMNS = (
@@ -58,13 +65,18 @@ _LISTING_COLUMNS = (
 )
 
 
-def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
-    """Selects the products of a page, or all products if it is None, with their listings and prices."""
+def select_products_with_prices(page: Any, *, is_personal: bool, callers: Any = None) -> Select[Any]:
+    """Selects the products of a page, or all products if it is None, with their listings and prices in the currency of
+    the parameter, or in those of the rows `callers`.
+    """
     source: Any = listings if page is None else page.join(listings, listings.c.product_id == page.c.product_id)
+    currency: Any = CURRENCY
+    if callers is not None:
+        source, currency = callers.join(listings, literal_column("true")), callers.c.currency
     source = (
         source.join(products, products.c.id == listings.c.product_id)
         .join(_master, _master.c.id == listings.c.master_id)
-        .outerjoin(prices, HAS_PRICE)
+        .outerjoin(prices, _has_price(currency))
     )
     amount: Any = prices.c.amount
     price_list: list[Any] = [
@@ -79,7 +91,7 @@ def select_products_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
         products,
         *(listings.c[name] for name in _LISTING_COLUMNS),
         _master.c.barcode,
-        CURRENCY.label("currency"),
+        currency.label("currency"),
         amount.label("price"),
         prices.c.amount.label("base_price"),
         prices.c.compare_at_amount.label("compare_at_price"),
@@ -102,7 +114,7 @@ def select_versions_with_prices(page: Any, *, is_personal: bool) -> Select[Any]:
         product_versions.c.version,
         listings.c.default_variant_id,
         IS_LISTED_NOW.label("available"),
-        func.coalesce(listings.c.next_look_at <= func.now(), literal_column("false")).label("is_due"),
+        _IS_DUE,
         amount.label("price"),
     ).select_from(source)
 
@@ -113,36 +125,77 @@ SELECT_BY_ROW: dict[Any, Any] = {
 }
 
 
-@lru_cache(maxsize=8)
-def _one_product(by: str, *, is_personal: bool, has_state: bool) -> Statement[Any]:
-    clause = select_products_with_prices(None, is_personal=is_personal).where(IS_VISIBLE_OR_DISCONTINUED)
-    if by == "id":
-        clause = clause.where(listings.c.product_id == bindparam("id", type_=_ID))
-    else:
-        # A current slug takes precedence over an old one.
-        slug = bindparam("slug", type_=Text())
-        others = products.alias("others")
-        current = select(others.c.id).where(others.c.slug == slug, others.c.deleted_at.is_(None))
-        old = select(product_slugs.c.product_id).where(product_slugs.c.slug == slug)
-        slug_owner = func.coalesce(current.scalar_subquery(), old.scalar_subquery())
-        clause = clause.where(listings.c.product_id == slug_owner)
-    if not has_state:
-        return dynamic_statement(clause, into(StorefrontProduct))
-    nothing: Any = literal_column("null::bigint")
-    clause = clause.add_columns(nothing.label("total"), nothing.label("cursor_value"), *catalog_state.subquery().c)
-    return dynamic_statement(clause, into(ProductWithState))
+def _select_by_key(clause: Any, key: Any) -> Any:
+    """Restricts a selection of products to the visible one with this id or slug."""
+    clause = clause.where(IS_VISIBLE_OR_DISCONTINUED)
+    if key.key == "id":
+        return clause.where(listings.c.product_id == key)
+    # A current slug takes precedence over an old one.
+    others = products.alias("others")
+    current = select(others.c.id).where(others.c.slug == key, others.c.deleted_at.is_(None))
+    old = select(product_slugs.c.product_id).where(product_slugs.c.slug == key)
+    return clause.where(listings.c.product_id == func.coalesce(current.scalar_subquery(), old.scalar_subquery()))
 
 
-async def find_product(
-    db: DatabaseSession, key: UUID | str, pricing: Pricing, *, has_state: bool
-) -> tuple[StorefrontProduct, CatalogState | None] | None:
-    """Finds a product by its id, or by a current or former slug; with the versions of the catalog if `has_state`."""
-    by = "id" if isinstance(key, UUID) else "slug"
-    query = _one_product(by, is_personal=pricing.is_personal, has_state=has_state)
-    row = await db.one(query, **{by: key}, currency=pricing.currency, **pricing.values)
-    if row is None:
-        return None
-    return row, CatalogState(row.version, row.shared, row.facets, row.matches, row.due) if has_state else None
+_KEY_TYPES: dict[str, Any] = {"id": _ID, "slug": Text()}
+
+
+@lru_cache(maxsize=4)
+def _one_product(by: str, *, is_personal: bool) -> Statement[StorefrontProduct]:
+    key: Any = bindparam(by, type_=_KEY_TYPES[by])
+    clause = _select_by_key(select_products_with_prices(None, is_personal=is_personal), key)
+    return dynamic_statement(clause, into(StorefrontProduct))
+
+
+def _select_moment(clause: Any, key: Any) -> Any:
+    """Adds the columns of `ProductMoment` to a selection of products."""
+    current_version = select(product_versions.c.version).where(product_versions.c.product_id == listings.c.product_id)
+    version, is_listed = current_version.scalar_subquery().label("version"), IS_LISTED_NOW.label("available")
+    return clause.add_columns(
+        key.label("key"), listings.c.product_id, version, is_listed, _IS_DUE, *sum_versions("shared", "facets").c
+    )
+
+
+@lru_cache(maxsize=2)
+def _products_and_moments(by: str) -> Statement[Any]:
+    callers = parameter_rows(**{by: _KEY_TYPES[by]}, currency=Text())
+    products_of = select_products_with_prices(None, is_personal=False, callers=callers)
+    clause = _select_moment(_select_by_key(products_of, callers.c[by]), callers.c[by])
+    return dynamic_statement(clause, into_parts(StorefrontProduct, len(products_of.selected_columns)))
+
+
+@lru_cache(maxsize=2)
+def _moments(by: str) -> Statement[ProductMoment]:
+    callers = parameter_rows(**{by: _KEY_TYPES[by]})
+    source = callers.join(listings, literal_column("true")).join(products, products.c.id == listings.c.product_id)
+    clause = _select_by_key(select().select_from(source), callers.c[by])
+    return dynamic_statement(_select_moment(clause, callers.c[by]), into(ProductMoment))
+
+
+def _key(key: UUID | str) -> str:
+    return "id" if isinstance(key, UUID) else "slug"
+
+
+async def find_product(db: DatabaseSession, key: UUID | str, pricing: Pricing) -> StorefrontProduct | None:
+    """Finds a product by its id, or by a current or former slug."""
+    query = _one_product(_key(key), is_personal=pricing.is_personal)
+    return await db.one(query, **{_key(key): key}, currency=pricing.currency, **pricing.values)
+
+
+async def find_product_and_moment(
+    db: DatabaseSession, key: UUID | str, currency: str
+) -> tuple[StorefrontProduct, ProductMoment] | None:
+    """Finds a product like `find_product`, at its regular price."""
+    rows = await db.combined(_products_and_moments(_key(key)), **{_key(key): key}, currency=currency)
+    for product, (found_key, *versions) in rows:
+        if (found_key, product.currency) == (key, currency):
+            return product, ProductMoment(found_key, *versions)
+    return None
+
+
+async def find_moment(db: DatabaseSession, key: UUID | str) -> ProductMoment | None:
+    rows = await db.combined(_moments(_key(key)), **{_key(key): key})
+    return next((moment for moment in rows if moment.key == key), None)
 
 
 @lru_cache(maxsize=4)
