@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import literal_column
 
 from shop.base.errors import Unavailable
+from shop.db import pool
 from shop.db.combined import MAX_CALLS
-from shop.db.pool import ConstraintViolation, Database
+from shop.db.pool import LIMIT_SECONDS, ConstraintViolation, Database
 from shop.db.statements import Statement
 from tests.db.pools import OpenDatabase, assert_no_slot_lost, sql
 from tests.db.processes import until
@@ -36,8 +37,18 @@ async def locked_table(other_connection: Any, database: Database, first: str) ->
         yield call
 
 
-def insert(database: Database, name: str) -> asyncio.Task[list[str]]:
-    return asyncio.create_task(database.session().combined(INSERT, name=name))
+def insert(database: Database, name: str, *, seconds: float = LIMIT_SECONDS) -> asyncio.Task[list[str]]:
+    session = database.session()
+    session.is_bounded, session.seconds = True, seconds
+    return asyncio.create_task(session.combined(INSERT, name=name))
+
+
+async def test_a_second_write_outside_a_transaction_is_refused(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database(size=2)).session()
+    assert await session.combined(INSERT, name="c") == ["c"]
+
+    with pytest.raises(AssertionError, match="a second write"):
+        await session.combined(INSERT, name="c1")
 
 
 async def test_calls_that_arrive_during_a_run_share_the_next_one(
@@ -124,16 +135,27 @@ async def test_calls_do_not_wait_for_a_run_that_has_stalled(
 
 @pytest.mark.security("X-03")
 async def test_a_call_that_waits_ends_at_its_own_deadline(
-    open_test_database: OpenDatabase, other_connection: Any
+    open_test_database: OpenDatabase, other_connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = await open_test_database(size=2)
+    monkeypatch.setattr(pool, "COMBINED_SECONDS", 0.1)
 
     async with locked_table(other_connection, database, "c") as first:
-        impatient = database.session()
-        impatient.is_bounded, impatient.seconds = True, 0.0
-        other = asyncio.create_task(impatient.combined(INSERT, name="c1"))
-        await asyncio.sleep(0)
+        other = insert(database, "c1", seconds=0.3)
+        with pytest.raises(Unavailable):
+            await other
     assert await first == ["c"]
-    with pytest.raises(Unavailable):
-        await other
     assert await database.session().all(sql("select name from marks order by name")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+async def test_a_caller_with_little_time_left_does_not_shorten_the_time_of_others(
+    open_test_database: OpenDatabase, other_connection: Any, seconds: float
+) -> None:
+    database = await open_test_database(size=3)
+
+    async with locked_table(other_connection, database, "c") as first:
+        hurried, other = insert(database, "c1", seconds=seconds), insert(database, "c2")
+        with pytest.raises(Unavailable):
+            await hurried
+    assert [await first, await other] == [["c"], ["c2"]]

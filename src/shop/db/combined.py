@@ -7,18 +7,17 @@ from typing import Any
 import msgspec
 
 Values = Mapping[str, Any]
-MAX_CALLS = 100
+MAX_CALLS = 25
 """The maximum number of callers that share one run."""
 STALLED_SECONDS = 0.1
 """How long callers wait for a run to end, before the next one begins on another connection."""
 
 
 class StatementCall(msgspec.Struct, frozen=True):
-    """The values of a caller, until when it waits for their rows, and how long it waits for a connection."""
+    """The values of a caller, and until when it waits for their rows."""
 
     values: Values
     deadline: float
-    patience: float
 
 
 class WaitingCall(msgspec.Struct, frozen=True):

@@ -26,6 +26,8 @@ LIMIT_SECONDS = 5.2
 """The total time a request may wait for the database: connections, statements and retries. Longer than the server's
 `statement_timeout`, which leaves the connection open, and shorter than the 6 s within which a caller gets a response.
 """
+COMBINED_SECONDS = LIMIT_SECONDS / 2
+"""A request that has less than this left shares no statement: its time would limit the other callers."""
 SESSION_SETTINGS = {
     "application_name": "shop",
     "statement_timeout": "5s",
@@ -64,7 +66,7 @@ class Database:
         self.replicas = replicas
         self.has_lost_write = False
         """Whether a connection was lost during a write and no write has succeeded since: COMMIT may hang."""
-        self._combined: dict[Statement[Any], CombinedStatement] = {}
+        self._combined: dict[tuple[Statement[Any], float], CombinedStatement] = {}
 
     @property
     def is_unavailable(self) -> bool:
@@ -74,16 +76,19 @@ class Database:
     def session(self) -> "DatabaseSession":
         return DatabaseSession(self)
 
-    def combine(self, statement: Statement[Any]) -> CombinedStatement:
-        """Returns the statement as it runs for several callers at once."""
-        if statement not in self._combined:
-            self._combined[statement] = CombinedStatement(partial(self._run_for_all, statement))
-        return self._combined[statement]
+    def combine(self, statement: Statement[Any], patience: float) -> CombinedStatement:
+        """Returns the statement as it runs for several callers at once, who wait as long for a connection."""
+        key = statement, patience
+        if key not in self._combined:
+            self._combined[key] = CombinedStatement(partial(self._run_for_all, statement, patience))
+        return self._combined[key]
 
-    async def _run_for_all(self, statement: Statement[Any], calls: Sequence[StatementCall]) -> list[Any]:
+    async def _run_for_all(
+        self, statement: Statement[Any], patience: float, calls: Sequence[StatementCall]
+    ) -> list[Any]:
         session = self.session()
         session.is_bounded, session.seconds = True, min(call.deadline for call in calls) - monotonic()
-        session.patience = max(call.patience for call in calls)
+        session.patience = patience
         return await session.all(statement, **{name: [each.values[name] for each in calls] for name in calls[0].values})
 
     async def watch_replicas(self) -> None:
@@ -162,17 +167,17 @@ class DatabaseSession:
         return self._run("fetch", statement, values)
 
     async def combined(self, statement: Statement[R], **values: Any) -> list[R]:
-        """Runs a statement together with other callers of it, unless in a transaction or on a replica. Its parameters
-        are arrays with one value of each caller; returns the rows of all.
+        """Runs a statement together with other callers of it, unless in a transaction, on a replica or with little time
+        left. Its parameters are arrays with one value of each caller; returns the rows of all.
         """
-        if self._connection is not None or self.replica is not None:
-            return await self.all(statement, **{name: [value] for name, value in values.items()})
         clock, start = self._parent or self, monotonic()
+        is_alone = self._connection is not None or self.replica is not None or clock.seconds < COMBINED_SECONDS
+        if is_alone or (statement.writes and self.committed):
+            return await self.all(statement, **{name: [value] for name, value in values.items()})
         self.count += 1
         try:
-            rows = await self._database.combine(statement).call(
-                StatementCall(values, start + clock.seconds, self.patience)
-            )
+            call = StatementCall(values, start + clock.seconds)
+            rows = await self._database.combine(statement, self.patience).call(call)
         finally:
             if self.is_bounded:
                 clock.seconds -= monotonic() - start
