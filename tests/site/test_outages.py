@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import asyncpg
 import httpx2
 import msgspec
 import psutil
@@ -18,9 +19,11 @@ import pytest
 
 from shop.base.caches.response_cache import CachedResponse, ResponseCache
 from shop.base.crypto.secrets import USER_ACCESS, new_bytes, secret_text
+from tests.builders import Make
 from tests.cluster import Cluster
 from tests.db.processes import postmaster_pid, until
 from tests.db.test_faults import change_setting
+from tests.platform.client import new_machine
 from tests.programs import find_program
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
@@ -118,6 +121,27 @@ async def test_the_catalog_is_served_from_memory_while_the_database_is_unreachab
     assert seconds < 2
 
 
+@pytest.mark.security("X-05", "X-17")
+async def test_products_are_served_from_memory_unless_they_are_known_to_be_gone(outage: Outage) -> None:
+    shop_db = await asyncpg.connect(outage.url)
+    async with outage.client() as http:
+        make = Make(await new_machine(http, shop_db))
+        paths = [f"{CATALOG}/{(await make.product()).slug}" for _ in range(2)]
+        before = [await http.get(path) for path in paths]
+        await shop_db.execute("update products set deleted_at = now() where slug = $1", paths[1].rpartition("/")[2])
+        gone = await http.get(paths[1])
+        await shop_db.close()
+
+        outage.path.refuse()
+        kept, gone_later = [await http.get(path) for path in paths]
+        outage.path.accept()
+        await wait_until_ready(http)
+
+    assert [answer.status_code for answer in (*before, gone)] == [200, 200, 404]
+    assert (kept.status_code, kept.content, "age" in kept.headers) == (200, before[0].content, True)
+    assert_unavailable(gone_later)
+
+
 @pytest.mark.security("X-07", "X-13", "X-17")
 async def test_a_read_only_database_makes_the_service_unready_for_writes(outage: Outage) -> None:
     async with outage.client() as http:
@@ -146,12 +170,6 @@ def test_a_stale_response_is_not_served_beyond_its_maximum_age() -> None:
     assert (answers.find_stale("page", 60), answers.has_stale(60)) == ((answers.find("page", 1), 0), True)
     assert (answers.find_stale("page", 0), answers.has_stale(0)) == (None, False)
     assert answers.find_stale("other", 60) is None
-
-    without_version = CachedResponse(None, b"body", b"tag")
-    only_product = ResponseCache()
-    only_product.save("product", without_version)
-    assert (only_product.find_stale("product", 60), only_product.has_stale(60)) == ((without_version, 0), True)
-    assert (only_product.find_stale("product", 0), only_product.has_stale(0)) == (None, False)
 
 
 @contextmanager

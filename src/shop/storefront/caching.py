@@ -9,7 +9,7 @@ from shop.actions.catalog import storefront
 from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.caches.response_cache import CachedResponse
-from shop.base.errors import Unavailable
+from shop.base.errors import NotFound, Unavailable
 from shop.jsonapi.document import Rendering
 from shop.queries.catalog.prices import Pricing
 from shop.storefront import catalog
@@ -74,13 +74,22 @@ async def _public(
 async def _load_or_render(
     render: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
 ) -> CachedResponse:
-    if request.params.get("sort_by") == BEST_SELLING or (render is catalog.show_product and not pricing.is_personal):
-        # A sale does not change the catalog version but changes this sort order; a product has a version of its own.
-        # Cache the response for outages only.
+    cache = ctx.shared.response_cache
+    if request.params.get("sort_by") == BEST_SELLING:
+        # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
         return _save(ctx, key, None, await render(request, ctx))
+    if render is catalog.show_product and catalog.has_fragment(request, pricing):
+        # The fragment is current or made anew. Cache the response for outages only.
+        try:
+            rendering = await render(request, ctx)
+        except NotFound:
+            cache.remove(key)
+            raise
+        cache.confirm(version := await storefront.find_version(ctx, pricing))
+        return _save(ctx, key, version, rendering)
     # Read the version first: the rendered data is then of this version or a newer one, never an older one.
     version = await storefront.find_version(ctx, pricing)
-    entry = ctx.shared.response_cache.find(key, version)
+    entry = cache.find(key, version)
     return entry or _save(ctx, key, version, await render(request, ctx))
 
 

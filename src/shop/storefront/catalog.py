@@ -63,12 +63,17 @@ def _product_pages(
     return page_extras(page, Total(listing.total, listing.is_estimate), count, url, request.params)
 
 
+def has_fragment(request: Request, pricing: Pricing) -> bool:
+    """Returns whether a product is shown from a fragment: at its regular price, which is not explained."""
+    return not pricing.is_personal and request.params.get("explain") != "prices"
+
+
 async def show_product(request: Request, ctx: Context) -> bytes | Rendering:
     options = read_catalog_render_options(request, ctx, PRODUCT)
     read_filters(CurrencyFilters, request.params)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     pricing = await resolve_pricing(ctx, currency)
-    if not pricing.is_personal and request.params.get("explain") != "prices":
+    if has_fragment(request, pricing):
         fragment = await product_fragments.find_product(ctx, key, options, currency)
         return product_fragments.render_product(fragment, options)
     record, pricing = await storefront.get_product(ctx, key, currency, options.query.include or {})

@@ -19,7 +19,6 @@ from shop.jsonapi.encoder import ENCODED_MARK, MARK, encoder
 from shop.jsonapi.resource import RenderContext, Resource
 from shop.models.catalog.storefront import ProductMoment, ProductOnPage
 from shop.queries.catalog.prices import Pricing
-from shop.queries.catalog.versions import CatalogState
 from shop.storefront.resources.catalog import PRODUCT
 from shop.web.image_urls import ImageOptions
 
@@ -73,7 +72,7 @@ async def find_products(
 ) -> list[ShownProduct]:
     """Returns the products with their fragments; loads those that are missing or out of date."""
     include, variation = options.query.include, _variation(options, pricing.currency)
-    common = _common_version(ctx, variation, await storefront.find_version(ctx, pricing))
+    common = await _find_common_version(ctx, variation, pricing)
     cache, fragments = ctx.shared.fragments, dict[UUID, Fragment]()
     for row in rows:
         fragment: Fragment | None = cache.find((row.id, variation))
@@ -96,12 +95,12 @@ async def find_product(ctx: Context, key: UUID | str, options: RenderOptions, cu
     fragment: Fragment | None = cache.find(cache_key)
     if fragment is not None:
         moment = await storefront.get_product_moment(ctx, key)
-        if fragment.version == _version_of(ctx, variation, moment) and not moment.is_due:
+        if fragment.version == await _find_version(ctx, variation, moment, currency) and not moment.is_due:
             return fragment
     # One statement reads the product and its version.
     include = options.query.include or {}
     record, moment = await storefront.get_product_and_moment(ctx, key, currency, include)
-    fragment = _build_fragment(record, options, _version_of(ctx, variation, moment))
+    fragment = _build_fragment(record, options, await _find_version(ctx, variation, moment, currency))
     if not moment.is_due:
         cache.save(cache_key, fragment, len(variation) + len(cache_key[0]) + _size_of(fragment))
     return fragment
@@ -110,17 +109,20 @@ async def find_product(ctx: Context, key: UUID | str, options: RenderOptions, cu
 def _variation(options: RenderOptions, currency: str) -> bytes:
     """Returns what the fragments of a product differ in."""
     fields = {name: sorted(names) for name, names in options.query.fields.items()}
-    return _encode((currency, options.query.include, fields, options.render_context.props.image_options.size))
+    context = options.render_context
+    return _encode((currency, context.locale, options.query.include, fields, context.props.image_options.size))
 
 
-def _common_version(ctx: Context, variation: bytes, state: CatalogState | ProductMoment) -> tuple[Any, ...]:
+async def _find_common_version(ctx: Context, variation: bytes, pricing: Pricing) -> tuple[Any, ...]:
     """Returns the version of what the documents of all products show."""
+    state = await storefront.find_version(ctx, pricing)
     # A taxon shows whether it has any products.
     return ctx.shared.shop.version, state.shared, state.facets if b'"taxons"' in variation else None
 
 
-def _version_of(ctx: Context, variation: bytes, moment: ProductMoment) -> tuple[Any, ...]:
-    return moment.product_id, moment.version, moment.available, _common_version(ctx, variation, moment)
+async def _find_version(ctx: Context, variation: bytes, moment: ProductMoment, currency: str) -> tuple[Any, ...]:
+    common = await _find_common_version(ctx, variation, Pricing(currency))
+    return moment.product_id, moment.version, moment.available, common
 
 
 def _size_of(fragment: Fragment) -> int:

@@ -82,13 +82,17 @@ async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tre
 async def get_product_and_moment(
     ctx: Context, key: UUID | str, currency: str, include: Tree
 ) -> tuple[Record, ProductMoment]:
-    """Returns a product at its regular price."""
-    row, moment = await _find_by_key(key, lambda each: priced_products.find_product_and_moment(ctx.db, each, currency))
+    """Returns a product at its regular price, read together with the version of the catalog."""
+    row, moment, ctx.catalog_version = await _find_by_key(
+        key, lambda each: priced_products.find_product_and_moment(ctx.db, each, currency)
+    )
     return (await load(ctx, "product", [row], include, Pricing(currency)))[0], moment
 
 
 async def get_product_moment(ctx: Context, key: UUID | str) -> ProductMoment:
-    return await _find_by_key(key, lambda each: priced_products.find_moment(ctx.db, each))
+    """Reads the moment together with the version of the catalog."""
+    moment, ctx.catalog_version = await _find_by_key(key, lambda each: priced_products.find_moment(ctx.db, each))
+    return moment
 
 
 async def load_products(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> list[Record]:

@@ -32,17 +32,17 @@ class ResponseCache:
         self._entries = SizedCache(self.MAX_BYTES)
         self._version: Any = None
         self._checked_at = 0.0
-        """When the database last confirmed the version."""
-        self._used_at = 0.0
-        """When it last confirmed or changed any response."""
 
     def __contains__(self, key: Any) -> bool:
         return key in self._entries
 
+    def confirm(self, version: Any) -> None:
+        """Notes that the database has just confirmed this version as current."""
+        self._version, self._checked_at = version, monotonic()
+
     def find(self, key: Any, version: Any) -> CachedResponse | None:
         """Returns the cached response for the version that the database has just confirmed as current."""
-        self._version = version
-        self._checked_at = self._used_at = monotonic()
+        self.confirm(version)
         entry: CachedResponse | None = self._entries.find(key)
         if entry is not None and entry.version != version:
             self._entries.remove(key)
@@ -50,22 +50,23 @@ class ResponseCache:
         return entry
 
     def find_stale(self, key: Any, seconds: int) -> tuple[CachedResponse, int] | None:
-        """Returns a response that cannot be validated now, with its age since its version was last confirmed, or since
-        it was made if it has none; None if it is older than `seconds`.
+        """Returns a response that cannot be validated now, with its age since its version was last confirmed; None if
+        it is older than `seconds`.
         """
         entry: CachedResponse | None = self._entries.peek(key)
         if entry is None:
             return None
-        is_confirmed = entry.version is not None and entry.version == self._version
-        age = monotonic() - (self._checked_at if is_confirmed else entry.made_at)
+        age = monotonic() - (self._checked_at if entry.version == self._version else entry.made_at)
         return (entry, int(age)) if age < seconds else None
 
     def has_stale(self, seconds: int) -> bool:
         """Returns whether any response can be served while the database is unavailable."""
-        return len(self._entries) > 0 and monotonic() - self._used_at < seconds
+        return len(self._entries) > 0 and monotonic() - self._checked_at < seconds
+
+    def remove(self, key: Any) -> None:
+        self._entries.remove(key)
 
     def save(self, key: Any, entry: CachedResponse) -> None:
-        self._used_at = monotonic()
         self._entries.save(key, entry, len(entry.body) + _size_of(key))
 
 

@@ -95,8 +95,6 @@ class ProductMoment(msgspec.Struct, frozen=True):
     available: bool
     is_due: bool
     """Whether a date has passed on which the document may change, before the product was refreshed."""
-    shared: Any
-    facets: Any
 
 
 class ProductOnPage(msgspec.Struct, frozen=True):

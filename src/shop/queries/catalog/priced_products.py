@@ -29,7 +29,7 @@ from shop.models.catalog.products import product_slugs, products, variants
 from shop.models.catalog.storefront import ProductMoment, ProductOnPage, StorefrontProduct
 from shop.models.catalog.taxons import classifications
 from shop.queries.catalog.prices import Pricing, select_best_price
-from shop.queries.catalog.versions import sum_versions
+from shop.queries.catalog.versions import CatalogState, catalog_state
 
 _ID = PG_UUID(as_uuid=True)
 _master = variants.alias("master")
@@ -137,6 +137,7 @@ def _select_by_key(clause: Any, key: Any) -> Any:
     return clause.where(listings.c.product_id == func.coalesce(current.scalar_subquery(), old.scalar_subquery()))
 
 
+_MOMENT_WIDTH = len(ProductMoment.__struct_fields__)
 _KEY_TYPES: dict[str, Any] = {"id": _ID, "slug": Text()}
 
 
@@ -148,11 +149,11 @@ def _one_product(by: str, *, is_personal: bool) -> Statement[StorefrontProduct]:
 
 
 def _select_moment(clause: Any, key: Any) -> Any:
-    """Adds the columns of `ProductMoment` to a selection of products."""
+    """Adds the columns of `ProductMoment` and of `CatalogState` to a selection of products."""
     current_version = select(product_versions.c.version).where(product_versions.c.product_id == listings.c.product_id)
     version, is_listed = current_version.scalar_subquery().label("version"), IS_LISTED_NOW.label("available")
     return clause.add_columns(
-        key.label("key"), listings.c.product_id, version, is_listed, _IS_DUE, *sum_versions("shared", "facets").c
+        key.label("key"), listings.c.product_id, version, is_listed, _IS_DUE, *catalog_state.subquery().c
     )
 
 
@@ -165,11 +166,15 @@ def _products_and_moments(by: str) -> Statement[Any]:
 
 
 @lru_cache(maxsize=2)
-def _moments(by: str) -> Statement[ProductMoment]:
+def _moments(by: str) -> Statement[tuple[ProductMoment, CatalogState]]:
     callers = parameter_rows(**{by: _KEY_TYPES[by]})
     source = callers.join(listings, literal_column("true")).join(products, products.c.id == listings.c.product_id)
     clause = _select_by_key(select().select_from(source), callers.c[by])
-    return dynamic_statement(_select_moment(clause, callers.c[by]), into(ProductMoment))
+    return dynamic_statement(_select_moment(clause, callers.c[by]), _read_moment)
+
+
+def _read_moment(values: Sequence[Any]) -> tuple[ProductMoment, CatalogState]:
+    return ProductMoment(*values[:_MOMENT_WIDTH]), CatalogState(*values[_MOMENT_WIDTH:])
 
 
 def _key(key: UUID | str) -> str:
@@ -184,18 +189,19 @@ async def find_product(db: DatabaseSession, key: UUID | str, pricing: Pricing) -
 
 async def find_product_and_moment(
     db: DatabaseSession, key: UUID | str, currency: str
-) -> tuple[StorefrontProduct, ProductMoment] | None:
+) -> tuple[StorefrontProduct, ProductMoment, CatalogState] | None:
     """Finds a product like `find_product`, at its regular price."""
     rows = await db.combined(_products_and_moments(_key(key)), **{_key(key): key}, currency=currency)
-    for product, (found_key, *versions) in rows:
-        if (found_key, product.currency) == (key, currency):
-            return product, ProductMoment(found_key, *versions)
+    for product, values in rows:
+        moment, state = _read_moment(values)
+        if (moment.key, product.currency) == (key, currency):
+            return product, moment, state
     return None
 
 
-async def find_moment(db: DatabaseSession, key: UUID | str) -> ProductMoment | None:
+async def find_moment(db: DatabaseSession, key: UUID | str) -> tuple[ProductMoment, CatalogState] | None:
     rows = await db.combined(_moments(_key(key)), **{_key(key): key})
-    return next((moment for moment in rows if moment.key == key), None)
+    return next((row for row in rows if row[0].key == key), None)
 
 
 @lru_cache(maxsize=4)

@@ -27,11 +27,6 @@ def _sum(name: str) -> Any:
     return sql_cast(func.sum(catalog_versions.c[name]), BigInteger).label(name)
 
 
-def sum_versions(*names: str) -> Any:
-    """Selects the versions of these parts of the catalog."""
-    return select(*map(_sum, names)).subquery()
-
-
 _due = select(func.count()).where(listings.c.next_look_at <= func.now()).scalar_subquery()
 catalog_state = select(*map(_sum, ("version", "shared", "facets", "matches")), _due.label("due"))
 _STATE = statement(catalog_state, into(CatalogState))
