@@ -148,7 +148,7 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         "cached list, and unchanged products. `one changed`: one product of the list was changed since the last request for it;",
         "the client is not wrk. `pages, no fragments`: a page of other products each time, which are no longer cached. `unchanged`: a",
         "list that others have seen since the catalog last changed. `product`: one by its slug; `rendered fresh`, each of the 10,000 in",
-        f"turn; `unchanged`, the same {POPULAR:,} again. `priced`: for a customer with {LISTS} lists and {ENTRIES:,} entries. The CPU",
+        f"turn, more than a worker keeps; `unchanged`, the same {POPULAR:,} again. `priced`: for a customer with {LISTS} lists and {ENTRIES:,} entries. The CPU",
         f"of a category page is compared with {EARLIER_LIST:,} µs, what the API's list took before it was joined from fragments: the page",
         f"took {EARLIER_PAGE:,} µs then, and 0.6 of the list's requests/s are 1.67 times its CPU.",
     )

@@ -108,7 +108,12 @@ def main_table(bench: Bench, url: str) -> None:
             "its share of it (PSS), MB": memory.pss / 1e6,
         },
     )
-    bench.say("", "Memory is the resident set, which counts all pages that the worker shares with its parent.")
+    bench.say(
+        "",
+        "Concurrent requests of the shop share statements, as docs/decisions/0033 explains; the floor runs one for each request.",
+        "The columns of statements count a shared one for each of its requests. Memory is the resident set, which counts all",
+        "pages that the worker shares with its parent.",
+    )
 
 
 def sign_in_table(bench: Bench, url: str) -> None:
