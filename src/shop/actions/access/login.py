@@ -1,7 +1,8 @@
 """Customer sign-in: requests a login code, exchanges it for tokens and refreshes them."""
 
 import asyncio
-from time import monotonic, sleep
+from select import select
+from time import monotonic
 from uuid import UUID
 
 import msgspec
@@ -51,10 +52,11 @@ async def request_code(ctx: Context, email: Email, names: UserNames) -> None:
 
 async def _wait_until(end: float) -> None:
     """Waits until this time, to the microsecond. The event loop counts whole milliseconds from the last work it did, so
-    that the end of its pause would still depend on the work; the last part is therefore a pause of a thread.
+    that the end of its pause would still depend on the work; the last part is therefore a pause of a thread. It uses
+    `select`, because `sleep` ends at a time of the clock, which fails with a simulated one.
     """
     await asyncio.sleep(max(0.0, end - LAST_SECONDS - monotonic()))
-    await asyncio.to_thread(lambda: sleep(max(0.0, end - monotonic())))
+    await asyncio.to_thread(lambda: select([], [], [], max(0.0, end - monotonic())))
 
 
 async def _queue_code(ctx: Context, email: Email, names: UserNames) -> None:
