@@ -9,6 +9,7 @@ import pytest
 
 from shop.admin.operations.charts import NARROW, WIDE, Point, draw_ranking, draw_series, round_up_scale
 from tests.admin.dashboard import Dashboard, new_dashboard
+from tests.admin.orders.order_lists import wait_for_index
 
 
 async def add_mail_budget_warnings(db: Any, times: int) -> None:
@@ -32,6 +33,8 @@ async def add_mail_budget_warnings(db: Any, times: int) -> None:
 async def test_the_overview_shows_open_work_failed_e_mails_and_the_mail_budget(
     empty_client: httpx2.AsyncClient, empty_db: Any
 ) -> None:
+    # The first filling of the index would replace the rows that this test inserts.
+    await wait_for_index(empty_db)
     await empty_db.execute("delete from orders; delete from outbox_mails")
     await empty_db.execute(
         """with placed as (
