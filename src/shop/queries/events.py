@@ -47,7 +47,8 @@ class SequencerStart(msgspec.Struct, frozen=True):
 
     is_locked: bool
     has_events: bool
-    has_stock_changes: bool
+    has_due_stock: bool
+    """Whether there are stock changes whose second has passed."""
 
 
 def _rows_of(table: Table, parameter: str, names: Sequence[str]) -> Any:
@@ -81,6 +82,11 @@ _INSERT = statement(
 )
 _is_new = events.c.position.is_(None)
 _is_stock = events.c.type == literal_column(f"'{STOCK_CHANGED}'")
+# A stock change waits until its second has passed, in which a later one may replace it, and for those that are being
+# committed. All of one second become due together, so that they are merged once. `now()` is the same for all statements
+# of a transaction.
+_merged_until = func.date_trunc("second", func.now() - timedelta(milliseconds=500))
+_is_due = or_(~_is_stock, events.c.occurred_at < _merged_until)
 _later = events.alias("later")
 _MERGE_STOCK = statement(
     delete(events)
@@ -104,8 +110,7 @@ _MERGE_STOCK = statement(
 _order = (events.c.occurred_at, events.c.ordinal, events.c.id)
 _batch = (
     select(events.c.id, events.c.occurred_at, func.row_number().over(order_by=_order).label("number"))
-    # A stock change waits until its second has passed, in which a later one may replace it.
-    .where(_is_new, or_(~_is_stock, events.c.occurred_at < func.clock_timestamp() - _SECOND))
+    .where(_is_new, _is_due)
     .order_by(*_order)
     .limit(opaque_param("most", BigInteger))
     .cte("batch")
@@ -128,7 +133,7 @@ _START = statement(
     select(
         func.pg_try_advisory_xact_lock(literal_column(str(_LOCK_KEY))),
         exists().where(_is_new),
-        exists().where(_is_new, _is_stock),
+        exists().where(_is_new, _is_stock, _is_due),
     ),
     lambda record: SequencerStart(*record),
 )
@@ -177,7 +182,7 @@ async def number_events(db: DatabaseSession, most: int) -> int | None:
         return None
     if not start.has_events:
         return 0
-    if start.has_stock_changes:
+    if start.has_due_stock:
         await db.all(_MERGE_STOCK)
     return len(await db.all(_NUMBER, most=most))
 

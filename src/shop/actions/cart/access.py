@@ -12,19 +12,16 @@ import msgspec
 from shop.actions.cart.orders import Checkout
 from shop.actions.context import Context
 from shop.base.actor import Actor
-from shop.base.email import read_email
-from shop.base.errors import Invalid, InvalidToken, NotCartOwner
+from shop.base.errors import InvalidToken, NotCartOwner
 from shop.models.cart.orders import Order
 from shop.queries.cart import carts
 from shop.queries.cart.carts import BearersCart
-from shop.queries.customers import customers
 from shop.queries.payments import payments, saved_cards
 from shop.rules.cart.line_items import CartWarning
 
 _NO_VERSION = -1
 """The version of no order token, so that only the owner's bearer token opens the cart."""
 _STAFF = frozenset({"application", "operator", "command line"})
-NOT_PLACED = "This order cannot be placed. Please contact the shop."
 PAYMENT_CHOICES_REMOVED = CartWarning(
     "payment_choices_removed",
     None,
@@ -69,15 +66,6 @@ async def require_owner_to_pay(ctx: Context, order: Order) -> None:
     is_foreign = order.user_id is not None and not acts_for_owner(ctx, order)
     if is_foreign and await saved_cards.has_owner_payment(ctx.db, order.id):
         raise NotCartOwner()
-
-
-async def refuse_blocked(ctx: Context, order: Order) -> None:
-    """Raises if an operator blocked the account or the e-mail address. The error does not say which, or that anyone is
-    blocked: a stranger who enters an address learns nothing about its owner.
-    """
-    email = read_email(order.email) if order.email else None
-    if await customers.is_blocked(ctx.db, order.user_id, email.key if email else None):
-        raise Invalid({"base": [NOT_PLACED]}, NOT_PLACED)
 
 
 async def drop_owner_payments(ctx: Context, checkout: Checkout) -> Checkout:

@@ -57,6 +57,8 @@ class Checkout(msgspec.Struct, frozen=True):
     """The version of the catalog that quoted the lines, if they were read with it."""
     has_reservations: bool = True
     """Whether stock may be reserved for the order."""
+    is_blocked: bool = False
+    """Whether an operator blocked its customer, or the account with its e-mail address."""
 
     @property
     def covered(self) -> int:
@@ -122,7 +124,7 @@ async def load_quoted_checkout(ctx: Context, order: Order) -> Checkout:
 
 async def load_parts(ctx: Context, order: Order, lines: Sequence[CartLine]) -> Checkout:
     """Loads the parts of an order besides its lines, and the version of the setup."""
-    return _build_checkout(ctx, order, lines, await find_parts(ctx.db, order.id, order.ship_address_id))
+    return _build_checkout(ctx, order, lines, await find_parts(ctx.db, order))
 
 
 def _build_checkout(ctx: Context, order: Order, lines: Sequence[CartLine], parts: CheckoutParts) -> Checkout:
@@ -138,6 +140,7 @@ def _build_checkout(ctx: Context, order: Order, lines: Sequence[CartLine], parts
         promotion_facts=facts if order.user_id is None else None,
         destination=parts.destination,
         has_reservations=parts.has_reservations,
+        is_blocked=parts.is_blocked,
     )
 
 

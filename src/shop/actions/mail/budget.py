@@ -91,6 +91,10 @@ async def count_mail(shared: Shared, mail: OutboxMail) -> int:
     """
     ctx = Context(shared)
     limits, everyone = await _limits_of(ctx, mail)
+    # After an e-mail that found a full window, the next one probably finds it too: reading costs less than a rollback.
+    if shared.is_mail_budget_exhausted and (full := await _find_full(ctx, [*limits, *everyone])):
+        return retry_after(full)
+    shared.is_mail_budget_exhausted = False
     try:
         async with ctx.db.transaction():
             await outbox.mark_counted(ctx.db, mail.id)
@@ -99,10 +103,11 @@ async def count_mail(shared: Shared, mail: OutboxMail) -> int:
             if over := exceeded_limits([*limits, *everyone], counts):
                 raise _BudgetExhausted(over)
             await _audit_near(ctx, _near([*limits, *everyone], counts))
-    except _BudgetExhausted as full:
+    except _BudgetExhausted as exhausted:
+        shared.is_mail_budget_exhausted = True
         async with ctx.db.transaction():
-            await _audit_full(ctx, full.windows)
-        return retry_after(full.windows)
+            await _audit_full(ctx, exhausted.windows)
+        return retry_after(exhausted.windows)
     return 0
 
 
@@ -143,6 +148,12 @@ def _shop_limits(ctx: Context) -> tuple[list[Limit], list[Limit]]:
 def _decoys(limits: Sequence[Limit]) -> list[Limit]:
     """Returns decoy limits that are counted in place of real ones, to keep the timing the same."""
     return [Limit("decoy", counter_key(f"decoy {limit.name}", ""), 2**31, limit.seconds) for limit in limits]
+
+
+async def _find_full(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Count]]:
+    """Returns the limits whose windows are full, with their counts."""
+    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+    return [(limit, count) for limit, count in pair_with_counts(limits, counts) if count.count >= limit.count]
 
 
 async def _count(ctx: Context, limits: Sequence[Limit]) -> list[Count]:

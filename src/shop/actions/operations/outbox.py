@@ -17,6 +17,7 @@ LEASE_SECONDS = 60
 # Seconds until the next attempt, by the number of attempts. The last value repeats until the e-mail expires; it is
 # short enough that e-mails are sent within a minute after the server is available again.
 LADDER = (1, 5, 25, 50)
+_OVER_BUDGET = "over the mail budget"
 _log = structlog.get_logger("shop.mail")
 
 
@@ -63,11 +64,10 @@ async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -
 async def _is_within_budget(shared: Shared, outbox_mail: OutboxMail) -> bool:
     """Returns whether the budget allows the e-mail; if not, postpones it, or gives up if that is too late."""
     wait = await count_mail(shared, outbox_mail)
-    if wait and await outbox.is_late(shared.database.session(), outbox_mail.id):
-        await _give_up(shared, outbox_mail, "the e-mail expired before the mail budget allowed it")
-    elif wait:
-        await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=wait, error="over the mail budget")
+    if wait and await outbox.postpone(shared.database.session(), outbox_mail.id, pause=wait, error=_OVER_BUDGET):
         _log.info("e-mail postponed by the mail budget", mail=str(outbox_mail.id), seconds=wait)
+    elif wait:
+        await _give_up(shared, outbox_mail, "the e-mail expired before the mail budget allowed it")
     return not wait
 
 

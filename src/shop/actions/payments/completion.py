@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart import locked_carts
-from shop.actions.cart.access import find_bearers_cart, refuse_blocked, require_owner_to_pay
+from shop.actions.cart.access import find_bearers_cart, require_owner_to_pay
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, refuse_while_paying
 from shop.actions.cart.orders import Checkout, build_payment_amounts, change_order, is_credit, load_checkout
 from shop.actions.catalog.reservations import reserve_stock, take_stock
@@ -41,6 +41,7 @@ from shop.rules.cart.quotes import Difference, find_differences, requote_availab
 from shop.rules.cart.totals import Rate
 from shop.rules.checkout.payments import is_valid, sum_covered_amount
 
+NOT_PLACED = "This order cannot be placed. Please contact the shop."
 _CONSENT = "consent to a changed total"
 
 
@@ -103,6 +104,7 @@ async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | 
 async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Checkout | PendingCharge:
     """Returns the completed order, or the charge that completes it."""
     checkout = await lock_open_checkout(ctx, order_id, may_be_paid=True)
+    is_blocked = checkout.is_blocked
     await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):
         return await attempts.resume_attempt(ctx, checkout)
@@ -130,8 +132,10 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Ch
     _check_consent(ctx, checkout.order, changes, consent)
     if missing_requirements := requirements(checkout):
         raise build_missing_error(missing_requirements)
-    # Last, so that nothing short of a whole checkout learns it.
-    await refuse_blocked(ctx, checkout.order)
+    # Last, so that nothing short of a whole checkout learns it. The error does not say that an account is blocked: a
+    # stranger who enters an address learns nothing about its owner.
+    if is_blocked:
+        raise Invalid({"base": [NOT_PLACED]}, NOT_PLACED)
     product_ids = [quote.product_id for quote in variant_quotes.values()]
     return await _pay(ctx, checkout, tax_rates, quantities, product_ids)
 

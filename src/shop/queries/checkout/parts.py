@@ -11,6 +11,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
+from shop.base.email import read_email
 from shop.db.pool import DatabaseSession
 from shop.db.statements import opaque_param, statement
 from shop.models.cart.orders import Order, stock_holds
@@ -27,6 +28,7 @@ from shop.models.checkout.shipments import (
 from shop.models.customers.addresses import addresses
 from shop.queries.cart.promotions import CODES, Code
 from shop.queries.cart.snapshots import LINES_BY_LOCATION, StockedLines, read_lines_by_location
+from shop.queries.customers.customers import IS_BLOCKED
 from shop.queries.setup.versions import SETUP_VERSION
 
 _ID = PG_UUID(as_uuid=True)
@@ -52,6 +54,8 @@ class CheckoutParts(msgspec.Struct, frozen=True):
     destination: ShippingDestination | None
     has_reservations: bool
     """Whether stock is reserved for the order."""
+    is_blocked: bool
+    """Whether an operator blocked its customer, or the account with its e-mail address."""
     promotion_version: int
     setup_version: str
     now: datetime
@@ -99,6 +103,7 @@ _COLUMNS = (
     select(sql_cast(func.json_agg(func.row_to_json(_codes.table_valued())), Text)).scalar_subquery().label("codes"),
     _destination.scalar_subquery().label("destination"),
     exists().where(stock_holds.c.order_id == _order_id).label("has_reservations"),
+    IS_BLOCKED.label("is_blocked"),
     select(promotion_versions.c.version).scalar_subquery().label("promotion_version"),
     SETUP_VERSION.label("setup_version"),
     func.now().label("now"),
@@ -111,15 +116,25 @@ _LINES_AND_PARTS = statement(
 
 async def list_lines_and_parts(db: DatabaseSession, order: Order) -> tuple[StockedLines, CheckoutParts]:
     """Returns the lines of an order, with their stock, and its other parts."""
-    result = await db.one(_LINES_AND_PARTS, order_id=order.id, address_id=order.ship_address_id)
+    result = await db.one(_LINES_AND_PARTS, **_parameters(order))
     if result is None:
         raise AssertionError("a select without a table has one row")
     parts, lines, location_stock, version = result
     return read_lines_by_location(order, lines, location_stock, version, parts.now), parts
 
 
-async def find_parts(db: DatabaseSession, order_id: UUID, ship_address_id: UUID | None) -> CheckoutParts:
-    parts = await db.one(_PARTS, order_id=order_id, address_id=ship_address_id)
+async def find_parts(db: DatabaseSession, order: Order) -> CheckoutParts:
+    parts = await db.one(_PARTS, **_parameters(order))
     if parts is None:
         raise AssertionError("a select without a table has one row")
     return parts
+
+
+def _parameters(order: Order) -> dict[str, object]:
+    email = read_email(order.email) if order.email else None
+    return {
+        "order_id": order.id,
+        "address_id": order.ship_address_id,
+        "user_id": order.user_id,
+        "email_key": email.key if email else None,
+    }

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import CursorPosition
 from shop.db.pool import DatabaseSession
-from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, opaque_param, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import User, customer_group_members, customer_lookups, users
 from shop.queries.customers.users import ORDER_COUNT
@@ -110,16 +110,11 @@ async def find_by_keys(db: DatabaseSession, keys: list[str]) -> dict[str, UUID]:
     return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
-_IS_BLOCKED = statement(
-    select(
-        exists().where(
-            users.c.disabled_at.is_not(None),
-            (users.c.id == bindparam("user_id", type_=_ID))
-            | (users.c.email_key == bindparam("email_key", type_=Text())),
-        )
-    ),
-    lambda record: cast(bool, record[0]),
+IS_BLOCKED = exists().where(
+    users.c.disabled_at.is_not(None),
+    (users.c.id == opaque_param("user_id", _ID)) | (users.c.email_key == opaque_param("email_key", Text())),
 )
+"""Whether the account, or the one with this address, is disabled; takes `user_id` and `email_key`."""
 _tagged_users = (
     select(users.c.tags)
     .where(users.c.tags != literal_column("'{}'"))
@@ -163,11 +158,6 @@ def _filters(query: CustomerQuery) -> tuple[tuple[str, ...], dict[str, Any]]:
 async def list_tags(db: DatabaseSession, *, most: int) -> list[str]:
     """Returns the tags of the newest customers that have any, for the filter."""
     return await db.all(_TAGS, most=most)
-
-
-async def is_blocked(db: DatabaseSession, user_id: UUID | None, email_key: str | None) -> bool:
-    """Returns whether the account, or the one with this address, is disabled."""
-    return await db.one(_IS_BLOCKED, user_id=user_id, email_key=email_key) is True
 
 
 async def end_sessions(db: DatabaseSession, user_id: UUID, reason: str) -> int:

@@ -167,13 +167,14 @@ _mark_order = (
     .cte("confirmed")
 )
 _MARK_SENT = statement(select(_mark_mail.c.id).add_cte(_mark_order), lambda record: cast(UUID, record[0]))
-_RETRY = statement(
+_retry = (
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
     .values(next_at=_now + seconds("pause"), locked_until=None, last_error=bindparam("error"))
-    .returning(mails.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(mails.c.id)
 )
+_RETRY = statement(_retry, lambda record: cast(UUID, record[0]))
+_POSTPONE = statement(_retry.where(mails.c.not_after > _now), lambda record: cast(UUID, record[0]))
 _MARK_COUNTED = statement(
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
@@ -236,6 +237,11 @@ async def mark_sent(db: DatabaseSession, mail_id: UUID) -> None:
 
 async def retry_later(db: DatabaseSession, mail_id: UUID, *, pause: int, error: str) -> None:
     await db.one(_RETRY, mail_id=mail_id, pause=pause, error=error)
+
+
+async def postpone(db: DatabaseSession, mail_id: UUID, *, pause: int, error: str) -> bool:
+    """Postpones the next attempt like `retry_later`, unless the e-mail has expired."""
+    return await db.one(_POSTPONE, mail_id=mail_id, pause=pause, error=error) is not None
 
 
 async def mark_counted(db: DatabaseSession, mail_id: UUID) -> None:
