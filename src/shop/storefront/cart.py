@@ -20,7 +20,7 @@ from shop.models.cart.inputs import (
     CartQuantityInput,
     GuestCartInput,
 )
-from shop.storefront.cart_document import cart_reply, method_link
+from shop.storefront.cart_document import cart_reply, method_link, shows_lines
 from shop.storefront.rendering import read_render_options
 from shop.storefront.resources.orders import CART, SHIPPING_RATE_ESTIMATE, ShippingRateRecord
 from shop.web.input.inputs import read_input
@@ -47,13 +47,15 @@ async def destroy(_request: Request, ctx: Context) -> Reply:
 async def add_item(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
     item = read_input(CartItemInput, request.params)
-    return await cart_reply(await line_items.add_items(ctx, [item], is_one=True), ctx, options)
+    cart = await line_items.add_items(ctx, [item], is_one=True, with_details=shows_lines(options))
+    return await cart_reply(cart, ctx, options)
 
 
 async def add_items(request: Request, ctx: Context) -> Reply:
     options = read_render_options(request, ctx, CART)
     items = read_input(CartItemsInput, request.params).items
-    return await cart_reply(await line_items.add_items(ctx, items, is_one=False), ctx, options)
+    cart = await line_items.add_items(ctx, items, is_one=False, with_details=shows_lines(options))
+    return await cart_reply(cart, ctx, options)
 
 
 async def set_quantity(request: Request, ctx: Context) -> Reply:

@@ -58,6 +58,11 @@ async def cart_reply(
     return document_reply(document(CART, record, options, extras), status)
 
 
+def shows_lines(options: RenderOptions) -> bool:
+    """Returns whether the document may show more of the lines than their ids."""
+    return bool(options.query.include)
+
+
 def _is_bare(cart: Cart) -> bool:
     """Returns whether the cart has no related records, like every new cart."""
     order = cart.order
@@ -295,7 +300,7 @@ _AMOUNTS = ("amount", "price", "of")
 
 def _line_links(checkout: Checkout, include: Tree, related: RelatedRecords) -> Mapping[str, Link]:
     """Links line items and variants. A deleted variant can be referenced but not included."""
-    ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
+    ids = [line.variant_id for line in checkout.lines]
     if not ("line_items" in include or "variants" in include):
         return {"line_items": [line.id for line in checkout.lines], "variants": ids}
     variants = {variant_id: related.variants.get((checkout.order.currency, variant_id)) for variant_id in ids}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.accounts import Member, sign_in
 from tests.builders import Make
+from tests.promotion_builders import TENTH, create_promotion, for_products
 from tests.service import Service
 from tests.shopper import Answer, Shopper
 from tests.storefront.product_lists import included, related_ids
@@ -305,6 +306,30 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_line_it
     assert counts[-1] <= 4
     cart = await shopper.get("/cart")
     assert service.request_line(cart.request_id)["statements"] == 2
+
+
+async def test_adding_an_item_recalculates_other_lines_and_warns_about_them(
+    make: Make, shopper: Shopper, db: Any
+) -> None:
+    mug, pot = [await make.product(name, price="10", on_hand=9) for name in ("Mug", "Pot")]
+    large_order = "item_total", {"amounts": {"USD": "25.0"}}
+    await create_promotion(make, TENTH, conditions=[for_products(mug), large_order])
+    await add(shopper, mug.variant_id, 2)
+    await db.execute("update stock_items set count_on_hand = 1 where variant_id = $1", UUID(mug.variant_id))
+
+    first = await add(shopper, pot.variant_id)
+    second = await add(shopper, pot.variant_id, include="line_items")
+
+    line_ids = related_ids(first.json["data"], "line_items")
+    assert [warnings(cart) for cart in (first, second)] == [[("stock_low", line_ids[0])]] * 2
+    # The first addition changes the discount of the other line, which needs a lock; the second one only its own line.
+    assert [(cart["item_total"], cart["promo_total"]) for cart in (first, second)] == [
+        ("30.0", "-2.0"),
+        ("40.0", "-2.0"),
+    ]
+    assert [line["attributes"]["name"] for line in await list_line_items(shopper)] == ["Mug", "Pot"]
+    lines = {line_id: line["attributes"] for line_id, line in included(second, "line_item").items()}
+    assert [(lines[each]["name"], lines[each]["promo_total"]) for each in line_ids] == [("Mug", "-2.0"), ("Pot", "0.0")]
 
 
 async def test_associate_merges_the_line_items_of_both_carts(

@@ -1,5 +1,6 @@
 """Line item operations: add, change, remove, empty, and change the currency."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
@@ -46,10 +47,13 @@ _UNRESERVED_STATES = ("cart", "address")
 """States in which a cart has neither reserved stock nor a payment in progress."""
 
 
-async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool) -> Cart:
-    """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`."""
+async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool, with_details: bool = True) -> Cart:
+    """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`. Without details, the lines
+    of the cart that is returned have their ids, amounts and warnings only.
+    """
     if ctx.request_key is None and ctx.claim.cart_id and not ctx.claim.bearer:
-        cart = await _add_without_lock(ctx, items, is_one=is_one)
+        with_details = with_details or any(item.public_metadata or item.private_metadata for item in items)
+        cart = await _add_without_lock(ctx, items, is_one=is_one, with_details=with_details)
         if cart is not None:
             return cart
     async with ctx.transaction() as idempotency:
@@ -62,15 +66,19 @@ async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: boo
         return cart
 
 
-async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool) -> Cart | None:
+async def _add_without_lock(
+    ctx: Context, items: Sequence[CartItemInput], *, is_one: bool, with_details: bool
+) -> Cart | None:
     """Adds items to a guest's cart; returns None if that requires a lock, because another request changes the cart at
-    the same time, or because reservations or payments must be released first.
+    the same time, because reservations or payments must be released first, or because a line changes whose details were
+    not read.
     """
-    snapshot = await find_snapshot(ctx.db, ctx.claim, [item.variant_id for item in items])
+    added_ids = [item.variant_id for item in items]
+    snapshot = await find_snapshot(ctx.db, ctx.claim, added_ids, with_details=with_details)
     if snapshot is None or snapshot.order.state not in _UNRESERVED_STATES or snapshot.order.store_credit_total:
         return None
     order, cart_lines, ctx.setup_version = snapshot.order, snapshot.cart_lines, snapshot.setup_version
-    variant_ids = {line.variant_id for line in cart_lines.lines} | {item.variant_id for item in items}
+    variant_ids = [*added_ids, *(line.variant_id for line in cart_lines.lines)]
     variant_quotes = await list_base_quotes(ctx, order.currency, variant_ids, cart_lines.stocks, cart_lines.catalog)
     unlocked_cart = LockedCart(order, cart_lines.lines, Pricing(order.currency), snapshot, cart_lines.catalog)
     try:
@@ -80,17 +88,11 @@ async def _add_without_lock(ctx: Context, items: Sequence[CartItemInput], *, is_
 
 
 async def add_lines(ctx: Context, locked_cart: LockedCart, items: Sequence[CartItemInput], *, is_one: bool) -> Cart:
-    quantities = _add_quantities(locked_cart, items)
+    quantities = Counter({line.variant_id: line.quantity for line in locked_cart.lines})
+    for item in items:
+        quantities[item.variant_id] += item.quantity
     variant_quotes = await quotes.list_quotes(ctx.db, locked_cart.pricing, quantities)
     return await _add_quoted(ctx, locked_cart, items, variant_quotes, is_one=is_one)
-
-
-def _add_quantities(locked_cart: LockedCart, items: Sequence[CartItemInput]) -> dict[UUID, int]:
-    """Returns the new quantities of all variants."""
-    quantities = {line.variant_id: line.quantity for line in locked_cart.lines}
-    for item in items:
-        quantities[item.variant_id] = quantities.get(item.variant_id, 0) + item.quantity
-    return quantities
 
 
 async def _add_quoted(
@@ -101,14 +103,20 @@ async def _add_quoted(
     *,
     is_one: bool,
 ) -> Cart:
-    quantities = _add_quantities(locked_cart, items)
+    # By integers, whose hash does not run Python code.
+    lines = {line.variant_id.int: line for line in locked_cart.lines}
+    quantities = Counter({item.variant_id: 0 for item in items})
+    for item in items:
+        quantities[item.variant_id] += item.quantity
+    for variant_id in quantities:
+        if line := lines.get(variant_id.int):
+            quantities[variant_id] += line.quantity
     _check_items(items, quantities, variant_quotes, is_one=is_one)
     now = datetime.now(UTC)
-    lines = {line.variant_id: line for line in locked_cart.lines}
     for item in items:
-        line = lines.get(item.variant_id) or _new_line(locked_cart.order, variant_quotes[item.variant_id], now)
+        line = lines.get(item.variant_id.int) or _new_line(locked_cart.order, variant_quotes[item.variant_id], now)
         line = apply_quote(line, variant_quotes[item.variant_id], quantities[item.variant_id], now)
-        lines[item.variant_id] = _with_metadata(line, item)
+        lines[item.variant_id.int] = _with_metadata(line, item)
     if len(lines) > MAX_LINES:
         raise Invalid({"base": [f"a cart holds at most {MAX_LINES} lines"]})
     if any(item.public_metadata or item.private_metadata for item in items):

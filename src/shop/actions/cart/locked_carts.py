@@ -6,15 +6,16 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.access import find_bearers_cart
-from shop.actions.cart.promotions import apply_promotions
+from shop.actions.cart.promotions import DiscountedCart, apply_promotions
 from shop.actions.catalog.quotes import list_base_quotes
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
-from shop.models.cart.orders import CartLine, Order
+from shop.models.cart.orders import CartLine, LineSummary, Order
 from shop.models.cart.quotes import CatalogMoment, Quote
 from shop.queries.cart import carts, orders, snapshots
 from shop.queries.cart import line_items as queries
+from shop.queries.cart.line_items import OrderChanged
 from shop.queries.cart.snapshots import CartSnapshot
 from shop.queries.catalog import prices, quotes, stock
 from shop.queries.catalog.prices import Pricing
@@ -28,8 +29,9 @@ from shop.rules.cart.line_items import (
     taxable,
     warnings_of,
     with_amounts,
+    without_taxes,
 )
-from shop.rules.cart.totals import Rate, total_order
+from shop.rules.cart.totals import Rate, Totals, total_order, total_untaxed
 
 PACKED_STATES = ("delivery", "payment", "confirm")
 """States in which the shopper has seen the full total, and stock may be reserved."""
@@ -146,24 +148,17 @@ async def save_lines(
     order, snapshot = locked_cart.order, locked_cart.snapshot
     facts = snapshot.facts if snapshot else None
     discounts = await apply_promotions(ctx, order, lines, quotes=variant_quotes, facts=facts)
-    totals = total_order(
-        [taxable(line) for line in discounts.lines],
-        [],
-        await _list_rates(ctx, locked_cart) if lines else [],
-        order_promo_total=discounts.order_promo_total,
-        manual_total=order.manual_total,
-        manual_shares=order.manual_shares,
-    )
+    after, totals = _total_lines(order, discounts, await _list_rates(ctx, locked_cart) if lines else [])
     if totals.item_total > MAX_CART_AMOUNT:
         raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
-    after = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
-    before = {line.id: line for line in locked_cart.lines}
-    line_ids = {line.id for line in after}
+    put, removed_ids = _compare_lines(locked_cart.lines, after)
+    if any(isinstance(line, LineSummary) for line in put):
+        raise OrderChanged()
     saved_order = await queries.write_lines(
         ctx.db,
         order.id,
-        put=[line for line in after if (old := before.get(line.id)) is not line and old != line],
-        removed_ids=[line_id for line_id in before if line_id not in line_ids],
+        put=put,
+        removed_ids=removed_ids,
         unpacks=order.state != "cart",
         order={
             **totals.columns,
@@ -174,6 +169,35 @@ async def save_lines(
         row_version=snapshot.row_version if snapshot else None,
     )
     return Cart(saved_order, after, warnings_of(after, variant_quotes), locked_cart.catalog)
+
+
+def _compare_lines(before: Sequence[CartLine], after: Sequence[CartLine]) -> tuple[list[CartLine], list[UUID]]:
+    """Returns the lines that are new or differ, and the ids of those that are gone."""
+    # A line that stays as it is remains the same object, as most do: the others are few.
+    objects_before, objects_after = set(map(id, before)), set(map(id, after))
+    replaced = {line.id: line for line in before if id(line) not in objects_after}
+    new_lines = {line.id: line for line in after if id(line) not in objects_before}
+    put = [line for line in new_lines.values() if replaced.get(line.id) != line]
+    return put, [line_id for line_id in replaced if line_id not in new_lines]
+
+
+def _total_lines(
+    order: Order, discounts: DiscountedCart[CartLine], rates: Sequence[Rate]
+) -> tuple[list[CartLine], Totals]:
+    """Returns the lines with their amounts, and the totals of the cart."""
+    order_promo_total, manual_total = discounts.order_promo_total, order.manual_total
+    if not rates and not order.manual_shares:
+        totals = total_untaxed(discounts.lines, order_promo_total=order_promo_total, manual_total=manual_total)
+        return [without_taxes(line) for line in discounts.lines], totals
+    totals = total_order(
+        [taxable(line) for line in discounts.lines],
+        [],
+        rates,
+        order_promo_total=order_promo_total,
+        manual_total=manual_total,
+        manual_shares=order.manual_shares,
+    )
+    return [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)], totals
 
 
 async def _list_rates(ctx: Context, locked_cart: LockedCart) -> Sequence[Rate]:

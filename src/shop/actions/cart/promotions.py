@@ -94,6 +94,10 @@ def apply_discounts(
     order: Order, lines: Sequence[L], shipments: Sequence[Shipment], discounts: Sequence[Discount]
 ) -> DiscountedCart[L]:
     """Returns the lines and shipments with these discounts only."""
+    if not discounts:
+        # Most carts have none: nothing needs to be looked up for their lines.
+        lines = [_with_discount(each, None) if each.promotion_id or each.promo_total else each for each in lines]
+        return DiscountedCart(lines, [_with_discount(shipment, None) for shipment in shipments])
     line_discounts = {each.id: each for each in discounts if each.level == "line"}
     shipment_discounts = {each.id: each for each in discounts if each.level == "shipment"}
     return DiscountedCart(

@@ -3,8 +3,8 @@
 The version of the catalog is read before the data: what is cached may be newer than its version, and is never older.
 """
 
-from collections.abc import Collection, Mapping
-from typing import cast
+from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -12,12 +12,13 @@ import msgspec
 from shop.actions.catalog import storefront
 from shop.actions.context import Context
 from shop.base.record import Record
-from shop.models.cart.quotes import AvailableStock, CatalogMoment, Quote
+from shop.models.cart.quotes import NO_STOCK, CatalogMoment, Quote, Stocks
 from shop.queries.catalog import quotes
 from shop.queries.catalog.prices import Pricing
 
 QUOTE_BYTES, RECORD_BYTES = 600, 3000
 """About what a quote and a variant take in memory."""
+_NOTHING: Any = (None, None)
 _encode = msgspec.json.Encoder().encode
 # The keys have the integers of the ids: to hash and compare those does not run Python code.
 
@@ -26,39 +27,38 @@ async def list_base_quotes(
     ctx: Context,
     currency: str,
     variant_ids: Collection[UUID],
-    stocks: Mapping[UUID, AvailableStock],
+    stocks: Stocks,
     catalog: CatalogMoment,
 ) -> dict[UUID, Quote]:
     """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
     current: dict[UUID, Quote] = {}
     missing_ids: list[UUID] = []
+    find_entry, version, now = ctx.shared.quotes.find, catalog.version, catalog.now
+    # A cart has up to hundreds of lines: each call of a function counts.
     for variant_id in variant_ids:
-        quote = _find_quote(ctx, variant_id, currency, catalog)
-        if quote is None:
-            missing_ids.append(variant_id)
+        saved_version, quote = find_entry((variant_id.int, currency)) or _NOTHING
+        if saved_version == version and (quote.changes_at is None or quote.changes_at > now):
+            is_same = stocks.get(variant_id.int, NO_STOCK) == (quote.on_hand, quote.backorderable)
+            current[variant_id] = quote if is_same else _with_stock(quote, stocks)
         else:
-            current[variant_id] = _with_stock(quote, stocks.get(variant_id))
+            missing_ids.append(variant_id)
     if missing_ids:
         for variant_id, quote in (
             await quotes.list_quotes(ctx.db, Pricing(currency), dict.fromkeys(missing_ids, 1))
         ).items():
-            current[variant_id] = _with_stock(quote, stocks.get(variant_id))
+            current[variant_id] = _with_stock(quote, stocks)
             ctx.shared.quotes.save((variant_id.int, currency), (catalog.version, quote), QUOTE_BYTES)
     return current
 
 
-def _find_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> Quote | None:
-    """Returns a cached quote, unless the catalog or a date may have changed it."""
-    version, quote = ctx.shared.quotes.find((variant_id.int, currency)) or (None, None)
-    if quote is None or version != catalog.version:
-        return None
-    return None if quote.changes_at is not None and quote.changes_at <= catalog.now else cast(Quote, quote)
+def _has_current_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> bool:
+    """Returns whether the quote of a variant is cached, and neither the catalog nor a date may have changed it."""
+    version, quote = ctx.shared.quotes.find((variant_id.int, currency)) or _NOTHING
+    return version == catalog.version and (quote.changes_at is None or quote.changes_at > catalog.now)
 
 
-def _with_stock(quote: Quote, stock: AvailableStock | None) -> Quote:
-    on_hand, backorderable = (stock.on_hand, stock.backorderable) if stock else (0, False)
-    if quote.on_hand == on_hand and quote.backorderable == backorderable:
-        return quote
+def _with_stock(quote: Quote, stocks: Stocks) -> Quote:
+    on_hand, backorderable = stocks.get(quote.variant_id.int, NO_STOCK)
     return msgspec.structs.replace(quote, on_hand=on_hand, backorderable=backorderable)
 
 
@@ -71,7 +71,7 @@ async def load_current_variants(
     records: dict[UUID, Record] = {}
     for variant_id in ids if variation else ():
         version, record = ctx.shared.quotes.find((variant_id.int, variation)) or (None, None)
-        if record is not None and version == catalog.version and _find_quote(ctx, variant_id, currency, catalog):
+        if record is not None and version == catalog.version and _has_current_quote(ctx, variant_id, currency, catalog):
             records[variant_id] = record
     missing_ids = [variant_id for variant_id in ids if variant_id not in records]
     if missing_ids:

@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.db.rows import Row, check, expression_index, index, key, refers, table, unique
 from shop.models.access.users import users
 from shop.models.cart.promotions import promotions
@@ -171,6 +173,30 @@ class CartLine(LineItem, frozen=True, kw_only=True):
     """A line item with its order's currency. Read with a cart, its metadata is raw JSON (`msgspec.Raw`)."""
 
     currency: str
+
+
+class LineSummary(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What totals, discounts and warnings depend on in a line item that stays as it is."""
+
+    id: UUID
+    variant_id: UUID
+    quantity: int
+    price: int | None
+    tax_category_id: UUID | None
+    promotion_id: UUID | None
+    promo_total: int
+    adjustment_total: int
+    additional_tax_total: int
+    included_tax_total: int
+    pre_tax_amount: int
+
+    @property
+    def name(self) -> str:
+        """The label of a step where totals are explained, which needs details."""
+        return ""
+
+
+PricedLine = LineItem | LineSummary
 
 
 class StockHold(Row, frozen=True, kw_only=True):

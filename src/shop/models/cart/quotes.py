@@ -1,18 +1,17 @@
 """Quotes: the current price and availability of a variant."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 import msgspec
 
-
-class AvailableStock(msgspec.Struct, frozen=True):
-    """The stock of a variant at all active locations."""
-
-    variant_id: UUID
-    on_hand: int
-    backorderable: bool
+Stocks = Mapping[int, tuple[int, bool]]
+"""The stock at all active locations, and whether it can be backordered, by the integer of the variant's id: to hash and
+compare those does not run Python code. A variant without stock items is missing.
+"""
+NO_STOCK = (0, False)
 
 
 class CatalogMoment(msgspec.Struct, frozen=True):

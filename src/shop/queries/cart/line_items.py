@@ -20,7 +20,9 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class OrderChanged(Exception):
-    """Another transaction has changed an order that was read without a lock."""
+    """An order that was read without a lock must be read again with one: another transaction has changed it, or lines
+    change whose details were not read.
+    """
 
 
 # Not decoded: JSON as Python objects can be 25 times larger, and a cart only passes it on. Nearly all lines have none.

@@ -91,19 +91,11 @@ def _at_active_locations(variant_ids: Any) -> ColumnElement[bool]:
     return and_(stock_items.c.variant_id == sql_any(variant_ids), stock_items.c.stock_location_id == _active_locations)
 
 
-def select_stocks_text(variant_ids: Any) -> Any:
-    """Selects the stock of variants at all active locations as a JSON array, without those that have no stock items."""
-    stocks = (
-        select(
-            stock_items.c.variant_id,
-            sql_cast(func.sum(stock_items.c.count_on_hand), BigInteger).label("on_hand"),
-            func.bool_or(stock_items.c.backorderable).label("backorderable"),
-        )
-        .where(_at_active_locations(variant_ids))
-        .group_by(stock_items.c.variant_id)
-        .subquery()
-    )
-    return select(sql_cast(func.json_agg(func.json_build_array(*stocks.c)), Text)).select_from(stocks)
+def select_stock_arrays(variant_ids: Any) -> Any:
+    """Selects the stock items of variants at all active locations as three arrays, null if there are none."""
+    return select(
+        *(func.array_agg(stock_items.c[name]).label(name) for name in ("variant_id", "count_on_hand", "backorderable"))
+    ).where(_at_active_locations(variant_ids))
 
 
 def select_location_stock_text(variant_ids: Any) -> Any:

@@ -36,7 +36,14 @@ class CartWarning(msgspec.Struct, frozen=True):
 
 
 def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list[CartWarning]:
-    return [warning for line in lines for warning in _warnings(line, quotes.get(line.variant_id))]
+    warnings: list[CartWarning] = []
+    for line in lines:
+        quote = quotes.get(line.variant_id)
+        # Most lines have none.
+        is_current = quote is not None and quote.price is not None and quote.price == line.price
+        if quote is None or not (is_current and quote.is_sold and quote.can_supply(line.quantity)):
+            warnings += _warnings(line, quote)
+    return warnings
 
 
 def _warnings(line: LineItem, quote: Quote | None) -> list[CartWarning]:
@@ -92,6 +99,19 @@ def apply_quote(line: L, quote: Quote, quantity: int, now: Any) -> L:
 
 def taxable(line: LineItem) -> Taxable:
     return Taxable(line.id, line.name, line.price or 0, line.quantity, line.promo_total, line.tax_category_id)
+
+
+def without_taxes(line: L) -> L:
+    """Returns the line with the amounts that it has without taxes; the same object if it has them."""
+    amount, promo_total = (line.price or 0) * line.quantity, line.promo_total
+    if (
+        line.pre_tax_amount == amount + promo_total
+        and line.adjustment_total == promo_total
+        and not line.additional_tax_total
+        and not line.included_tax_total
+    ):
+        return line
+    return with_amounts(line, Amounts(line.id, amount, promo_total, promo_total, 0, 0, amount + promo_total))
 
 
 def with_amounts(line: L, amounts: Amounts) -> L:

@@ -20,6 +20,8 @@ from uuid import UUID
 
 import msgspec
 
+from shop.models.cart.orders import PricedLine
+
 
 class Rate(msgspec.Struct, frozen=True):
     """A tax rate that applies at the order's address."""
@@ -117,16 +119,34 @@ def total_order(
     line_amounts = [_amounts("line", line, rates, recorder, manual_shares) for line in lines]
     shipment_amounts = [_amounts("shipment", shipment, rates, recorder, manual_shares) for shipment in shipments]
     items, shipping = _sum_amounts(line_amounts), _sum_amounts(shipment_amounts)
+    item_count = sum([line.quantity for line in lines])
+    totals, manual = _add_up(items, shipping, item_count, order_promo_total, manual_total)
+    if recorder is not None:
+        recorder.add_totals(manual, totals.item_total, totals.ship_total, totals.adjustment_total)
+    return msgspec.structs.replace(totals, lines=line_amounts, shipments=shipment_amounts, steps=steps)
+
+
+def total_untaxed(lines: Sequence[PricedLine], *, order_promo_total: int, manual_total: int) -> Totals:
+    """Calculates the totals of lines without taxes or shipments, and not the amounts of each line."""
+    amount = sum([(line.price or 0) * line.quantity for line in lines])
+    promo_total = sum([line.promo_total for line in lines])
+    items = Amounts(_NO_ID, amount, promo_total, promo_total, 0, 0, amount + promo_total)
+    item_count = sum([line.quantity for line in lines])
+    return _add_up(items, _sum_amounts(()), item_count, order_promo_total, manual_total)[0]
+
+
+def _add_up(
+    items: Amounts, shipping: Amounts, item_count: int, order_promo_total: int, manual_total: int
+) -> tuple[Totals, int]:
+    """Returns the totals without the amounts that they are the sums of, and the manual adjustment that counts."""
     item_total, ship_total = items.amount, shipping.amount
     adjustment_total = items.adjustment_total + shipping.adjustment_total + order_promo_total
     manual = max(manual_total, -(item_total + ship_total + adjustment_total))
     adjustment_total += manual
-    if recorder is not None:
-        recorder.add_totals(manual, item_total, ship_total, adjustment_total)
-    return Totals(
-        lines=line_amounts,
-        shipments=shipment_amounts,
-        item_count=sum([line.quantity for line in lines]),
+    totals = Totals(
+        lines=(),
+        shipments=(),
+        item_count=item_count,
         item_total=item_total,
         ship_total=ship_total,
         adjustment_total=adjustment_total,
@@ -137,8 +157,8 @@ def total_order(
         pre_tax_item_amount=items.pre_tax_amount,
         pre_tax_total=items.pre_tax_amount + shipping.pre_tax_amount,
         total=item_total + ship_total + adjustment_total,
-        steps=steps,
     )
+    return totals, manual
 
 
 def _sum_amounts(all_amounts: Sequence[Amounts]) -> Amounts:
