@@ -4,7 +4,10 @@ import asyncio
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import msgspec
+import psutil
 
 from bench.catalog_data import fill_catalog
 from bench.http_client import Connection
@@ -20,6 +23,10 @@ _API = "/api/v2/platform"
 _ORDER_PARTS = "bill_address,ship_address,line_items,payments,shipments,adjustments,state_changes"
 # Without taxons: the API links all products of each, which a page does not show.
 _PRODUCT_PARTS = "variants,images,option_types,product_properties"
+MOST_CPU = {"orders": 2.29, "order": 1.99, "customers": 2.01, "customer": 1.09, "products": 0.73, "product": 2.45}
+"""The service's CPU time for a page, of that for the API's answers: what the page took before the decisions 0027 to 0033, of
+what the answers take since. 0032 has the figures.
+"""
 PagePairs = dict[str, tuple[str, tuple[str, ...]]]
 """The path of each page, and those of the Platform API that have its data; `{id}` and `{number}` are those of a random
 record.
@@ -44,6 +51,14 @@ _PRODUCT_PAGES: PagePairs = {
 }
 
 
+class PageCost(msgspec.Struct, frozen=True):
+    """The median time of a page or of its answers in ms, and their average CPU µs."""
+
+    p50: float
+    service: float
+    database: float
+
+
 def order_page_tables(bench: Bench, url: str, shop: Server, cookie: dict[str, str]) -> None:
     """Compares the pages of orders and customers, on a database with orders."""
     _say_header(bench)
@@ -66,38 +81,53 @@ def product_page_tables(
 
 
 def _say_header(bench: Bench) -> None:
-    bench.say("", "| page | p50 ms | Platform API p50 ms | ratio | at most |", "|---|--:|--:|--:|--:|")
+    bench.say(
+        "",
+        "| page | p50 ms | Platform API p50 ms | ratio | at most | CPU µs, service | PostgreSQL | API: service | PostgreSQL "
+        "| service, of the API's | at most |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    )
 
 
 def _compare(bench: Bench, url: str, shop: Server, cookie: dict[str, str], pairs: PagePairs, select: str) -> None:
     """Requests pages and answers in turn, each about a random record."""
     records = run_sql(url, f"{select} order by md5(id::text) limit 500")
     bearer = {"Authorization": f"Bearer {create_client(url)[1]}"}
-    for name, (page, answers) in pairs.items():
-        page_times, api_times = asyncio.run(
-            _measure(shop, ((page,), answers), (cookie, bearer), records, bench.rounds * REQUESTS)
-        )
-        ratio = statistics.median(page_times) / statistics.median(api_times)
-        figures = " | ".join(f"{statistics.median(times) * 1e3:.1f}" for times in (page_times, api_times))
-        bench.say(f"| {name} | {figures} | {ratio:.2f} | {LIMIT} |")
+    for name, (page_path, answer_paths) in pairs.items():
+        requests = (((page_path,), cookie), (answer_paths, bearer))
+        page, answers = asyncio.run(_measure(bench, shop, requests, records))
+        ratio, cpu_ratio = page.p50 / answers.p50, page.service / answers.service
+        times = f"{page.p50:.1f} | {answers.p50:.1f} | {ratio:.2f} | {LIMIT}"
+        costs = " | ".join(f"{cost:.0f}" for cost in (page.service, page.database, answers.service, answers.database))
+        bench.say(f"| {name} | {times} | {costs} | {cpu_ratio:.2f} | {MOST_CPU[name]} |")
+        bench.section.rows[name] = {"page": round(page.service), "api": round(answers.service)}
 
 
 async def _measure(
-    shop: Server,
-    pair: tuple[tuple[str, ...], tuple[str, ...]],
-    headers: tuple[dict[str, str], dict[str, str]],
-    records: list[dict[str, object]],
-    count: int,
-) -> tuple[list[float], list[float]]:
-    chance = random.Random(0)
-    times: tuple[list[float], list[float]] = ([], [])
+    bench: Bench, shop: Server, sides: Sequence[tuple[Sequence[str], dict[str, str]]], records: list[dict[str, object]]
+) -> list[PageCost]:
+    """Requests the paths of each side in turn, a block of requests in each round, and one round to warm up."""
+    chance, database, worker = random.Random(0), bench.wrk, shop.worker
+    times: list[list[float]] = [[] for _ in sides]
+    costs: list[list[tuple[float, float]]] = [[] for _ in sides]
     async with Connection(shop.url) as http:
-        for number in range(count + 5):
-            record = chance.choice(records)
-            for paths, header, values in zip(pair, headers, times, strict=True):
-                start = time.perf_counter()
-                for path in paths:
-                    await http.send("GET", path.format(id=record["id"], number=record["number"]), **header)
-                if number >= 5:
-                    values.append(time.perf_counter() - start)
-    return times
+        for number in range(bench.rounds + 1):
+            chosen_records = [chance.choice(records) for _ in range(REQUESTS)]
+            for side, (paths, headers) in enumerate(sides):
+                before = _seconds(worker), database.database_cpu()
+                for record in chosen_records:
+                    start = time.perf_counter()
+                    for path in paths:
+                        await http.send("GET", path.format(id=record["id"], number=record["number"]), **headers)
+                    times[side] += [time.perf_counter() - start] if number else []
+                after = _seconds(worker), database.database_cpu()
+                costs[side] += [(after[0] - before[0], after[1] - before[1])] if number else []
+    return [
+        PageCost(statistics.median(each) * 1e3, *(sum(part) / len(each) * 1e6 for part in zip(*cost, strict=True)))
+        for each, cost in zip(times, costs, strict=True)
+    ]
+
+
+def _seconds(worker: psutil.Process) -> float:
+    times = worker.cpu_times()
+    return float(times.user + times.system)

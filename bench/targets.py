@@ -14,7 +14,7 @@ TARGETS = {
     "add_item at 100 lines, times 1 line": "≤ 2",
     "add_item with 100 promotions, times none": "≤ 1.5",
     "complete (check)": "≥ 250/s",
-    "guest's requests, one after another, ms": "≤ 25",
+    "guest's 7 requests, one after another, ms": "≤ 25",
     "statements of a guest's order": "≤ 35",
     "statements of PATCH checkout": "≤ 6",
     "statements of GET shipping_rates": "≤ 4",

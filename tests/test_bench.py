@@ -42,11 +42,11 @@ def test_a_run_replaces_only_its_section_and_shows_the_figure_of_the_commit_befo
         report = Report(tmp_path)
         for name in ("checkout", "idle") if commit == "aaa" else ("checkout",):
             section = report.begin(name, commit, "1 round")
-            section.lines += list_figures(section, {"guest's requests, one after another, ms": milliseconds})
+            section.lines += list_figures(section, {"guest's 7 requests, one after another, ms": milliseconds})
             report.write(name, section, ("checkout", "idle"))
 
     page = (tmp_path / "report.md").read_text()
-    row = "| guest's requests, one after another, ms"
+    row = "| guest's 7 requests, one after another, ms"
     assert (
         f"## checkout\n\nCommit bbb, 1 round. Previous run: aaa.\n\n{TABLE_HEAD}{row} | 24.00 | ≤ 25 | 55.00 |\n"
         in page
