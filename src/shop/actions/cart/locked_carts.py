@@ -11,7 +11,7 @@ from shop.actions.catalog.quotes import list_base_quotes
 from shop.actions.catalog.reservations import release_stock
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
-from shop.models.cart.orders import CartLine, LineSummary, Order
+from shop.models.cart.orders import CartLine, Order, SummarizedLine
 from shop.models.cart.quotes import CatalogMoment, Quote
 from shop.queries.cart import carts, orders, snapshots
 from shop.queries.cart import line_items as queries
@@ -152,7 +152,7 @@ async def save_lines(
     if totals.item_total > MAX_CART_AMOUNT:
         raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
     put, removed_ids = _compare_lines(locked_cart.lines, after)
-    if any(isinstance(line, LineSummary) for line in put):
+    if any(isinstance(line, SummarizedLine) for line in put):
         raise OrderChanged()
     saved_order = await queries.write_lines(
         ctx.db,

@@ -175,7 +175,7 @@ class CartLine(LineItem, frozen=True, kw_only=True):
     currency: str
 
 
-class LineSummary(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SummarizedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What totals, discounts and warnings depend on in a line item that stays as it is."""
 
     id: UUID
@@ -196,7 +196,7 @@ class LineSummary(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return ""
 
 
-PricedLine = LineItem | LineSummary
+PricedLine = LineItem | SummarizedLine
 
 
 class StockHold(Row, frozen=True, kw_only=True):

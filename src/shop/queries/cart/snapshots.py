@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.base.actor import Claim
 from shop.db.pool import DatabaseSession
 from shop.db.statements import Statement, opaque_param, parameter_rows, positional_type, statement
-from shop.models.cart.orders import CartLine, LineItem, LineSummary, Order, PricedLine, line_items, orders
+from shop.models.cart.orders import CartLine, LineItem, Order, PricedLine, SummarizedLine, line_items, orders
 from shop.models.cart.promotions import promotion_versions
 from shop.models.cart.quotes import NO_STOCK, CatalogMoment, Stocks
 from shop.models.catalog.product_index import catalog_versions
@@ -57,7 +57,7 @@ _fields = msgspec.structs.fields(LineItem)
 _types = tuple(msgspec.Raw if each.name in METADATA else each.type for each in _fields)
 _values: Any = GenericAlias(tuple, _types)
 _read_lines = msgspec.json.Decoder(list[_values]).decode
-_read_summaries = msgspec.json.Decoder(list[LineSummary]).decode
+_read_summaries = msgspec.json.Decoder(list[SummarizedLine]).decode
 _read_location_stock = msgspec.json.Decoder(list[tuple[UUID, UUID, UUID, int, bool]]).decode
 _build_line: Any = positional_type(CartLine)
 _build_order = positional_type(Order)
@@ -68,7 +68,7 @@ class StockedLines(msgspec.Struct, frozen=True):
     """The lines of a cart, and the stock of their variants; a variant without stock items is missing."""
 
     lines: list[CartLine]
-    """In a snapshot that was read without details, those that stay as they are have none: they are a `LineSummary`."""
+    """In a snapshot without details, those that stay as they are have none: each is a `SummarizedLine`."""
     stocks: Stocks
     catalog: CatalogMoment
     """The version that quotes must have."""
@@ -108,7 +108,7 @@ def _read_snapshot(record: Any) -> CartSnapshot:
     )
 
 
-def _build_summaries(text: str) -> list[LineSummary]:
+def _build_summaries(text: str) -> list[SummarizedLine]:
     # Where there is no value, the text has nothing: two quotation marks or two commas.
     return _read_summaries(f"[{text}]".replace('""', "null").replace(",,", ",null,"))
 
@@ -140,7 +140,7 @@ def _select_summaries_text() -> Any:
     returns would take PostgreSQL three times as long.
     """
     parts: list[Any] = []
-    for field in msgspec.structs.fields(LineSummary):
+    for field in msgspec.structs.fields(SummarizedLine):
         quote = '"' if isinstance(line_items.c[field.name].type, PG_UUID) else ""
         parts += [literal_column(f"'{',' if parts else '['}{quote}'"), line_items.c[field.name]]
         parts += [literal_column(f"'{quote}'")] if quote else []
