@@ -38,7 +38,7 @@ def cache_response(render: RenderHandler) -> Callable[[Request, Context], Awaita
     @wraps(render)
     async def answer(request: Request, ctx: Context) -> Reply:
         pricing = await resolve_pricing(ctx, read_currency(request.params, ctx.shared.shop))
-        key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(pricing.list_ids)
+        key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, pricing.cache_key
         if request.claim.bearer is not None:
             entry = await _load_or_render(render, request, ctx, pricing, key)
             return Reply(200, entry.body, (_TYPE, _PRIVATE_CACHE, _VARY))

@@ -76,7 +76,7 @@ async def _find_or_render(
 ) -> tuple[CachedResponse, tuple[Header, ...]]:
     pricing = await resolve_pricing(ctx, ctx.shared.shop.currencies[0])
     url = request.url(ctx.shared.settings.public_url)
-    key = "page", url, ctx.shared.shop.version, frozenset(pricing.list_ids)
+    key = "page", url, ctx.shared.shop.version, pricing.cache_key
     cache = ctx.shared.response_cache
     is_cached = is_public and key in cache
     if is_cached:

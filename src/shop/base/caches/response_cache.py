@@ -8,8 +8,6 @@ import msgspec
 
 from shop.base.caches.sized_cache import SizedCache
 
-ID_BYTES = 100
-
 
 class CachedResponse(msgspec.Struct, frozen=True):
     """A cached body, its ETag, and the version of its data."""
@@ -71,7 +69,6 @@ class ResponseCache:
 
 
 def _size_of(key: Any) -> int:
-    """Returns the length of the texts of a key; the ids of a set count with what they take."""
+    """Returns the length of the texts of a key."""
     parts = key if isinstance(key, tuple) else (key,)
-    texts = sum(len(part) for part in parts if isinstance(part, str))
-    return texts + sum(ID_BYTES * len(part) for part in parts if isinstance(part, frozenset))
+    return sum(len(part) for part in parts if isinstance(part, str | bytes))

@@ -72,6 +72,11 @@ class Pricing(msgspec.Struct, frozen=True):
         return bool(self.list_ids)
 
     @property
+    def cache_key(self) -> bytes:
+        """The price lists in any order. To hash and compare hundreds of ids would run Python code for each."""
+        return b"".join(sorted([list_id.bytes for list_id in self.list_ids]))
+
+    @property
     def values(self) -> dict[str, Any]:
         """Returns the parameters of statements that use `resolved`."""
         return {"lists": self.list_ids, "percent_lists": self.percent_ids}
