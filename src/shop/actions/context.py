@@ -85,7 +85,7 @@ class Shared(msgspec.Struct):
     mail_queued: asyncio.Event
     """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
     is_mail_budget_exhausted: bool = False
-    """Whether the last e-mail that this process counted found a window of the mail budget full."""
+    """Whether the last e-mail that this process was to count found a window full, such as that of its address."""
     event_tail: EventTail = msgspec.field(default_factory=EventTail)
     work_signals: WorkSignals = msgspec.field(default_factory=WorkSignals)
     pending_counts: PendingCounts = msgspec.field(default_factory=PendingCounts)

@@ -48,7 +48,7 @@ class SequencerStart(msgspec.Struct, frozen=True):
     is_locked: bool
     has_events: bool
     has_due_stock: bool
-    """Whether there are stock changes whose second has passed."""
+    """Whether there are stock changes to be merged and numbered."""
 
 
 def _rows_of(table: Table, parameter: str, names: Sequence[str]) -> Any:
@@ -82,10 +82,10 @@ _INSERT = statement(
 )
 _is_new = events.c.position.is_(None)
 _is_stock = events.c.type == literal_column(f"'{STOCK_CHANGED}'")
-# A stock change waits until its second has passed, in which a later one may replace it, and for those that are being
-# committed. All of one second become due together, so that they are merged once. `now()` is the same for all statements
-# of a transaction.
-_merged_until = func.date_trunc("second", func.now() - timedelta(milliseconds=500))
+# A stock change waits until a second after its own has ended: a later one of that second replaces it, and may still be
+# being committed. All of one second become due together, so that they are merged once. `now()` is the same for all
+# statements of a transaction.
+_merged_until = func.date_trunc("second", func.now() - _SECOND)
 _is_due = or_(~_is_stock, events.c.occurred_at < _merged_until)
 _later = events.alias("later")
 _MERGE_STOCK = statement(

@@ -322,7 +322,7 @@ async def test_adding_an_item_recalculates_other_lines_and_warns_about_them(
 
     line_ids = related_ids(first.json["data"], "line_items")
     assert [warnings(cart) for cart in (first, second)] == [[("stock_low", line_ids[0])]] * 2
-    # The first addition changes the discount of the other line, which needs a lock; the second one only its own line.
+    # The first addition changes the discount of the other line, whose details it must read; the second one does not.
     assert [(cart["item_total"], cart["promo_total"]) for cart in (first, second)] == [
         ("30.0", "-2.0"),
         ("40.0", "-2.0"),

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from shop.actions.cart.locked_carts import (
     Cart,
+    DetailsNotRead,
     LockedCart,
     get_pricing,
     list_line_quotes,
@@ -48,8 +49,8 @@ _UNRESERVED_STATES = ("cart", "address")
 
 
 async def add_items(ctx: Context, items: Sequence[CartItemInput], *, is_one: bool, with_details: bool = True) -> Cart:
-    """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`. Without details, the lines
-    of the cart that is returned have their ids, amounts and warnings only.
+    """Adds all items or none. Errors are keyed by item index, or by field alone if `is_one`. Without details, the
+    lines that stay as they are may be of the type `SummarizedLine`.
     """
     if ctx.request_key is None and ctx.claim.cart_id and not ctx.claim.bearer:
         with_details = with_details or any(item.public_metadata or item.private_metadata for item in items)
@@ -70,8 +71,7 @@ async def _add_without_lock(
     ctx: Context, items: Sequence[CartItemInput], *, is_one: bool, with_details: bool
 ) -> Cart | None:
     """Adds items to a guest's cart; returns None if that requires a lock, because another request changes the cart at
-    the same time, because reservations or payments must be released first, or because a line changes whose details were
-    not read.
+    the same time, or because reservations or payments must be released first.
     """
     added_ids = [item.variant_id for item in items]
     snapshot = await find_snapshot(ctx.db, ctx.claim, added_ids, with_details=with_details)
@@ -83,6 +83,8 @@ async def _add_without_lock(
     unlocked_cart = LockedCart(order, cart_lines.lines, Pricing(order.currency), snapshot, cart_lines.catalog)
     try:
         return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)
+    except DetailsNotRead:
+        return await _add_without_lock(ctx, items, is_one=is_one, with_details=True)
     except OrderChanged:
         return None
 

@@ -15,7 +15,6 @@ from shop.models.cart.orders import CartLine, Order, SummarizedLine
 from shop.models.cart.quotes import CatalogMoment, Quote
 from shop.queries.cart import carts, orders, snapshots
 from shop.queries.cart import line_items as queries
-from shop.queries.cart.line_items import OrderChanged
 from shop.queries.cart.snapshots import CartSnapshot
 from shop.queries.catalog import prices, quotes, stock
 from shop.queries.catalog.prices import Pricing
@@ -37,6 +36,10 @@ PACKED_STATES = ("delivery", "payment", "confirm")
 """States in which the shopper has seen the full total, and stock may be reserved."""
 
 
+class DetailsNotRead(Exception):
+    """A line changes that was read without its details."""
+
+
 class Cart(msgspec.Struct, frozen=True):
     """An order with its lines and their warnings."""
 
@@ -54,7 +57,9 @@ class LockedCart(msgspec.Struct, frozen=True):
     lines: Sequence[CartLine]
     pricing: Pricing
     snapshot: CartSnapshot | None = None
-    """If set, the cart is not locked: saving it raises OrderChanged if another request has changed it."""
+    """If set, the cart is not locked: saving it raises OrderChanged if another request has changed it, and
+    DetailsNotRead if a line changes that was read without its details.
+    """
     catalog: CatalogMoment | None = None
     """The version of the catalog that quoted the lines, if they were read with it."""
 
@@ -153,7 +158,7 @@ async def save_lines(
         raise Invalid({"base": ["exceeds the maximum order total"]}, "The cart exceeds the maximum order total.")
     put, removed_ids = _compare_lines(locked_cart.lines, after)
     if any(isinstance(line, SummarizedLine) for line in put):
-        raise OrderChanged()
+        raise DetailsNotRead()
     saved_order = await queries.write_lines(
         ctx.db,
         order.id,
@@ -172,13 +177,13 @@ async def save_lines(
 
 
 def _compare_lines(before: Sequence[CartLine], after: Sequence[CartLine]) -> tuple[list[CartLine], list[UUID]]:
-    """Returns the lines that are new or differ, and the ids of those that are gone."""
+    """Returns the lines that are new or changed, and the ids of those that are removed."""
     # A line that stays as it is remains the same object, as most do: the others are few.
     objects_before, objects_after = set(map(id, before)), set(map(id, after))
-    replaced = {line.id: line for line in before if id(line) not in objects_after}
+    old_lines = {line.id: line for line in before if id(line) not in objects_after}
     new_lines = {line.id: line for line in after if id(line) not in objects_before}
-    put = [line for line in new_lines.values() if replaced.get(line.id) != line]
-    return put, [line_id for line_id in replaced if line_id not in new_lines]
+    put = [line for line in new_lines.values() if old_lines.get(line.id) != line]
+    return put, [line_id for line_id in old_lines if line_id not in new_lines]
 
 
 def _total_lines(

@@ -18,7 +18,7 @@ from shop.queries.catalog.prices import Pricing
 
 QUOTE_BYTES, RECORD_BYTES = 600, 3000
 """About what a quote and a variant take in memory."""
-_NOTHING: Any = (None, None)
+_NO_ENTRY: Any = ("", None)
 _encode = msgspec.json.Encoder().encode
 # The keys have the integers of the ids: to hash and compare those does not run Python code.
 
@@ -36,7 +36,7 @@ async def list_base_quotes(
     find_entry, version, now = ctx.shared.quotes.find, catalog.version, catalog.now
     # A cart has up to hundreds of lines: each call of a function counts.
     for variant_id in variant_ids:
-        saved_version, quote = find_entry((variant_id.int, currency)) or _NOTHING
+        saved_version, quote = find_entry((variant_id.int, currency)) or _NO_ENTRY
         if saved_version == version and (quote.changes_at is None or quote.changes_at > now):
             is_same = stocks.get(variant_id.int, NO_STOCK) == (quote.on_hand, quote.backorderable)
             current[variant_id] = quote if is_same else _with_stock(quote, stocks)
@@ -53,7 +53,7 @@ async def list_base_quotes(
 
 def _has_current_quote(ctx: Context, variant_id: UUID, currency: str, catalog: CatalogMoment) -> bool:
     """Returns whether the quote of a variant is cached, and neither the catalog nor a date may have changed it."""
-    version, quote = ctx.shared.quotes.find((variant_id.int, currency)) or _NOTHING
+    version, quote = ctx.shared.quotes.find((variant_id.int, currency)) or _NO_ENTRY
     return version == catalog.version and (quote.changes_at is None or quote.changes_at > catalog.now)
 
 

@@ -91,7 +91,8 @@ async def count_mail(shared: Shared, mail: OutboxMail) -> int:
     """
     ctx = Context(shared)
     limits, everyone = await _limits_of(ctx, mail)
-    # After an e-mail that found a full window, the next one probably finds it too: reading costs less than a rollback.
+    # After an e-mail that found a full window, the next one probably finds it too: to read costs less than to count and
+    # roll back.
     if shared.is_mail_budget_exhausted and (full := await _find_full(ctx, [*limits, *everyone])):
         return retry_after(full)
     shared.is_mail_budget_exhausted = False
@@ -104,9 +105,9 @@ async def count_mail(shared: Shared, mail: OutboxMail) -> int:
                 raise _BudgetExhausted(over)
             await _audit_near(ctx, _near([*limits, *everyone], counts))
     except _BudgetExhausted as exhausted:
-        shared.is_mail_budget_exhausted = True
         async with ctx.db.transaction():
             await _audit_full(ctx, exhausted.windows)
+        shared.is_mail_budget_exhausted = True
         return retry_after(exhausted.windows)
     return 0
 
@@ -151,9 +152,17 @@ def _decoys(limits: Sequence[Limit]) -> list[Limit]:
 
 
 async def _find_full(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Count]]:
-    """Returns the limits whose windows are full, with their counts."""
-    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
-    return [(limit, count) for limit, count in pair_with_counts(limits, counts) if count.count >= limit.count]
+    """Returns the limits whose windows are full, with their counts; none if one of these was not audited yet."""
+    audited_limits = [_full_limit(limit) for limit in limits]
+    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in [*limits, *audited_limits]])
+    pairs = zip(pair_with_counts(limits, counts), pair_with_counts(audited_limits, counts), strict=True)
+    full = [(pair, audited.count > 0) for pair, (_, audited) in pairs if pair[1].count >= pair[0].count]
+    return [pair for pair, _ in full] if all(is_audited for _, is_audited in full) else []
+
+
+def _full_limit(limit: Limit) -> Limit:
+    """Returns the window that counts how often e-mail found the window of a limit full."""
+    return Limit("full", counter_key("full", limit.key.hex()), 0, limit.seconds)
 
 
 async def _count(ctx: Context, limits: Sequence[Limit]) -> list[Count]:
@@ -173,7 +182,8 @@ async def _audit_near(ctx: Context, near: Sequence[tuple[Limit, Count]]) -> None
 async def _audit_full(ctx: Context, full: Sequence[tuple[Limit, Count]]) -> None:
     """Audits each full limit once per window, when the first e-mail exceeds it."""
     for limit, count in full:
-        (first,) = await journal.count(ctx.db, [(counter_key("full", limit.key.hex()), limit.seconds)])
+        full_limit = _full_limit(limit)
+        (first,) = await journal.count(ctx.db, [(full_limit.key, full_limit.seconds)])
         if first.count == 1:
             # The e-mail that exceeded the limit is not counted.
             detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count - 1}

@@ -104,6 +104,7 @@ async def find_completed(ctx: Context, order_id: UUID | None = None) -> Order | 
 async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Checkout | PendingCharge:
     """Returns the completed order, or the charge that completes it."""
     checkout = await lock_open_checkout(ctx, order_id, may_be_paid=True)
+    # Before the checkout is built anew, as with current quotes, which does not read it.
     is_blocked = checkout.is_blocked
     await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):

@@ -20,9 +20,7 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class OrderChanged(Exception):
-    """An order that was read without a lock must be read again with one: another transaction has changed it, or lines
-    change whose details were not read.
-    """
+    """Another transaction has changed an order that was read without a lock."""
 
 
 # Not decoded: JSON as Python objects can be 25 times larger, and a cart only passes it on. Nearly all lines have none.

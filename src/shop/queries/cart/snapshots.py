@@ -109,7 +109,8 @@ def _read_snapshot(record: Any) -> CartSnapshot:
 
 
 def _build_summaries(text: str) -> list[SummarizedLine]:
-    # Where there is no value, the text has nothing: two quotation marks or two commas.
+    # Where there is no value, the text has nothing: two quotation marks, or two commas for the price, the only number
+    # that may be missing.
     return _read_summaries(f"[{text}]".replace('""', "null").replace(",,", ",null,"))
 
 
@@ -194,7 +195,7 @@ _stocked_ids = select(_select_variant_ids(orders.c.id) + _added_ids).correlate(o
 _stocks = select_stock_arrays(sql_cast(_stocked_ids, _IDS)).correlate(orders, _callers).lateral("stocks")
 
 
-def _find(lines: Any, *others: Any) -> Statement[Any]:
+def _select_snapshot(lines: Any, *others: Any) -> Statement[Any]:
     return statement(
         select(
             orders,
@@ -220,9 +221,14 @@ def _find(lines: Any, *others: Any) -> Statement[Any]:
     )
 
 
-_FIND = _find(_select_lines_text(orders.c.id), null().label("summaries"))
-_FIND_WITHOUT_DETAILS = _find(
-    _select_lines_text(orders.c.id, line_items.c.variant_id == sql_any(_added_ids)), _select_summaries_text()
+_FIND = _select_snapshot(_select_lines_text(orders.c.id), null().label("summaries"))
+_FIND_WITHOUT_DETAILS = _select_snapshot(
+    # A subquery, which is run once and not for each line.
+    _select_lines_text(
+        orders.c.id,
+        line_items.c.variant_id == sql_any(sql_cast(select(_added_ids).correlate(_callers).scalar_subquery(), _IDS)),
+    ),
+    _select_summaries_text(),
 )
 
 _stocks_of_order = select_stock_arrays(_select_variant_ids(_order_id)).subquery("stocks")
