@@ -90,8 +90,8 @@ class CartSnapshot(msgspec.Struct, frozen=True):
 
 def _read_snapshot(record: Any) -> CartSnapshot:
     order = _build_order(*record[:_WIDTH])
-    row_version, now, promotion_version, codes, setup_version, destination, lines, version = record[_WIDTH : _WIDTH + 8]
-    stocks, summaries = _build_stocks(*record[_WIDTH + 8 : _WIDTH + 11]), record[_WIDTH + 12]
+    row_version, now, promotion_version, codes, setup_version, destination, lines, version, *others = record[_WIDTH:]
+    *stocks, _, summaries = others
     facts = PromotionFacts(
         now, promotion_version, [], False, {}, [Code(*code) for code in _read_codes(codes)] if codes else []
     )
@@ -100,7 +100,7 @@ def _read_snapshot(record: Any) -> CartSnapshot:
         all_lines = _add_details(_build_summaries(summaries), all_lines)
     return CartSnapshot(
         order,
-        StockedLines(cast("list[CartLine]", all_lines), stocks, CatalogMoment(version, now)),
+        StockedLines(cast("list[CartLine]", all_lines), _build_stocks(*stocks), CatalogMoment(version, now)),
         row_version,
         facts,
         setup_version,
