@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import structlog
 
+import shop.platform.resources.registry  # noqa: F401  Links the records, whose relations the event log stores.
 from shop.actions.access import server_keys
 from shop.actions.context import Shared
 from shop.app.configuration import ServerConfiguration, get_database_url, open_configured_replicas, read_keys

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+import shop.platform.resources.registry  # noqa: F401  Links the records, whose relations the event log stores.
 from shop.actions.context import Context, Shared
 from shop.app.configuration import read_keys
 from shop.base.actor import Actor

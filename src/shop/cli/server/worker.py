@@ -6,6 +6,7 @@ import signal
 
 import click
 
+import shop.platform.resources.registry  # noqa: F401  Links the records, whose relations the event log stores.
 from shop.actions.context import Shared
 from shop.app.configuration import read_keys
 from shop.app.extensions import load_extensions
