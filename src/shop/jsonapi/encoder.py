@@ -223,6 +223,10 @@ def related_records(record: Record, relation: Relation) -> Sequence[Record]:
 def _linkage(link: Link, relation: Relation) -> dict[str, Any]:
     type_ = relation.type
     items: Any = link if relation.is_many else (link,)
+    if relation.is_many and set(map(type, items)) == {UUID}:
+        # A cart links to a hundred lines: as texts they take half the time.
+        ids = _write(items)[2:-2].replace(b'","', f'","type":"{type_}"}},{{"id":"'.encode())
+        return {"data": msgspec.Raw(b'[{"id":"%b","type":"%b"}]' % (ids, type_.encode()))}
     identifiers = [
         Identifier(item, type_) if isinstance(item, UUID) else Identifier(item.row.id, item.type or type_)
         for item in items

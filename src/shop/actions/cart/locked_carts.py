@@ -1,6 +1,7 @@
 """Carts with their lines: locks, loads and saves them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from uuid import UUID
 
 import msgspec
@@ -57,7 +58,7 @@ class LockedCart(msgspec.Struct, frozen=True):
     lines: Sequence[CartLine]
     pricing: Pricing
     snapshot: CartSnapshot | None = None
-    """If set, the cart is not locked: saving it raises OrderChanged if another request has changed it, and
+    """If set, the cart is not locked: saving it raises OrderConflict if another request has changed it, and
     DetailsNotRead if a line changes that was read without its details.
     """
     catalog: CatalogMoment | None = None
@@ -178,10 +179,11 @@ async def save_lines(
 
 def _compare_lines(before: Sequence[CartLine], after: Sequence[CartLine]) -> tuple[list[CartLine], list[UUID]]:
     """Returns the lines that are new or changed, and the ids of those that are removed."""
-    # A line that stays as it is remains the same object, as most do: the others are few.
-    objects_before, objects_after = set(map(id, before)), set(map(id, after))
-    old_lines = {line.id: line for line in before if id(line) not in objects_after}
-    new_lines = {line.id: line for line in after if id(line) not in objects_before}
+    # A line that stays as it is remains the same object, and mostly at the same place: the others are few.
+    pairs = [(was, now) for was, now in zip_longest(before, after) if was is not now]
+    objects_before, objects_after = {id(was) for was, _ in pairs}, {id(now) for _, now in pairs}
+    old_lines = {was.id: was for was, _ in pairs if was is not None and id(was) not in objects_after}
+    new_lines = {now.id: now for _, now in pairs if now is not None and id(now) not in objects_before}
     put = [line for line in new_lines.values() if old_lines.get(line.id) != line]
     return put, [line_id for line_id in old_lines if line_id not in new_lines]
 

@@ -33,12 +33,14 @@ async def list_base_quotes(
     """Returns the quotes of variants with this stock, without price lists; unknown variants are missing."""
     current: dict[UUID, Quote] = {}
     missing_ids: list[UUID] = []
-    find_entry, version, now = ctx.shared.quotes.find, catalog.version, catalog.now
+    version, now = catalog.version, catalog.now
+    keys = [(variant_id.int, currency) for variant_id in variant_ids]
     # A cart has up to hundreds of lines: each call of a function counts.
-    for variant_id in variant_ids:
-        saved_version, quote = find_entry((variant_id.int, currency)) or _NO_ENTRY
+    for variant_id, entry in zip(variant_ids, ctx.shared.quotes.find_many(keys), strict=True):
+        saved_version, quote = entry or _NO_ENTRY
         if saved_version == version and (quote.changes_at is None or quote.changes_at > now):
-            is_same = stocks.get(variant_id.int, NO_STOCK) == (quote.on_hand, quote.backorderable)
+            on_hand, backorderable = stocks.get(variant_id.int, NO_STOCK)
+            is_same = on_hand == quote.on_hand and backorderable == quote.backorderable
             current[variant_id] = quote if is_same else _with_stock(quote, stocks)
         else:
             missing_ids.append(variant_id)

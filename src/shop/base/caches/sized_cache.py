@@ -1,6 +1,7 @@
 """A cache in memory with a maximum total size, which evicts the least recently used entries."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -34,6 +35,19 @@ class SizedCache:
             return None
         self._entries.move_to_end(key)
         return entry[0]
+
+    def find_many(self, keys: Iterable[Any]) -> list[Any]:
+        """Returns a value or None for each key."""
+        find_entry, move_to_end = self._entries.get, self._entries.move_to_end
+        values: list[Any] = []
+        for key in keys:
+            entry = find_entry(key)
+            if entry is None:
+                values.append(None)
+            else:
+                move_to_end(key)
+                values.append(entry[0])
+        return values
 
     def save(self, key: Any, value: Any, size: int) -> None:
         """Caches a value, unless it is so large that it would evict too many others."""
