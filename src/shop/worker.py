@@ -97,7 +97,7 @@ def build_mailer(settings: Settings) -> MailSender:
 
 async def work(shared: Shared, mailer: MailSender, housekeeping_seconds: float = BUDGET_SECONDS) -> None:
     """Runs all loops until canceled. A failed task is retried in the next round; no loop waits for another."""
-    turn = asyncio.Lock()
+    turn = DeliveryTurn()
     async with asyncio.TaskGroup() as group:
         group.create_task(_run_count_loop(shared))
         group.create_task(_run_poll_loop(shared))
@@ -139,16 +139,27 @@ async def _run_poll_loop(shared: Shared) -> None:
         await _log_errors(signal_due_work(shared))
 
 
-async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: asyncio.Lock) -> None:
+class DeliveryTurn:
+    """Which loop leases the next e-mail, and whether it waits for one first."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.has_due = True
+        """Whether an e-mail may be due."""
+
+
+async def _run_delivery_loop(shared: Shared, mailer: MailSender, turn: DeliveryTurn) -> None:
     """Leases and delivers queued e-mail. Only one loop leases at a time; while it delivers, the next one leases."""
     while not _is_canceled():
-        async with turn:
-            if (mail := await _log_errors(lease(shared))) is None:
+        async with turn.lock:
+            if not turn.has_due:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(shared.mail_queued.wait(), SAFETY_SECONDS)
-                shared.mail_queued.clear()
-                continue
-        await _log_errors(deliver(shared, mailer, mail))
+            shared.mail_queued.clear()
+            mail_lease = await _log_errors(lease(shared))
+            turn.has_due = mail_lease is not None and mail_lease.has_more
+        if mail_lease is not None:
+            await _log_errors(deliver(shared, mailer, mail_lease.mail))
 
 
 async def _run_event_loop(shared: Shared) -> None:

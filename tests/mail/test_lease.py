@@ -32,5 +32,6 @@ async def test_one_mail_is_leased_at_a_time(own_database: Callable[..., str], *,
     rows = await db.fetch("select id, locked_until from outbox_mails order by locked_until")
     await db.close()
     assert leases[8] is None
-    assert sorted(mail.id for mail in leases if mail) == sorted(row["id"] for row in rows)
+    assert sorted(lease.mail.id for lease in leases if lease) == sorted(row["id"] for row in rows)
+    assert [lease.has_more for lease in leases if lease] == [True] * 7 + [False]
     assert len({row["locked_until"] for row in rows}) == 8

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from shop.db.pool import open_database
-from shop.queries.operations.outbox import insert_mails
+from shop.queries.event_mails import insert_mails
 from shop.rules.mail_events import CONFIRMATION, PAYMENT_ATTENTION, MailRequest
 
 _USER = """insert into users (id, email, email_key, verified_at, created_at, updated_at)

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
-from shop.actions.mail_events import queue_mails
+from shop.actions.mail_events import mail_source, select_mails
 from shop.base.actor import Actor
 from shop.base.ids import new_id
 from shop.base.money import major_units, plain_decimal
@@ -178,11 +178,11 @@ async def _write(ctx: Context) -> None:
     audit_rows = _build_audit_rows(ctx, actions, record_changes)
     if rows or len(audit_rows) > 1:
         deleted_ids = {str(change.record_id) for change in changes if change.is_deleted}
-        await events.insert_events(ctx.db, rows, audit_rows, _build_entries(rows, deleted_ids))
+        entries = _build_entries(rows, deleted_ids)
+        # Without events there are no e-mails.
+        await events.insert_events(ctx.db, rows, audit_rows, entries, select_mails(ctx, mails), mail_source(ctx))
     elif audit_rows:
         await journal.insert_audit(ctx.db, **audit_rows[0])
-    if mails:
-        await queue_mails(ctx, mails)
     if restocked_ids:
         await restocks.insert_restocked(ctx.db, restocked_ids)
         ctx.wake("tasks")

@@ -30,6 +30,8 @@ from shop.db.statements import into, opaque_param, statement
 from shop.models.cart.timeline import timeline_entries
 from shop.models.events import Event, event_counters, events
 from shop.models.journal import audit_events
+from shop.queries.event_mails import INSERT_MAILS, describe_mails
+from shop.rules.mail_events import MailRequest
 
 STOCK_CHANGED = "stock.changed"
 _LOCK_KEY = 7_426_733
@@ -63,7 +65,7 @@ _new_audit = _rows_of(audit_events, "audit_rows", _AUDIT_COLUMNS)
 _new_entries = _rows_of(timeline_entries, "entries", _TIMELINE_COLUMNS)
 # Not `now()`, which is the start of the transaction: two transactions that change one record would then have their
 # events in the wrong order if the second one started first.
-_INSERT = statement(
+_insert = (
     insert(events)
     .from_select([*_COLUMNS, "occurred_at"], select(*(_new.c[name] for name in _COLUMNS), func.statement_timestamp()))
     .add_cte(
@@ -77,9 +79,10 @@ _INSERT = statement(
         )
         .cte("new_timeline_entries"),
     )
-    .returning(events.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(events.c.id)
 )
+_INSERT = statement(_insert, lambda record: cast(UUID, record[0]))
+_INSERT_WITH_MAILS = statement(_insert.add_cte(INSERT_MAILS.cte("new_mails")), lambda record: cast(UUID, record[0]))
 _is_new = events.c.position.is_(None)
 _is_stock = events.c.type == literal_column(f"'{STOCK_CHANGED}'")
 # A stock change waits until a second after its own has ended: a later one of that second replaces it, and may still be
@@ -168,9 +171,15 @@ async def insert_events(
     rows: Sequence[Mapping[str, Any]],
     audit_rows: Sequence[Mapping[str, Any]],
     entries: Sequence[Mapping[str, Any]],
+    mails: Sequence[MailRequest] = (),
+    source: str | None = None,
 ) -> None:
-    """Inserts events, audit events and timeline entries in one statement."""
-    await db.all(_INSERT, rows=rows, audit_rows=audit_rows, entries=entries)
+    """Inserts events, audit events, timeline entries and e-mails in one statement; see `insert_mails`."""
+    values = {"rows": rows, "audit_rows": audit_rows, "entries": entries}
+    if mails:
+        await db.all(_INSERT_WITH_MAILS, **values, **describe_mails(mails, source))
+    else:
+        await db.all(_INSERT, **values)
 
 
 async def number_events(db: DatabaseSession, most: int) -> int | None:

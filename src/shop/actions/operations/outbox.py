@@ -12,6 +12,7 @@ from shop.base.errors import ShopError, TransactionConflict
 from shop.gateways.mail import Mail, PermanentMailError, TemporaryMailError
 from shop.models.journal import OutboxMail
 from shop.queries.operations import outbox
+from shop.queries.operations.outbox import MailLease
 
 LEASE_SECONDS = 60
 # Seconds until the next attempt, by the number of attempts. The last value repeats until the e-mail expires; it is
@@ -27,7 +28,7 @@ class MailSender(Protocol):
     async def send(self, mail: Mail) -> None: ...
 
 
-async def lease(shared: Shared) -> OutboxMail | None:
+async def lease(shared: Shared) -> MailLease | None:
     """Leases one due e-mail at a time, so that no lease expires while a slow server handles another e-mail."""
     return await outbox.lease_mail(shared.database.session(), lease=LEASE_SECONDS)
 

@@ -6,11 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.audit import audit
 from shop.actions.cart.orders import Checkout
 from shop.actions.context import Context
-from shop.actions.event_subjects import PAYMENT
-from shop.actions.events import note_change
 from shop.actions.payments import charges
 from shop.actions.payments.settlement import call_provider, rebuild_call, settle
 from shop.base.errors import Invalid, PaymentInProgress, PaymentNeedsAction, ShopError, Unavailable
@@ -46,34 +43,11 @@ async def begin_attempt(
     """Records the attempt before the call, so that its outcome can be requested later."""
     key = new_id()
     change = PaymentChange(*PAYMENT_MOVES["started"], amount=amount)
-    await _begin(ctx, payment, change, key, act, "unknown")
+    actor = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    if await queries.begin_attempt(ctx.db, payment.id, change, key, act=act, outcome="unknown", **actor) is None:
+        raise PaymentInProgress()
     call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
     return await _with_source(ctx, call, payment.source_id, method)
-
-
-async def _begin(
-    ctx: Context, payment: Payment, change: PaymentChange, attempt_id: UUID, act: Act, outcome: str
-) -> Payment:
-    actor = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-    changed_payment = await queries.begin_attempt(
-        ctx.db, payment.id, change, attempt_id, act=act, outcome=outcome, **actor
-    )
-    if changed_payment is None:
-        raise PaymentInProgress()
-    return changed_payment
-
-
-async def accept_payment(ctx: Context, order: Order, payment: Payment, act: Act, amount: int) -> Payment:
-    """Records a payment by check, by transfer or on delivery, for which no provider is called."""
-    note_change(ctx, PAYMENT, payment.id, payment)
-    is_captured = act == "purchase"
-    change = PaymentChange(*PAYMENT_MOVES["captured" if is_captured else "authorised"], amount=amount)
-    if is_captured:
-        change = msgspec.structs.replace(change, captured=amount)
-    accepted_payment = await _begin(ctx, payment, change, new_id(), act, "approved")
-    detail = {"payment": payment.number, "act": act, "amount": amount, "message": None}
-    await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=payment.id)
-    return accepted_payment
 
 
 async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
@@ -131,7 +105,6 @@ async def _charge(ctx: Context, pending_charge: PendingCharge, base_url: str) ->
     if result.outcome == "unknown":
         raise await _still_open(ctx.with_new_session(), call, result, base_url)
     order = await charges.settle_charge(ctx, pending_charge.order.id, call.key, result)
-    ctx.shared.mail_queued.set()
     return order, result
 
 

@@ -1,43 +1,31 @@
 """Statements for the outbox of e-mails to send."""
 
-from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
 from sqlalchemy import (
     BigInteger,
-    Boolean,
-    Interval,
     Text,
     bindparam,
-    case,
-    column,
     exists,
     func,
     literal_column,
-    null,
-    or_,
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.dialects.postgresql import insert
 
-from shop.base.ids import new_id
 from shop.db.pool import DatabaseSession
-from shop.db.statements import into, opaque_param, seconds, statement
-from shop.models.access.users import users
+from shop.db.statements import into, into_parts, seconds, statement
 from shop.models.cart.orders import orders
 from shop.models.journal import OutboxMail
 from shop.models.journal import outbox_mails as mails
-from shop.rules.mail_events import CONFIRMATION, MAIL_TTL, ORDER_SHIPPED, PAYMENT_ATTENTION, MailRequest
+from shop.queries.event_mails import HOUR
+from shop.rules.mail_events import CONFIRMATION
 
 _now = func.now()
-# A constant: for a parameter, PostgreSQL would plan again each time.
-_HOUR = literal_column("interval '1 hour'", Interval)
-_IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
 
 _INSERT = statement(
     insert(mails)
@@ -57,86 +45,44 @@ _INSERT = statement(
     lambda record: cast(UUID, record[0]),
 )
 _ID = PG_UUID(as_uuid=True)
-_new = (
-    func.jsonb_to_recordset(opaque_param("rows", JSONB))
-    .table_valued(
-        column("id", _ID),
-        column("kind", Text()),
-        column("ref_id", _ID),
-        column("order_id", _ID),
-        column("recipient", Text()),
-        column("owner_id", _ID),
-        column("is_free", Boolean()),
-        name="given",
-    )
-    .render_derived(with_types=True)
-)
-# Subqueries instead of joins: the planner takes the rows for a hundred, and would read whole tables.
-# They name the rows they depend on, because a subquery within a subquery would read all rows anew.
-_recipient = func.coalesce(
-    _new.c.recipient, select(orders.c.email).where(orders.c.id == _new.c.order_id).correlate(_new).scalar_subquery()
-)
-_goes_to_owner = exists().where(
-    users.c.id == _new.c.owner_id, users.c.verified_at.is_not(None), users.c.email_key == func.lower(_recipient)
-)
-_is_free = or_(_new.c.is_free, _goes_to_owner)
-_recent = mails.alias("recent")
-_is_repeated = (
-    exists()
-    .where(
-        _recent.c.created_at > _now - _HOUR,
-        _recent.c.kind == _new.c.kind,
-        _recent.c.ref_id == _new.c.ref_id,
-    )
-    .correlate(_new)
-)
-# A declined payment of a cart needs no e-mail: the shopper is there. Several attempts within an hour cause only one.
-_is_owing = exists().where(
-    orders.c.id == _new.c.order_id,
-    orders.c.completed_at.is_not(None),
-    orders.c.canceled_at.is_(None),
-    orders.c.payment_state.in_([literal_column("'balance_due'"), literal_column("'failed'")]),
-    ~_is_repeated,
-)
-# Who picks up the goods knows it.
-_is_pickup = exists().where(orders.c.id == _new.c.order_id, orders.c.pickup_location_id.is_not(None))
-_values = {
-    "id": _new.c.id,
-    "kind": _new.c.kind,
-    "recipient": _recipient,
-    "ref_id": _new.c.ref_id,
-    "not_after": _now + timedelta(seconds=MAIL_TTL),
-    "next_at": _now,
-    "awaits_budget": ~_is_free,
-    "source": case((~_is_free, opaque_param("source", Text())), else_=null()),
-    "created_at": _now,
-}
-_INSERT_MANY = statement(
-    insert(mails)
-    .from_select(
-        list(_values),
-        select(*_values.values()).where(
-            _recipient.is_not(None),
-            or_(_new.c.kind != literal_column(f"'{PAYMENT_ATTENTION}'"), _is_owing),
-            or_(_new.c.kind != literal_column(f"'{ORDER_SHIPPED}'"), ~_is_pickup),
-        ),
-    )
-    .returning(mails.c.id),
-    lambda record: cast(UUID, record[0]),
-)
 _IS_REPEATED = statement(
     select(
         exists().where(
-            mails.c.created_at > _now - _HOUR,
+            mails.c.created_at > _now - HOUR,
             mails.c.kind == bindparam("kind", type_=Text()),
             mails.c.ref_id == bindparam("ref_id", type_=_ID),
         )
     ),
     lambda record: cast(bool, record[0]),
 )
+
+
+class MailLease(msgspec.Struct, frozen=True):
+    """A leased e-mail."""
+
+    mail: OutboxMail
+    has_more: bool
+    """Whether others were due."""
+
+
+def _is_due(table: Any) -> list[Any]:
+    is_waiting = table.c.sent_at.is_(None), table.c.dead_at.is_(None)
+    return [*is_waiting, table.c.next_at <= _now, table.c.locked_until.is_(None) | (table.c.locked_until < _now)]
+
+
+_read_parts = into_parts(OutboxMail, len(mails.c))
+
+
+def _read_lease(record: Any) -> MailLease:
+    mail, (has_more,) = _read_parts(record)
+    return MailLease(mail, has_more)
+
+
+_other = mails.alias("other")
+_others = exists().where(*_is_due(_other), _other.c.id != mails.c.id).correlate(mails)
 _due = (
     select(mails.c.id)
-    .where(_IS_WAITING, mails.c.next_at <= _now, mails.c.locked_until.is_(None) | (mails.c.locked_until < _now))
+    .where(*_is_due(mails))
     .order_by(mails.c.next_at)
     .limit(literal_column("1"))
     .with_for_update(skip_locked=True)
@@ -148,8 +94,8 @@ _LEASE = statement(
     update(mails)
     .where(mails.c.id == _due)
     .values(locked_until=_now + seconds("lease"), attempts=mails.c.attempts + 1)
-    .returning(mails),
-    into(OutboxMail),
+    .returning(mails, _others.label("has_more")),
+    _read_lease,
 )
 _mark_mail = (
     update(mails)
@@ -218,15 +164,7 @@ async def is_repeated(db: DatabaseSession, kind: str, ref_id: UUID) -> bool:
     return await db.one(_IS_REPEATED, kind=kind, ref_id=ref_id) is True
 
 
-async def insert_mails(db: DatabaseSession, requests: Sequence[MailRequest], source: str | None) -> list[UUID]:
-    """Queues the e-mails of events, each to its recipient or to the address of its order; without one, there is none.
-    `source` is the source of the request, for the mail budget.
-    """
-    rows = [{"id": new_id(), **msgspec.structs.asdict(each)} for each in requests]
-    return await db.all(_INSERT_MANY, rows=rows, source=source)
-
-
-async def lease_mail(db: DatabaseSession, *, lease: int) -> OutboxMail | None:
+async def lease_mail(db: DatabaseSession, *, lease: int) -> MailLease | None:
     """Leases a due e-mail for `lease` seconds and counts the attempt."""
     return await db.one(_LEASE, lease=lease)
 
