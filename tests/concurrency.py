@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, TypeVar
+from uuid import UUID
 
 T = TypeVar("T")
 _PATIENCE = timedelta(seconds=1)
@@ -33,4 +34,15 @@ async def run_concurrently(db: Any, table: str, record_id: Any, *calls: Coroutin
         await db.execute(f"select from {table} where id = $1 for update", record_id)
         running = [asyncio.create_task(call) for call in calls]
         await wait_for_locks(db, len(calls))
+    return await asyncio.gather(*running)
+
+
+async def run_in_turn(db: Any, order_id: UUID, *calls: Coroutine[Any, Any, T]) -> list[T]:
+    """The responses. All requests read the order before the first one changes it; they change it in this order."""
+    async with db.transaction():
+        await db.execute("select from orders where id = $1 for update", order_id)
+        running = []
+        for call in calls:
+            running.append(asyncio.create_task(call))
+            await wait_for_locks(db, len(running))
     return await asyncio.gather(*running)

@@ -5,7 +5,19 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, func, literal_column, select, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Table,
+    bindparam,
+    column,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -29,13 +41,6 @@ async def insert_rows(db: DatabaseSession, table: str, rows: Sequence[Row]) -> N
     """Inserts rows in the given order."""
     for names, batch in _by_names(rows).items():
         await db.all(_insert(metadata.tables[table], names), rows=batch)
-
-
-async def insert_into_tables(db: DatabaseSession, rows_by_table: Mapping[str, Sequence[Row]]) -> None:
-    """Inserts rows of several tables in one statement. The rows of a table have the same columns."""
-    tables = tuple((metadata.tables[name], tuple(sorted(rows[0]))) for name, rows in rows_by_table.items() if rows)
-    if tables:
-        await db.all(_insert_all(tables), **{f"{table.name}_rows": rows_by_table[table.name] for table, _ in tables})
 
 
 async def insert_history(db: DatabaseSession, table: str, rows: Sequence[Row]) -> None:
@@ -97,20 +102,19 @@ def _rows_table(table: Table, names: Iterable[str], parameter: str = "rows") -> 
     return read.table_valued(*(column(name, table.c[name].type) for name in names), name="given")
 
 
-@lru_cache(maxsize=64)
-def _insert_all(tables: tuple[tuple[Table, tuple[str, ...]], ...]) -> Statement[UUID]:
-    *others, last = (insert_clause(table, names, f"{table.name}_rows") for table, names in tables)
-    clause = last.returning(tables[-1][0].c.id)
-    return dynamic_statement(clause.add_cte(*(each.cte(f"new_{number}") for number, each in enumerate(others))), _first)
-
-
-def insert_clause(table: Table, names: tuple[str, ...], parameter: str = "rows", *, keeps_times: bool = False) -> Any:
-    """Returns an INSERT of the rows that the parameter has as JSON."""
+def insert_clause(
+    table: Table,
+    names: tuple[str, ...],
+    parameter: str = "rows",
+    *conditions: ColumnElement[bool],
+    keeps_times: bool = False,
+) -> Any:
+    """Returns an INSERT of the rows that the parameter has as JSON, if the conditions hold."""
     source = _rows_table(table, names, parameter)
     values = {name: source.c[name] for name in names}
     if not keeps_times:
         values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
-    return insert(table).from_select(list(values), select(*values.values()))
+    return insert(table).from_select(list(values), select(*values.values()).where(*conditions))
 
 
 @lru_cache(maxsize=256)

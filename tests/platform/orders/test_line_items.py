@@ -1,14 +1,16 @@
 """Line items over the Platform API: the totals of the order follow, and a completed order does not change."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from tests.builders import Make
-from tests.checkout_builders import Buyer, new_checkout_setup
+from tests.checkout_builders import Buyer, CheckoutSetup, new_checkout_setup
+from tests.concurrency import run_in_turn
 from tests.platform.client import Machine
 from tests.shopper import Answer
+from tests.storefront.product_lists import related_ids
 
 
 async def post_line_item(writer: Machine, order_id: str, variant_id: str, **fields: Any) -> Answer:
@@ -79,3 +81,28 @@ async def test_the_line_items_of_a_completed_order_cannot_be_changed(writer: Mac
     assert [(answer.status, list(answer.json["errors"])) for answer in answers] == [(422, ["order_id"])] * 3
     assert (await writer.get(f"/line_items/{line['id']}"))["quantity"] == 1
     assert (await writer.patch(f"/line_items/{uuid4()}", {"line_item": {"quantity": 2}})).status == 404
+
+
+async def test_metadata_is_kept_when_the_shopper_adds_to_the_line_at_the_same_time(
+    writer: Machine, buyer: Buyer, checkout_setup: CheckoutSetup, db: Any
+) -> None:
+    mug = await checkout_setup.product(on_hand=5)
+    cart = await buyer.add_items((mug, 1))
+    line_id = related_ids(cart.json["data"], "line_items")[0]
+    body = {"line_item": {"private_metadata": {"engraving": "Ada"}}}
+
+    await run_in_turn(db, UUID(cart.id), writer.patch(f"/line_items/{line_id}", body), buyer.add_item(mug))
+
+    line_item = await writer.get(f"/line_items/{line_id}")
+    assert (line_item["quantity"], line_item["private_metadata"]) == (2, {"engraving": "Ada"})
+
+
+async def test_a_changed_quantity_returns_the_checkout_to_the_address_also_with_metadata(
+    writer: Machine, buyer: Buyer, checkout_setup: CheckoutSetup
+) -> None:
+    cart = await buyer.ready((await checkout_setup.product(on_hand=5), 1))
+    line_id = related_ids(cart.json["data"], "line_items")[0]
+
+    await writer.patch(f"/line_items/{line_id}", {"line_item": {"quantity": 2, "private_metadata": {"a": 1}}})
+
+    assert (await buyer.get("/cart"))["state"] == "address"

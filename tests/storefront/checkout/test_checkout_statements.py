@@ -13,7 +13,7 @@ from tests.platform.client import new_machine
 from tests.promotion_builders import TENTH, create_promotion, for_products
 from tests.service import KEYS, Service
 
-LIMITS = {"cart": 1, "add_item": 2, "address": 5, "shipping_rates": 2, "create_payment": 5, "complete": 11}
+LIMITS = {"cart": 1, "add_item": 2, "address": 2, "shipping_rates": 1, "create_payment": 4, "complete": 10}
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from shop.models.cart.orders import CartLine, Order
 from shop.models.cart.orders import orders as order_table
 from shop.models.cart.quotes import Quote
 from shop.queries import writes
-from shop.queries.cart.line_items import OrderChanged
+from shop.queries.cart.line_items import OrderConflict
 from shop.queries.cart.promotions import delete_order_codes
 from shop.queries.cart.snapshots import find_snapshot
 from shop.queries.catalog import quotes
@@ -85,7 +85,7 @@ async def _add_without_lock(
         return await _add_quoted(ctx, unlocked_cart, items, variant_quotes, is_one=is_one)
     except DetailsNotRead:
         return await _add_without_lock(ctx, items, is_one=is_one, with_details=True)
-    except OrderChanged:
+    except OrderConflict:
         return None
 
 

@@ -15,6 +15,8 @@ from shop.models.checkout.shipments import Shipment, ShipmentItem, ShippingRate
 from shop.queries import writes
 from shop.queries.cart import line_items as line_queries
 from shop.queries.cart.promotions import PromotionFacts
+from shop.queries.cart.snapshots import StockedLines
+from shop.queries.checkout import parts as part_queries
 from shop.queries.checkout import shipments as shipment_queries
 from shop.queries.checkout.parts import CheckoutParts, ShippingDestination, find_parts, list_lines_and_parts
 from shop.queries.payments import payments as payment_queries
@@ -22,6 +24,10 @@ from shop.rules.cart.line_items import CartWarning
 from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
 from shop.rules.checkout.steps import CheckoutFacts
 from shop.rules.setup.shipping import LocationStock
+
+
+class NeedsLock(Exception):
+    """A change of an order that was read without a lock takes more than one write."""
 
 
 class OrderPart(Protocol):
@@ -59,6 +65,8 @@ class Checkout(msgspec.Struct, frozen=True):
     """Whether stock may be reserved for the order."""
     is_blocked: bool = False
     """Whether an operator blocked its customer, or the account with its e-mail address."""
+    row_version: str | None = None
+    """If set, the order was read without a lock: a save raises OrderConflict unless its row still has this version."""
 
     @property
     def covered(self) -> int:
@@ -113,9 +121,25 @@ async def load_quoted_checkout(ctx: Context, order: Order) -> Checkout:
     """Loads an open order with its parts, and the quotes and stock of its lines. The quotes of an owner, whose prices
     depend on price lists, are read when they are needed.
     """
-    cart_lines, parts = await list_lines_and_parts(ctx.db, order)
+    return await _add_quotes(ctx, order, *await list_lines_and_parts(ctx.db, order))
+
+
+async def find_checkout(ctx: Context, *, with_quotes: bool = True) -> Checkout | None:
+    """Returns the open cart of the order token like `load_quoted_checkout`, in one statement and without a lock; not
+    whether its customer is blocked.
+    """
+    cart = await part_queries.find_checkout(ctx.db, ctx.claim)
+    if cart is None:
+        return None
+    checkout = await _add_quotes(ctx, cart.order, cart.cart_lines, cart.parts, with_quotes=with_quotes)
+    return msgspec.structs.replace(checkout, row_version=cart.row_version)
+
+
+async def _add_quotes(
+    ctx: Context, order: Order, cart_lines: StockedLines, parts: CheckoutParts, *, with_quotes: bool = True
+) -> Checkout:
     quotes = None
-    if order.user_id is None:
+    if with_quotes and order.user_id is None:
         variant_ids = [line.variant_id for line in cart_lines.lines]
         quotes = await list_base_quotes(ctx, order.currency, variant_ids, cart_lines.stocks, cart_lines.catalog)
     checkout = _build_checkout(ctx, order, cart_lines.lines, parts)

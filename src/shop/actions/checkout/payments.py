@@ -1,11 +1,12 @@
 """Payment method and source selection; no provider is called before the order is completed."""
 
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.cart.access import account_of, require_owner
-from shop.actions.cart.orders import Checkout, is_credit
+from shop.actions.cart.orders import Checkout, NeedsLock, is_credit
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
@@ -23,7 +24,9 @@ accumulate; a replaced choice is removed.
 
 
 async def choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput) -> Checkout:
-    """Selects a payment for the order total less store credit, replacing earlier choices that were never attempted."""
+    """Selects a payment for the order total less store credit, replacing earlier choices that were never attempted.
+    Saves the state of the order with it.
+    """
     order = checkout.order
     method, source_id = await choose_source(ctx, checkout, choice)
     payments = checkout.payments
@@ -32,22 +35,26 @@ async def choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPayme
     ):
         await queries.remove_untried(ctx.db, order.id)
         payments = await queries.list_payments(ctx.db, order.id)
-    payment = await insert_payment(ctx, order, method, source_id, order.total_minus_store_credits)
+    columns = _new_payment(order, method, source_id, order.total_minus_store_credits)
+    payment = await queries.choose_payment(ctx.db, order_state=order.state, row_version=checkout.row_version, **columns)
     return msgspec.structs.replace(checkout, payments=[*payments, payment])
 
 
 async def insert_payment(
     ctx: Context, order: Order, method: PaymentMethod, source_id: UUID | None, amount: int
 ) -> Payment:
-    return await queries.insert_payment(
-        ctx.db,
-        id=new_id(),
-        order_id=order.id,
-        payment_method_id=method.id,
-        source_id=source_id,
-        number=new_payment_number(),
-        amount=amount,
-    )
+    return await queries.insert_payment(ctx.db, **_new_payment(order, method, source_id, amount))
+
+
+def _new_payment(order: Order, method: PaymentMethod, source_id: UUID | None, amount: int) -> dict[str, Any]:
+    return {
+        "id": new_id(),
+        "order_id": order.id,
+        "payment_method_id": method.id,
+        "source_id": source_id,
+        "number": new_payment_number(),
+        "amount": amount,
+    }
 
 
 async def choose_source(
@@ -88,6 +95,8 @@ async def _new_source(
     provider = ctx.providers[method.type]
     if not provider.needs_source:
         return None
+    if not ctx.db.is_in_transaction:
+        raise NeedsLock()
     source = choice.source_attributes or PaymentSourceInput()
     if error := provider.source_error(source.gateway_payment_profile_id):
         raise Invalid({"source_attributes.gateway_payment_profile_id": [error]})

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.orders import Checkout
+from shop.actions.cart.orders import Checkout, NeedsLock
 from shop.actions.cart.promotions import apply_promotions
 from shop.actions.checkout.parts import find_destination, get_quotes, get_stock, list_methods, list_tax_rates
 from shop.actions.context import Context
@@ -38,20 +38,33 @@ R = TypeVar("R")
 _STAMPS = ("created_at", "updated_at")
 
 
+class NewDetails(msgspec.Struct, frozen=True):
+    """Contact details of an order that are saved with its totals."""
+
+    columns: Mapping[str, object]
+    addresses: Sequence[Mapping[str, object]]
+    """The rows of new addresses."""
+
+
+NO_DETAILS = NewDetails({}, ())
+
+
 async def quote_shipments(ctx: Context, checkout: Checkout) -> Checkout:
     """Returns the shipments that `pack_order` would store, with the same ids; writes nothing."""
     quote, due = await _quote(ctx, checkout)
     return (await _calculate(ctx, quote, due))[0]
 
 
-async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
+async def pack_order(ctx: Context, checkout: Checkout, details: NewDetails = NO_DETAILS) -> Checkout:
     """Packs the lines into shipments with their rates. Keeps the selected shipping method if it is still offered, and
-    otherwise selects the cheapest.
+    otherwise selects the cheapest. With `details`, the order must have no shipments.
     """
     new_checkout, due = await _quote(ctx, checkout)
-    if _ids(new_checkout) == _ids(checkout):
+    if checkout.shipments and _ids(new_checkout) == _ids(checkout):
         return checkout  # Unchanged: ids are derived from contents, address and costs.
     if checkout.shipments:
+        if checkout.row_version:
+            raise NeedsLock()
         await shipment_queries.unpack(ctx.db, checkout.order.id)
     after, columns = await _calculate(ctx, new_checkout, due)
     tables: Mapping[str, Sequence[msgspec.Struct]] = {
@@ -60,8 +73,7 @@ async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
         "shipping_rates": after.rates,
     }
     rows = {table: [_as_row(struct) for struct in structs] for table, structs in tables.items()}
-    await bulk.insert_into_tables(ctx.db, rows)
-    return await _save(ctx, checkout.lines, after, columns)
+    return await _save(ctx, checkout.lines, after, columns, details, rows)
 
 
 def _ids(checkout: Checkout) -> set[UUID]:
@@ -295,6 +307,7 @@ async def recalculate(
     *,
     without: frozenset[UUID] = frozenset(),
     defers_state: bool = False,
+    details: NewDetails = NO_DETAILS,
 ) -> Checkout:
     """Recalculates the totals and saves them; `without` excludes promotions that are used up. With `defers_state`, the
     caller saves the state of the order, and totals that stay the same are not written.
@@ -304,20 +317,25 @@ async def recalculate(
         ctx.db, "shipments", [_as_row(each) for each in _changed_records(checkout.shipments, after.shipments)]
     )
     is_same = checkout.lines == after.lines and all(getattr(checkout.order, name) == columns[name] for name in columns)
-    return after if defers_state and is_same else await _save(ctx, checkout.lines, after, columns)
+    return after if defers_state and is_same else await _save(ctx, checkout.lines, after, columns, details)
 
 
 async def _save(
-    ctx: Context, lines_before: Sequence[CartLine], after: Checkout, columns: Mapping[str, object]
+    ctx: Context,
+    lines_before: Sequence[CartLine],
+    after: Checkout,
+    columns: Mapping[str, object],
+    details: NewDetails,
+    new_rows: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
 ) -> Checkout:
-    """Saves the order's columns and the lines that changed."""
-    saved_order = await line_queries.write_lines(
+    """Saves the order's columns and details, the lines that changed, and new rows of other tables."""
+    saved_order = await line_queries.write_checkout(
         ctx.db,
         after.order.id,
         put=_changed_records(lines_before, after.lines),
-        removed_ids=[],
-        unpacks=False,
-        order=columns,
+        order={**columns, **details.columns},
+        new_rows={"addresses": details.addresses, **(new_rows or {})},
+        row_version=after.row_version,
     )
     return msgspec.structs.replace(after, order=saved_order)
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from shop.actions.cart.access import acts_for_owner, drop_owner_payments, require_owner
 from shop.actions.cart.locked_carts import LockedCart, get_pricing, lock_cart, release_reservations, save_lines
 from shop.actions.cart.orders import Checkout, change_order, load_checkout, load_quoted_checkout
-from shop.actions.checkout.shipments import ensure_offered, ensure_packed, recalculate
+from shop.actions.checkout.shipments import NO_DETAILS, NewDetails, ensure_offered, pack_order, recalculate
 from shop.actions.checkout.stock_holds import release_items
 from shop.actions.checkout.store_credit import adjust_reservation
 from shop.actions.context import Context
@@ -131,21 +131,22 @@ async def update_details(
     }
     if "ship_address_id" in changes and before.pickup_location_id:
         changes["pickup_location_id"] = None  # A draft that is sent there instead.
-    checkout = await _save_details(ctx, checkout, changes, new_addresses)
-    await _remove_replaced_addresses(ctx, before, checkout.order)
+    checkout = _with_details(checkout, changes, new_addresses)
     if changes.keys() & _FROM_ACCOUNT:
         checkout = await drop_owner_payments(ctx, checkout)
-    return await _repack_for_address(ctx, checkout) if changes.keys() & addresses.keys() else checkout
+    if changes.keys() & addresses.keys():
+        rows = [{"id": each, **fields} for each, fields in new_addresses.items() if each in changes.values()]
+        checkout = await _repack_for_address(ctx, checkout, NewDetails(changes, rows))
+    else:
+        await orders.save_details(ctx.db, checkout.order.id, changes, row_version=checkout.row_version)
+    await _remove_replaced_addresses(ctx, before, checkout.order)
+    return checkout
 
 
-async def _save_details(
-    ctx: Context, checkout: Checkout, changes: Mapping[str, object], new_addresses: Mapping[UUID, Mapping[str, object]]
+def _with_details(
+    checkout: Checkout, changes: Mapping[str, object], new_addresses: Mapping[UUID, Mapping[str, object]]
 ) -> Checkout:
-    """Saves the changes of the order, with the new addresses that it uses."""
-    if not changes:
-        return checkout
-    rows = [{"id": each, **fields} for each, fields in new_addresses.items() if each in changes.values()]
-    await orders.save_details(ctx.db, checkout.order.id, changes, rows)
+    """Returns the checkout with the changes of its order."""
     order = msgspec.structs.replace(checkout.order, **changes)
     destination = checkout.destination
     if order.ship_address_id and (fields := new_addresses.get(order.ship_address_id)):
@@ -171,9 +172,9 @@ async def _remove_replaced_addresses(ctx: Context, before: Order, now: Order) ->
         await users.delete_unused_addresses(ctx.db, [address_id for address_id in old_ids if address_id])
 
 
-async def _repack_for_address(ctx: Context, checkout: Checkout) -> Checkout:
+async def _repack_for_address(ctx: Context, checkout: Checkout, details: NewDetails = NO_DETAILS) -> Checkout:
     """Repacks shipments and recalculates taxes for a new address, so that reading the rates writes nothing. Lines that
-    cannot be sent to the address are reported when the rates are read.
+    cannot be sent to the address are reported when the rates are read. Saves the details with the totals.
     """
     if checkout.shipments:
         checkout = await release_items(ctx, checkout)
@@ -183,8 +184,9 @@ async def _repack_for_address(ctx: Context, checkout: Checkout) -> Checkout:
         # Saved with the totals.
         checkout = msgspec.structs.replace(checkout, order=msgspec.structs.replace(checkout.order, state="address"))
     with suppress(Invalid):
-        checkout = await ensure_packed(ctx, checkout)
-    return checkout if checkout.shipments else await recalculate(ctx, checkout)
+        if checkout.lines and checkout.order.ship_address_id:
+            return await pack_order(ctx, checkout, details)
+    return await recalculate(ctx, checkout, details=details)
 
 
 async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[str]]:

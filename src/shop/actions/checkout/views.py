@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.carts import get_cart
-from shop.actions.cart.orders import Checkout, load_checkout
+from shop.actions.cart.orders import Checkout, find_checkout, load_checkout
 from shop.actions.checkout.parts import list_tax_rates
 from shop.actions.checkout.shipments import estimate, explain_totals, quote_shipments
 from shop.actions.context import Context
@@ -32,7 +32,10 @@ async def get_checkout(ctx: Context) -> Checkout:
 
 
 async def get_shipments(ctx: Context) -> Checkout:
-    """Returns a cart with its shipments and rates, quoted if none are stored. The transaction is read-only."""
+    """Returns a cart with its shipments and rates, quoted if none are stored; writes nothing."""
+    is_guest = ctx.claim.cart_id is not None and ctx.claim.bearer is None
+    if is_guest and (checkout := await find_checkout(ctx, with_quotes=False)) and checkout.shipments:
+        return checkout
     async with ctx.db.transaction(is_snapshot=True):
         checkout = await get_checkout(ctx)
         return checkout if checkout.shipments else await quote_shipments(ctx, checkout)

@@ -1,4 +1,4 @@
-"""Checkout operations, each in one transaction."""
+"""Checkout operations, each in one transaction or one statement that writes."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -6,7 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from shop.actions.cart.access import acts_for_owner, require_owner
-from shop.actions.cart.orders import Checkout
+from shop.actions.cart.orders import Checkout, NeedsLock, find_checkout
 from shop.actions.checkout import steps, store_credit
 from shop.actions.checkout.coupons import apply_coupon, count_unknown_codes, read_code
 from shop.actions.checkout.payments import choose_payment
@@ -17,6 +17,7 @@ from shop.actions.customers import account
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
 from shop.models.checkout.inputs import CheckoutFields, CheckoutPaymentInput, PaymentSourceInput, ShippingRateChoice
+from shop.queries.cart.line_items import OrderConflict
 from shop.queries.customers import users
 from shop.rules.checkout.steps import STATES
 
@@ -30,6 +31,8 @@ async def update(
     """Sets e-mail, addresses, shipping rates, coupon and payment. `invalid` has the errors of fields that could not be
     parsed; they are raised together with those of the addresses.
     """
+    if (checkout := await _update_without_lock(ctx, fields, invalid)) is not None:
+        return checkout
     guessing = count_unknown_codes(ctx) if fields.coupon_code is not None else nullcontext()
     async with guessing, ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
@@ -41,6 +44,34 @@ async def update(
             checkout = await _choose_payments(ctx, checkout, fields, payment_sources)
             idempotency.record(checkout.order.id)
     return checkout
+
+
+async def _update_without_lock(ctx: Context, fields: CheckoutFields, invalid: Invalid | None) -> Checkout | None:
+    """Sets e-mail and addresses of a guest's cart that has no address yet, with one write. Returns None if that
+    requires a lock, because another request changes the cart at the same time, or because more than that changes.
+    """
+    has_others = fields.coupon_code is not None or fields.shipments_attributes
+    if has_others or fields.payments_attributes or fields.existing_card:
+        return None
+    checkout = await _find_guests_checkout(ctx)
+    if checkout is None or checkout.shipments or checkout.order.bill_address_id or checkout.order.ship_address_id:
+        return None
+    try:
+        return await steps.update_details(ctx, checkout, fields, invalid)
+    except (OrderConflict, NeedsLock):
+        return None
+
+
+async def _find_guests_checkout(ctx: Context) -> Checkout | None:
+    """Returns a guest's checkout without payments and reserved stock, read without a lock. Whoever adds these to it, or
+    changes what is read, updates the row of the order.
+    """
+    if ctx.request_key is not None or ctx.claim.cart_id is None or ctx.claim.bearer is not None:
+        return None
+    checkout = await find_checkout(ctx)
+    if checkout is None or checkout.order.user_id is not None or checkout.order.author_id is not None:
+        return None
+    return None if checkout.payments or checkout.has_reservations else checkout
 
 
 async def enter_address(
@@ -93,14 +124,35 @@ async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | No
 
 
 async def create_payment(ctx: Context, choice: CheckoutPaymentInput) -> Checkout:
+    if (checkout := await _pay_without_lock(ctx, choice)) is not None:
+        return checkout
     async with ctx.transaction() as idempotency:
         checkout = await steps.lock_open_checkout(ctx)
         if not idempotency.existing_id:
-            checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
-            checkout = await choose_payment(ctx, checkout, choice)
-            checkout = await reserve_items(ctx, checkout)
+            checkout = await reserve_items(ctx, await _choose_payment(ctx, checkout, choice))
             idempotency.record(checkout.order.id)
     return checkout
+
+
+async def _choose_payment(ctx: Context, checkout: Checkout, choice: CheckoutPaymentInput) -> Checkout:
+    checkout, _ = await steps.advance_to(ctx, checkout, upto="payment", saves_state=False)
+    return await choose_payment(ctx, checkout, choice)
+
+
+async def _pay_without_lock(ctx: Context, choice: CheckoutPaymentInput) -> Checkout | None:
+    """Selects the payment of a guest's cart that has none yet, with one write. Returns None if that requires a lock,
+    because another request changes the cart at the same time, or because cards or stock are to be saved too.
+    """
+    has_source = choice.source_id or (choice.source_attributes and choice.source_attributes != PaymentSourceInput())
+    if has_source or ctx.shared.settings.hold_seconds:
+        return None
+    checkout = await _find_guests_checkout(ctx)
+    if checkout is None or not checkout.shipments:
+        return None
+    try:
+        return await _choose_payment(ctx, checkout, choice)
+    except (OrderConflict, NeedsLock):
+        return None
 
 
 async def validate_for_payment(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[str]]:
@@ -185,6 +237,5 @@ async def _choose_payments(
         has_source = payment.source_attributes and payment.source_attributes != PaymentSourceInput()
         source = payment.source_attributes if has_source else sources.get(str(payment.payment_method_id))
         choice = CheckoutPaymentInput(payment.payment_method_id, card_id or payment.source_id, source)
-        checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
-        checkout = await reserve_items(ctx, await choose_payment(ctx, checkout, choice))
+        checkout = await reserve_items(ctx, await _choose_payment(ctx, checkout, choice))
     return checkout

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from shop.actions.cart.line_items import add_lines, change_quantity, check_metadata, drop_line
 from shop.actions.cart.locked_carts import LockedCart, lock_cart_with_lines
+from shop.actions.cart.orders import change_order
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.input_types import MAX_UNITS
@@ -38,12 +39,15 @@ async def create_line(ctx: Context, values: LineItemInput) -> UUID:
 
 async def update_line(ctx: Context, line_id: UUID, values: LineItemInput) -> None:
     cart = await _lock_cart_of_line(ctx, line_id)
+    order = cart.order
     if "quantity" in values:
-        await change_quantity(ctx, cart, line_id, _check_quantity(values["quantity"]))
+        order = (await change_quantity(ctx, cart, line_id, _check_quantity(values["quantity"]))).order
     metadata = {name: value for name, value in values.items() if name in METADATA}
     if metadata:
         check_metadata([replace(line, **metadata) if line.id == line_id else line for line in cart.lines])
         await writes.update_record(ctx.db, line_items, line_id, metadata)
+        # A request that has read the cart without a lock sees by the row of the order that it must start anew.
+        await change_order(ctx, order, state=order.state)
 
 
 async def delete_line(ctx: Context, line_id: UUID) -> None:

@@ -37,6 +37,7 @@ from shop.models.cart.orders import Order
 from shop.models.cart.quotes import Quote
 from shop.queries.cart import carts, orders
 from shop.queries.payments import payments as queries
+from shop.queries.payments.completions import Acceptance
 from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
 from shop.rules.cart.totals import Rate
 from shop.rules.checkout.payments import is_valid, sum_covered_amount
@@ -62,7 +63,6 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
         if order := await find_completed(ctx, order_id):
             return await load_checkout(ctx, order)
         raise
-    ctx.shared.mail_queued.set()
     if isinstance(start, Checkout):
         return start
     order, result = await attempts.charge(ctx, start, base_url)
@@ -248,7 +248,7 @@ async def _pay(
             return PendingCharge(
                 order, await attempts.begin_attempt(ctx, order, payment, method, act, due), method.type
             )
-        accepted_payment = await attempts.accept_payment(ctx, order, payment, act, due)
-        payments = [accepted_payment if each.id == payment.id else each for each in checkout.payments]
+        await take_stock(ctx, order, quantities, product_ids)
+        return await finalize_order(ctx, checkout, tax_rates, Acceptance(payment, act, due))
     await take_stock(ctx, order, quantities, product_ids)
     return await finalize_order(ctx, msgspec.structs.replace(checkout, payments=payments), tax_rates)

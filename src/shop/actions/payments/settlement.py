@@ -31,7 +31,9 @@ from shop.queries import bulk
 from shop.queries.cart import orders
 from shop.queries.catalog import stock
 from shop.queries.checkout import adjustments
+from shop.queries.payments import completions
 from shop.queries.payments import payments as queries
+from shop.queries.payments.completions import Acceptance, OrderCompletion
 from shop.queries.payments.payments import PaymentChange
 from shop.rules.cart.totals import Rate
 from shop.rules.checkout.adjustments import adjustment_rows
@@ -209,11 +211,43 @@ async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | N
     )
 
 
-async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[Rate] | None = None) -> Checkout:
-    """Completes the order, whose stock is taken: freezes its totals; its event queues the e-mail."""
+async def finalize_order(
+    ctx: Context,
+    checkout: Checkout,
+    tax_rates: Sequence[Rate] | None = None,
+    acceptance: Acceptance | None = None,
+) -> Checkout:
+    """Completes the order, whose stock is taken: freezes its totals, and accepts its payment, unless a provider was
+    called before. Its event queues the e-mail.
+    """
+    payment = acceptance.payment if acceptance else None
+    if acceptance and payment:
+        note_change(ctx, PAYMENT, payment.id, payment)
+        checkout = _with_payment(checkout, acceptance.accepted_payment)
     note_order_changes(ctx, checkout)
     checkout = await store_credit.capture_credit(ctx, checkout)
+    steps = explain_totals(checkout, await list_tax_rates(ctx, checkout) if tax_rates is None else tax_rates).steps
+    checkout, completion = await _complete(ctx, checkout, steps, acceptance)
     order = checkout.order
+    if acceptance and payment:
+        if completion.payment is None:
+            raise PaymentInProgress()
+        checkout = _with_payment(checkout, completion.payment)
+        detail = {"payment": payment.number, "act": acceptance.act, "amount": acceptance.amount, "message": None}
+        await audit(ctx, "payment", "approved", subject_id=order.id, detail=detail, record_id=payment.id)
+    await save_adjustments(ctx, order, steps)
+    detail = {"number": order.number, "total": order.total, "currency": order.currency}
+    await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
+    return checkout
+
+
+async def _complete(
+    ctx: Context,
+    checkout: Checkout,
+    steps: Sequence[Mapping[str, Any]],
+    acceptance: Acceptance | None,
+) -> tuple[Checkout, OrderCompletion]:
+    """Saves the completed order, whose payments are those after its completion."""
     balance = checkout.balance
     backordered_ids = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
@@ -226,29 +260,30 @@ async def finalize_order(ctx: Context, checkout: Checkout, tax_rates: Sequence[R
         for shipment in checkout.shipments
     }
     changes = {each.id: states[each.id] for each in checkout.shipments if states[each.id] != each.state}
-    if tax_rates is None:
-        tax_rates = await list_tax_rates(ctx, checkout)
-    steps = explain_totals(checkout, tax_rates).steps
-    completed_order = await orders.complete_order(
+    completion = await completions.complete_order(
         ctx.db,
-        order.id,
+        checkout.order,
         changes,
         {line.variant_id: line.quantity for line in checkout.lines},
+        acceptance,
+        ctx.actor,
         payment_total=balance.payment_total,
         payment_state=balance.state,
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
-    await save_adjustments(ctx, order, steps)
-    detail = {"number": order.number, "total": order.total, "currency": order.currency}
-    await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
     shipments = [
-        msgspec.structs.replace(each, state=states[each.id], updated_at=completed_order.updated_at)
+        msgspec.structs.replace(each, state=states[each.id], updated_at=completion.order.updated_at)
         if each.id in changes
         else each
         for each in checkout.shipments
     ]
-    return msgspec.structs.replace(checkout, order=completed_order, shipments=shipments)
+    return msgspec.structs.replace(checkout, order=completion.order, shipments=shipments), completion
+
+
+def _with_payment(checkout: Checkout, payment: Payment) -> Checkout:
+    payments = [payment if each.id == payment.id else each for each in checkout.payments]
+    return msgspec.structs.replace(checkout, payments=payments)
 
 
 async def save_adjustments(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:

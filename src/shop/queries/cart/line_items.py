@@ -1,25 +1,36 @@
 """Statements that read and write the line items of a cart, with the order's totals."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import LargeBinary, Text, bindparam, column, delete, func, literal_column, select, true, update
+from sqlalchemy import LargeBinary, Table, Text, bindparam, column, delete, func, literal_column, select, true, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import DatabaseSession
-from shop.db.statements import any_of, into, opaque_param, positional_type, statement
+from shop.db.rows import metadata
+from shop.db.statements import (
+    Statement,
+    any_of,
+    dynamic_statement,
+    into,
+    opaque_param,
+    positional_type,
+    statement,
+)
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.checkout.shipments import shipments
+from shop.queries.bulk import insert_clause
 from shop.rules.metadata import METADATA
 
 _ID = PG_UUID(as_uuid=True)
 
 
-class OrderChanged(Exception):
+class OrderConflict(Exception):
     """Another transaction has changed an order that was read without a lock."""
 
 
@@ -77,35 +88,42 @@ SAVED_ORDER_COLUMNS = (
 )
 ROW_VERSION = sql_cast(literal_column("orders.xmin", Text()), Text())
 """The transaction that wrote the row of an order: it changes with every update, and only with them."""
-_save = (
-    update(orders)
-    .where(
-        orders.c.id == bindparam("order_id", type_=_ID),
-        # No version means that the caller has locked the row.
-        func.coalesce(bindparam("row_version", type_=Text()) == ROW_VERSION, true()),
+# No version means that the caller has locked the row.
+IS_SAME_VERSION = func.coalesce(bindparam("row_version", type_=Text()) == ROW_VERSION, true())
+
+
+def _update_order(*names: str) -> Any:
+    return (
+        update(orders)
+        .where(orders.c.id == bindparam("order_id", type_=_ID), IS_SAME_VERSION)
+        .values(
+            {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in names} | {"updated_at": func.now()}
+        )
+        .returning(orders)
+        .cte("saved")
     )
-    .values(
-        {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in SAVED_ORDER_COLUMNS}
-        | {"updated_at": func.now()}
+
+
+def _put_lines(is_saved: Any) -> Any:
+    clause = insert(line_items).from_select(
+        [*_names, *_STAMPS],
+        select(*(_source_rows.c[name] for name in _names), func.now(), func.now()).where(is_saved.is_not(None)),
     )
-    .returning(orders)
-    .cte("saved")
-)
+    return (
+        clause.on_conflict_do_update(
+            index_elements=["id"],
+            set_={name: clause.excluded[name] for name in _names if name not in {"id", "order_id", "variant_id"}}
+            | {"updated_at": func.now()},
+        )
+        .returning(line_items.c.id)
+        .cte("put")
+    )
+
+
+_save = _update_order(*SAVED_ORDER_COLUMNS)
 # Every part depends on the update, so that nothing is written if the row has another version.
 _is_saved = select(_save.c.id).scalar_subquery()
-_insert = insert(line_items).from_select(
-    [*_names, *_STAMPS],
-    select(*(_source_rows.c[name] for name in _names), func.now(), func.now()).where(_is_saved.is_not(None)),
-)
-_put = (
-    _insert.on_conflict_do_update(
-        index_elements=["id"],
-        set_={name: _insert.excluded[name] for name in _names if name not in {"id", "order_id", "variant_id"}}
-        | {"updated_at": func.now()},
-    )
-    .returning(line_items.c.id)
-    .cte("put")
-)
+_put = _put_lines(_is_saved)
 _delete_lines = (
     delete(line_items)
     .where(line_items.c.order_id == _is_saved, line_items.c.id == any_of("gone", _ID))
@@ -143,19 +161,58 @@ async def write_lines(
 ) -> Order:
     """Upserts and deletes line items and updates the order in one statement; `unpacks` deletes the shipments.
 
-    Without `row_version`, the caller must have locked the order. With it, raises OrderChanged and writes nothing if
+    Without `row_version`, the caller must have locked the order. With it, raises OrderConflict and writes nothing if
     the order has changed since that version was read.
     """
-    rows = [{name: getattr(line, name) for name in _names} for line in put]
-    values = {f"new_{name}": order[name] for name in SAVED_ORDER_COLUMNS}
-    values |= {"order_id": order_id, "row_version": row_version, "rows": rows}
+    values = _parameters(order_id, put, order, row_version)
     if removed_ids or unpacks:
         saved_order = await db.one(_REPLACE, gone=removed_ids, unpacks=unpacks, **values)
     else:
         saved_order = await db.one(_PUT, **values)
     if saved_order is None:
-        raise OrderChanged()
+        raise OrderConflict()
     return saved_order
+
+
+async def write_checkout(
+    db: DatabaseSession,
+    order_id: UUID,
+    *,
+    put: Sequence[LineItem],
+    order: Mapping[str, Any],
+    new_rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    row_version: str | None = None,
+) -> Order:
+    """Upserts line items and updates the order like `write_lines`, also in other columns, and inserts rows of other
+    tables. The rows of a table have the same columns.
+    """
+    tables = tuple((metadata.tables[name], tuple(sorted(rows[0]))) for name, rows in new_rows.items() if rows)
+    names = tuple(sorted(order.keys() - set(SAVED_ORDER_COLUMNS)))
+    values = _parameters(order_id, put, order, row_version)
+    rows = {f"{table.name}_rows": new_rows[table.name] for table, _ in tables}
+    saved_order = await db.one(_write_checkout(names, tables), **values, **rows)
+    if saved_order is None:
+        raise OrderConflict()
+    return saved_order
+
+
+@lru_cache(maxsize=64)
+def _write_checkout(names: tuple[str, ...], tables: tuple[tuple[Table, tuple[str, ...]], ...]) -> Statement[Order]:
+    saved_order = _update_order(*SAVED_ORDER_COLUMNS, *names)
+    is_saved = select(saved_order.c.id).scalar_subquery()
+    new_rows = [
+        insert_clause(table, columns, f"{table.name}_rows", is_saved.is_not(None)).cte(f"new_{table.name}")
+        for table, columns in tables
+    ]
+    return dynamic_statement(select(saved_order).add_cte(*new_rows, _put_lines(is_saved)), into(Order))
+
+
+def _parameters(
+    order_id: UUID, put: Sequence[LineItem], order: Mapping[str, Any], row_version: str | None
+) -> dict[str, Any]:
+    rows = [{name: getattr(line, name) for name in _names} for line in put]
+    values = {f"new_{name}": value for name, value in order.items()}
+    return values | {"order_id": order_id, "row_version": row_version, "rows": rows}
 
 
 def without_stamps(line: LineItem) -> dict[str, Any]:

@@ -1,23 +1,21 @@
 """Statements that read and change orders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, and_, bindparam, column, delete, exists, func, or_, select, update
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import BigInteger, Text, and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Keyset, Page, Sort
 from shop.db.pool import ConstraintViolation, DatabaseSession
-from shop.db.statements import Statement, dynamic_statement, into, opaque_param, parameter_rows, statement
+from shop.db.statements import Statement, dynamic_statement, into, parameter_rows, statement
 from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
-from shop.models.customers.addresses import addresses
-from shop.queries.bulk import insert_clause
-from shop.queries.cart.sales import ADD_SALES, describe_sales
+from shop.queries.cart.line_items import IS_SAME_VERSION, OrderConflict
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -144,59 +142,28 @@ _MARK_DELIVERED = statement(
     .returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_states = (
-    func.unnest(
-        opaque_param("shipment_ids", ARRAY(shipments.c.id.type)), opaque_param("shipment_states", ARRAY(Text()))
-    )
-    .table_valued(column("id", shipments.c.id.type), column("state", Text()), name="states")
-    .render_derived()
-)
-_COMPLETE = statement(
-    update(orders)
-    .where(orders.c.id == bindparam("order_id"), _IS_OPEN)
-    .values(
-        state="complete",
-        completed_at=func.now(),
-        updated_at=func.now(),
-        **{
-            name: bindparam(f"new_{name}", type_=orders.c[name].type)
-            for name in ("payment_total", "payment_state", "shipment_state", "explained")
-        },
-    )
-    .returning(orders)
-    .add_cte(
-        update(shipments)
-        .where(shipments.c.id == _states.c.id)
-        .values(state=_states.c.state, updated_at=func.now())
-        .cte("new_states"),
-        ADD_SALES.cte("new_sales"),
-    ),
-    into(Order),
-)
 
 
 @lru_cache(maxsize=64)
-def _save_details(names: tuple[str, ...], address_names: tuple[str, ...]) -> Statement[UUID]:
+def _save_details(names: tuple[str, ...]) -> Statement[UUID]:
     values = {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in names}
-    clause = (
+    return dynamic_statement(
         update(orders)
-        .where(orders.c.id == bindparam("order_id", type_=orders.c.id.type))
+        .where(orders.c.id == bindparam("order_id", type_=orders.c.id.type), IS_SAME_VERSION)
         .values(**values, updated_at=func.now())
-        .returning(orders.c.id)
+        .returning(orders.c.id),
+        lambda record: cast(UUID, record[0]),
     )
-    if address_names:
-        clause = clause.add_cte(insert_clause(addresses, address_names, "addresses").cte("new_addresses"))
-    return dynamic_statement(clause, lambda record: cast(UUID, record[0]))
 
 
 async def save_details(
-    db: DatabaseSession, order_id: UUID, changes: Mapping[str, object], new_addresses: Sequence[Mapping[str, object]]
+    db: DatabaseSession, order_id: UUID, changes: Mapping[str, object], *, row_version: str | None = None
 ) -> None:
-    """Changes columns of an order, and inserts addresses that it refers to, in one statement."""
-    names = tuple(sorted(new_addresses[0])) if new_addresses else ()
+    """Changes columns of an order; raises OrderConflict if it has another version than the given one."""
     values = {f"new_{name}": value for name, value in changes.items()}
-    rows = {"addresses": new_addresses} if new_addresses else {}
-    await db.one(_save_details(tuple(sorted(changes)), names), order_id=order_id, **values, **rows)
+    statement = _save_details(tuple(sorted(changes)))
+    if changes and await db.one(statement, order_id=order_id, row_version=row_version, **values) is None:
+        raise OrderConflict()
 
 
 async def find_completed_order(db: DatabaseSession, order_id: UUID | None) -> Order | None:
@@ -229,27 +196,6 @@ async def find_by_number(db: DatabaseSession, number: str) -> Order | None:
 
 async def lock_order(db: DatabaseSession, order_id: UUID) -> Order | None:
     return await db.one(_LOCK, id=order_id)
-
-
-async def complete_order(
-    db: DatabaseSession,
-    order_id: UUID,
-    shipment_states: Mapping[UUID, str],
-    sold_quantities: Mapping[UUID, int],
-    **values: Any,
-) -> Order:
-    """Completes an order, changes its shipments' states, and adds the quantities sold, by variant, to products."""
-    order = await db.one(
-        _COMPLETE,
-        order_id=order_id,
-        shipment_ids=list(shipment_states),
-        shipment_states=list(shipment_states.values()),
-        **describe_sales(sold_quantities),
-        **{f"new_{name}": value for name, value in values.items()},
-    )
-    if order is None:
-        raise AssertionError("a locked open order can always be completed")
-    return order
 
 
 async def insert_cart(

@@ -6,15 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import Table, Text, exists, func, select
+from sqlalchemy import BigInteger, Table, Text, bindparam, exists, false, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
+from shop.base.actor import Claim
 from shop.base.email import read_email
 from shop.db.pool import DatabaseSession
-from shop.db.statements import opaque_param, statement
-from shop.models.cart.orders import Order, stock_holds
+from shop.db.statements import opaque_param, positional_type, statement
+from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.cart.promotions import promotion_versions
 from shop.models.checkout.payments import Payment, payments
 from shop.models.checkout.shipments import (
@@ -26,6 +27,7 @@ from shop.models.checkout.shipments import (
     shipping_rates,
 )
 from shop.models.customers.addresses import addresses
+from shop.queries.cart.line_items import ROW_VERSION
 from shop.queries.cart.promotions import CODES, Code
 from shop.queries.cart.snapshots import LINES_BY_LOCATION, StockedLines, read_lines_by_location
 from shop.queries.customers.customers import IS_BLOCKED
@@ -61,6 +63,16 @@ class CheckoutParts(msgspec.Struct, frozen=True):
     now: datetime
 
 
+class OpenCheckout(msgspec.Struct, frozen=True):
+    """An open cart with its lines and other parts, read without a lock."""
+
+    order: Order
+    cart_lines: StockedLines
+    parts: CheckoutParts
+    """Without whether the customer is blocked."""
+    row_version: str
+
+
 def _rows_of(table: Table, *order: Any) -> Any:
     """Returns the rows of an order as text, a JSON array of objects; null if there are none."""
     rows = func.json_agg(aggregate_order_by(func.row_to_json(table.table_valued()), *order))
@@ -68,9 +80,15 @@ def _rows_of(table: Table, *order: Any) -> Any:
 
 
 _codes = CODES.subquery("codes")
-_destination = select(
-    sql_cast(func.json_build_array(addresses.c.id, addresses.c.country_id, addresses.c.state_id), Text)
-).where(addresses.c.id == opaque_param("address_id", _ID))
+
+
+def _select_destination(address_id: Any) -> Any:
+    """Selects the address with its country and state, as text: a JSON array, or null."""
+    columns = func.json_build_array(addresses.c.id, addresses.c.country_id, addresses.c.state_id)
+    destination = select(sql_cast(columns, Text)).where(addresses.c.id == address_id)
+    return destination.correlate_except(addresses).scalar_subquery().label("destination")
+
+
 _READERS = [
     msgspec.json.Decoder(kind).decode
     for kind in (
@@ -92,7 +110,7 @@ def _read_parts(record: Any) -> CheckoutParts:
     return CheckoutParts(*values)
 
 
-_COLUMNS = (
+_ROWS = (
     _rows_of(shipments, shipments.c.created_at, shipments.c.id),
     _rows_of(shipment_items, shipment_items.c.id),
     _rows_of(
@@ -101,16 +119,51 @@ _COLUMNS = (
     ),
     _rows_of(payments, payments.c.created_at, payments.c.id),
     select(sql_cast(func.json_agg(func.row_to_json(_codes.table_valued())), Text)).scalar_subquery().label("codes"),
-    _destination.scalar_subquery().label("destination"),
-    exists().where(stock_holds.c.order_id == _order_id).label("has_reservations"),
-    IS_BLOCKED.label("is_blocked"),
+)
+_HAS_RESERVATIONS = exists().where(stock_holds.c.order_id == _order_id).label("has_reservations")
+_MOMENT = (
     select(promotion_versions.c.version).scalar_subquery().label("promotion_version"),
     SETUP_VERSION.label("setup_version"),
     func.now().label("now"),
 )
+_COLUMNS = (
+    *_ROWS,
+    _select_destination(opaque_param("address_id", _ID)),
+    _HAS_RESERVATIONS,
+    IS_BLOCKED.label("is_blocked"),
+    *_MOMENT,
+)
 _PARTS = statement(select(*_COLUMNS), _read_parts)
 _LINES_AND_PARTS = statement(
     select(*_COLUMNS, *LINES_BY_LOCATION), lambda record: (_read_parts(record[:-3]), *record[-3:])
+)
+_build_order = positional_type(Order)
+_WIDTH = len(orders.c)
+
+
+def _read_checkout(record: Any) -> OpenCheckout:
+    order, row_version, parts = _build_order(*record[:_WIDTH]), record[_WIDTH], _read_parts(record[_WIDTH + 1 : -3])
+    lines, location_stock, version = record[-3:]
+    cart_lines = read_lines_by_location(order, lines, location_stock, version, parts.now)
+    return OpenCheckout(order, cart_lines, parts, row_version)
+
+
+_FIND_CHECKOUT = statement(
+    select(
+        orders,
+        ROW_VERSION.label("row_version"),
+        *_ROWS,
+        _select_destination(orders.c.ship_address_id),
+        _HAS_RESERVATIONS,
+        false().label("is_blocked"),
+        *_MOMENT,
+        *LINES_BY_LOCATION,
+    ).where(
+        orders.c.id == _order_id,
+        orders.c.token_version == bindparam("version", type_=BigInteger()),
+        orders.c.completed_at.is_(None),
+    ),
+    _read_checkout,
 )
 
 
@@ -121,6 +174,11 @@ async def list_lines_and_parts(db: DatabaseSession, order: Order) -> tuple[Stock
         raise AssertionError("a select without a table has one row")
     parts, lines, location_stock, version = result
     return read_lines_by_location(order, lines, location_stock, version, parts.now), parts
+
+
+async def find_checkout(db: DatabaseSession, claim: Claim) -> OpenCheckout | None:
+    """Returns the open cart of the order token with its parts, in one statement."""
+    return await db.one(_FIND_CHECKOUT, order_id=claim.cart_id, version=claim.token_version)
 
 
 async def find_parts(db: DatabaseSession, order: Order) -> CheckoutParts:

@@ -28,6 +28,7 @@ from shop.models.checkout.payments import (
     unsettled_attempts,
 )
 from shop.models.checkout.store_credit import store_credit_events
+from shop.queries.cart.line_items import IS_SAME_VERSION, OrderConflict
 
 _ID = PG_UUID(as_uuid=True)
 _refund_total = (
@@ -63,15 +64,27 @@ _PAYMENTS = statement(
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
 )
-_INSERT_PAYMENT = statement(
+_new_payment: dict[str, Any] = {
+    **{
+        name: bindparam(name, type_=payments.c[name].type)
+        for name in ("id", "order_id", "payment_method_id", "source_id", "number", "amount")
+    },
+    "created_at": func.now(),
+    "updated_at": func.now(),
+}
+_INSERT_PAYMENT = statement(insert(payments).values(_new_payment).returning(payments), into(Payment))
+_saved_order = (
+    update(orders)
+    .where(orders.c.id == bindparam("order_id", type_=_ID), IS_SAME_VERSION)
+    .values(state=bindparam("new_state", type_=Text()), updated_at=func.now())
+    .returning(orders.c.id)
+    .cte("saved")
+)
+_CHOOSE_PAYMENT = statement(
     insert(payments)
-    .values(
-        **{
-            name: bindparam(name, type_=payments.c[name].type)
-            for name in ("id", "order_id", "payment_method_id", "source_id", "number", "amount")
-        },
-        created_at=func.now(),
-        updated_at=func.now(),
+    .from_select(
+        list(_new_payment),
+        select(*_new_payment.values()).where(select(_saved_order.c.id).scalar_subquery().is_not(None)),
     )
     .returning(payments),
     into(Payment),
@@ -134,29 +147,26 @@ _change = (
     .returning(payments)
 )
 _CHANGE = statement(_change, into(Payment))
-_changed_payment = _change.cte("changed_payment")
+CHANGED_PAYMENT = _change.cte("changed_payment")
+"""Changes a payment; its parameters, with those of `NEW_ATTEMPT`, are those of `describe_attempt`."""
 _outcome = bindparam("outcome", type_=Text())
 _attempt_values = {
     "id": bindparam("attempt_id", type_=_ID),
-    "order_id": _changed_payment.c.order_id,
-    "payment_id": _changed_payment.c.id,
+    "order_id": CHANGED_PAYMENT.c.order_id,
+    "payment_id": CHANGED_PAYMENT.c.id,
     "act": bindparam("act", type_=Text()),
-    "amount": _changed_payment.c.amount,
+    "amount": CHANGED_PAYMENT.c.amount,
     "outcome": _outcome,
-    "reference": case((_outcome == "approved", _changed_payment.c.response_code)),
+    "reference": case((_outcome == "approved", CHANGED_PAYMENT.c.response_code)),
     "actor_kind": bindparam("actor_kind", type_=Text()),
     "actor_id": bindparam("actor_id", type_=_ID),
     "created_at": func.now(),
     "ended_at": case((_outcome == "approved", func.now())),
 }
-_BEGIN_ATTEMPT = statement(
-    select(_changed_payment).add_cte(
-        insert(payment_attempts)
-        .from_select(list(_attempt_values), select(*_attempt_values.values()))
-        .cte("new_attempt")
-    ),
-    into(Payment),
+NEW_ATTEMPT = (
+    insert(payment_attempts).from_select(list(_attempt_values), select(*_attempt_values.values())).cte("new_attempt")
 )
+_BEGIN_ATTEMPT = statement(select(CHANGED_PAYMENT).add_cte(NEW_ATTEMPT), into(Payment))
 _stale = (
     select(payment_attempts.c.id)
     .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
@@ -256,6 +266,18 @@ async def insert_payment(db: DatabaseSession, **values: Any) -> Payment:
     return payment
 
 
+async def choose_payment(
+    db: DatabaseSession, *, order_state: str, row_version: str | None = None, **values: Any
+) -> Payment:
+    """Inserts a payment of an open order and saves the state of the order; raises OrderConflict and writes nothing if
+    it has another version than the given one.
+    """
+    payment = await db.one(_CHOOSE_PAYMENT, new_state=order_state, row_version=row_version, **values)
+    if payment is None:
+        raise OrderConflict()
+    return payment
+
+
 async def list_payments(db: DatabaseSession, *order_ids: UUID) -> list[Payment]:
     return await db.all(_PAYMENTS, order_ids=list(order_ids))
 
@@ -307,7 +329,11 @@ async def begin_attempt(
     """Changes a payment and records an attempt for its amount: `act`, `outcome` and the actor. Returns `None` if the
     state of the payment has changed and does not allow it.
     """
-    return await db.one(_BEGIN_ATTEMPT, payment_id=payment_id, attempt_id=attempt_id, **_parameters(change), **attempt)
+    return await db.one(_BEGIN_ATTEMPT, **describe_attempt(payment_id, change, attempt_id), **attempt)
+
+
+def describe_attempt(payment_id: UUID | None, change: PaymentChange, attempt_id: UUID) -> dict[str, Any]:
+    return {"payment_id": payment_id, "attempt_id": attempt_id, **_parameters(change)}
 
 
 async def claim_unsettled_attempts(db: DatabaseSession, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
