@@ -38,7 +38,7 @@ async def test_of_payments_chosen_at_the_same_time_one_remains(
 ) -> None:
     cart = await buyer.add_items((await checkout_setup.product(), 1))
     await buyer.enter_address()
-    choice = {"payment_method_id": checkout_setup.check}
+    choice: dict[str, Any] = {"payment_method_id": checkout_setup.check}
 
     calls = [buyer.post("/checkout/create_payment", **choice) for _ in range(3)]
     answers = await run_concurrently(db, "orders", UUID(cart.id), *calls)
