@@ -64,7 +64,7 @@ async def _update_without_lock(ctx: Context, fields: CheckoutFields, invalid: In
 
 async def _find_guests_checkout(ctx: Context) -> Checkout | None:
     """Returns a guest's checkout without payments and reserved stock, read without a lock. Whoever adds these to it, or
-    changes what is read, updates the row of the order.
+    changes what a write depends on, updates the row of the order.
     """
     if ctx.request_key is not None or ctx.claim.cart_id is None or ctx.claim.bearer is not None:
         return None
